@@ -18,7 +18,14 @@ export const client = new DynamoDBClient({
   credentials: { accessKeyId: "local", secretAccessKey: "local" },
 });
 
-export const locks = new Holdfast({ client, table: task.table, ...task.options });
+const onError = ({ code, message }) => say("reported", { code, message });
+
+export const locks = new Holdfast({
+  client,
+  table: task.table,
+  ...(task.reports ? { onError } : {}),
+  ...task.options,
+});
 
 /** Blocks the whole process. */
 export function blockFor(ms) {

@@ -1,5 +1,8 @@
-// Holds a lock on a session that a thread renews, and blocks the event loop in the body of run().
+// Holds a lock on a session that a thread renews, and blocks the event loop in the body of run(): by a busy loop, or
+// with `sleeps` by a wait that leaves the processor to others.
 import { blockFor, locks, say, task } from "./common.mjs";
+
+const cell = new Int32Array(new SharedArrayBuffer(4));
 
 try {
   await locks.mutex(task.name).run(async (lease) => {
@@ -9,7 +12,8 @@ try {
     const fromMs = performance.now();
     let lostAfterMs;
     while (task.blockMs && performance.now() - fromMs < task.blockMs) {
-      blockFor(50);
+      if (task.sleeps) Atomics.wait(cell, 0, 0, 50);
+      else blockFor(50);
       if (lostAfterMs === undefined && task.asks && !lease.isHeld) {
         lostAfterMs = performance.now() - fromMs;
       }

@@ -140,8 +140,11 @@ class ThreadsSimulation {
     if (thread?.process.state !== "running") return;
     if (kind < 0.06) thread.process.pause();
     else if (kind < 0.12) thread.events.onFailure(new Error("It throws."));
-    else if (kind < 0.2)
+    else if (kind < 0.16)
       thread.network.script(() => (this.#random.chance(0.5) ? SILENT : undefined));
+    else if (kind < 0.2)
+      // A slow answer to a thread that then hangs arrives after the deadline.
+      thread.network.script(() => ({ fault: "delayed", delayMs: this.#between(200, 900) }));
   }
 
   /** Blocks the event loop for good, and checks that the rival acquires the lock by the bound. */

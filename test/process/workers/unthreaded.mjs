@@ -1,0 +1,31 @@
+// Acquires and releases a lock without a thread, and reports what of threads the process has used.
+
+import { writeSync } from "node:fs";
+import { createRequire, registerHooks, syncBuiltinESMExports } from "node:module";
+
+const threads = createRequire(import.meta.url)("node:worker_threads");
+const used = { workers: 0, buffers: 0, files: [] };
+threads.Worker = class extends threads.Worker {
+  constructor(...args) {
+    super(...args);
+    used.workers += 1;
+  }
+};
+syncBuiltinESMExports();
+globalThis.SharedArrayBuffer = class extends SharedArrayBuffer {
+  constructor(...args) {
+    super(...args);
+    used.buffers += 1;
+  }
+};
+registerHooks({
+  load(url, context, next) {
+    if (/holdfast|dist\//.test(url) && /thread/.test(url)) used.files.push(url.split("/").pop());
+    return next(url, context);
+  },
+});
+const { locks, task } = await import("./common.mjs");
+const mutex = locks.mutex(task.name);
+await mutex.run(() => new Promise((resolve) => setTimeout(resolve, 500)));
+await locks.close();
+writeSync(1, `${JSON.stringify({ event: "used", ...used })}\n`);
