@@ -55,7 +55,7 @@ const appOf = (worker: string) => `
     onError: ({ code, message }) => console.error(code, message),
   });
   async function main() {
-    const lease = await locks.mutex("bundled").acquire();
+    const lease = await locks.mutex(process.argv[1]).acquire();
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${BLOCK_MS});
     console.log(lease.isHeld ? "held" : "lost");
     await locks.close().catch(() => undefined);
@@ -81,14 +81,11 @@ function ended(program: string[]): Promise<{ out: string; errors: string; code: 
   });
 }
 
-describe("a bundle of esbuild", () => {
+describe.concurrent("a bundle of esbuild", () => {
   let scene: ProcessScene;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
   beforeAll(async () => {
     scene = await ProcessScene.open();
-    mkdirSync(join(folder, "source/node_modules"), { recursive: true });
-    symlinkSync(ROOT, join(folder, "source/node_modules/holdfast"));
-    symlinkSync(join(ROOT, "node_modules/@aws-sdk"), join(folder, "source/node_modules/@aws-sdk"));
   });
   afterAll(async () => {
     await scene.close();
@@ -96,9 +93,12 @@ describe("a bundle of esbuild", () => {
   });
 
   /** Builds a program in a folder without packages, by the command of docs/sessions.md, and starts it. */
-  async function run(format: "esm" | "cjs", worker: string) {
-    const source = join(folder, "source");
-    const out = join(folder, `out-${format}`);
+  async function run(name: string, format: "esm" | "cjs", worker: string) {
+    const source = join(folder, `source-${name}`);
+    const out = join(folder, name);
+    mkdirSync(join(source, "node_modules"), { recursive: true });
+    symlinkSync(ROOT, join(source, "node_modules/holdfast"));
+    symlinkSync(join(ROOT, "node_modules/@aws-sdk"), join(source, "node_modules/@aws-sdk"));
     writeFileSync(join(source, "app.js"), appOf(worker));
     writeFileSync(join(source, "holdfast-thread.js"), documented(/`(export \{ runThread[^`]*)`/));
     const command = documented(/`esbuild (app\.js[^`]*)`/)
@@ -116,17 +116,17 @@ describe("a bundle of esbuild", () => {
 
   it("keeps its lock in a block, with the command of the documents", async () => {
     const worker = documented(/`thread: (\{ worker: [^`]*\})`/);
-    expect(await run("esm", worker)).toEqual({ out: "held\n", errors: "", code: 0 });
+    expect(await run("module", "esm", worker)).toEqual({ out: "held\n", errors: "", code: 0 });
   }, 60_000);
 
   it("keeps its lock in a block as CommonJS", async () => {
     const url = documented(/the URL is `([^`]*)`/);
     const worker = `{ worker: ${url} }`;
-    expect(await run("cjs", worker)).toEqual({ out: "held\n", errors: "", code: 0 });
+    expect(await run("commonjs", "cjs", worker)).toEqual({ out: "held\n", errors: "", code: 0 });
   }, 60_000);
 
   it("says what to do if it does not name the file of the thread", async () => {
-    const { out, errors } = await run("esm", "true");
+    const { out, errors } = await run("unnamed", "esm", "true");
     expect(out).toBe("lost\n");
     expect(errors).toContain("The file of the thread was not found. In a bundle, build");
   }, 60_000);
