@@ -352,7 +352,7 @@ describe("a forced release with now", () => {
     expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
   });
 
-  it("frees the lock, and tells the victim who and why at its next renewal, also after another grant", async () => {
+  it("frees the lock, and reports operator and reason at the holder's next renewal, also after another grant", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const victim = await held(stage);

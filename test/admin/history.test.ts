@@ -87,7 +87,7 @@ describe("the history of a lock", () => {
     expect(before.every(({ owner }) => owner === "two")).toBe(true);
   });
 
-  it("shows each forced release once, with who and why, while the record still names it", async () => {
+  it("shows each forced release once, with operator and reason, while the record still has the request", async () => {
     const { world, one, two } = scene();
     const { locks } = world.inhabitant({ owner: "operator" });
     for (const reason of ["the first", "the second"]) {

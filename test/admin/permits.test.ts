@@ -259,7 +259,7 @@ describe("admin.forceRelease of a permit", () => {
 });
 
 describe("admin.releaseByHolder of a permit", () => {
-  it("removes exactly this permit, at one read and one write", async () => {
+  it("removes only this permit, by one read and one write", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const semaphore = a.locks.semaphore("s", { permits: 5 });

@@ -104,7 +104,7 @@ describe("the checks of a chaos run with permits", () => {
     expect(new Observed().record(1, 11, permits).violations()).toEqual(["counted"]);
   });
 
-  it("refuse beliefs that weigh more than the limit together", () => {
+  it("refuse beliefs above the limit in total", () => {
     const run = new Observed().held(1, "p1", 10, 4).held(2, "p2", 11, 4).held(3, "p1", 10, 4);
     expect(run.violations()).toEqual(["belief"]);
   });

@@ -24,7 +24,7 @@ describe.each(COMMANDS)("holdfast %s", (_, command) => {
   const help = command.helpInformation();
   const names = command.options.map(({ long }) => long ?? "");
 
-  it("lists each option in its help, its own before those of foreign tables", () => {
+  it("lists each option in the help, the options of foreign tables last", () => {
     for (const name of names) expect(help).toContain(name);
     const foreign = help.indexOf("Options for tables of other clients");
     if (foreign === -1) return;

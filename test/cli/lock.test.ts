@@ -18,7 +18,7 @@ describe("holdfast lock", () => {
     },
   );
 
-  it("exits with 128 plus the signal that ended the command", async () => {
+  it("exits with 128 plus the number of the signal", async () => {
     expect((await world.run(["lock", "a", "--", "sh", "-c", "kill -9 $$"])).status).toBe(137);
     expect((await world.run(["lock", "a", "--", "sh", "-c", "kill -TERM $$"])).status).toBe(143);
   });

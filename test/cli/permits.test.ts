@@ -47,7 +47,7 @@ describe("the command line on semaphores and read-write locks", () => {
     expect(sessions.stdout).toContain(permit.holder);
   });
 
-  it("releases one permit by force, and by its holder id", async () => {
+  it("releases one permit by force, and by holder id", async () => {
     await using locks = holderOf();
     const semaphore = locks.semaphore("f", { permits: 2 });
     const [one, two] = [await semaphore.acquire(), await semaphore.acquire()];

@@ -44,7 +44,7 @@ describe("a command whose reader has gone", () => {
     },
   );
 
-  it("ends at its next output, as other commands do", async () => {
+  it("ends at the next output", async () => {
     const { stdout, stderr } = await bash(
       'holdfast inspect a | (exec <&-; sleep 0); echo "\x24{PIPESTATUS[0]}"',
     );

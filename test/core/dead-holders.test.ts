@@ -40,7 +40,7 @@ function largestBytes(world: World): number {
   return Math.max(...world.table.items().map((item) => JSON.stringify(item).length));
 }
 
-describe("a dead holder, and processes that have never seen its record", () => {
+describe("a dead holder, and processes that have never seen the record", () => {
   it("gives its fair lock to `tryAcquire`", async () => {
     const world = newWorld();
     const dead = fresh(world);
@@ -55,7 +55,7 @@ describe("a dead holder, and processes that have never seen its record", () => {
     expectInTime(tookMs);
   });
 
-  it("gives its fair lock and its multi-lock to a caller with the default wait", async () => {
+  it("loses a fair lock and a multi-lock to a caller with the default wait", async () => {
     const world = newWorld();
     const names = ["x", "y"];
     const dead = world.inhabitant();
@@ -147,7 +147,7 @@ describe("dead waiters in front of a free lock", () => {
     expect(largestBytes(world)).toBeLessThan(LARGEST_BYTES);
   });
 
-  it("cost a newcomer no lease, however many they are", async () => {
+  it("cost a newcomer no lease, in any number", async () => {
     const world = newWorld();
     await deadWaiters(world, { count: 20 });
     await pass(world, TAKEABLE_MS);

@@ -51,7 +51,7 @@ describe("LocalQueue", () => {
     expect(idle()).toBe(1);
   });
 
-  it("skips waiters that have left, and rejects them at once with their reason", async () => {
+  it("skips cancelled waiters, and rejects them at once with the reason", async () => {
     const { line } = setUp();
     line.tryEnter();
     const [gone, next] = [newWaiter(), newWaiter()];

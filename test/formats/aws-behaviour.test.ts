@@ -302,7 +302,7 @@ describe("one client", () => {
     expect(here.item(key("a"))).toBeUndefined();
   });
 
-  it("hands the lock to its own next waiter by one write, under a new holder", async () => {
+  it("hands the lock to the next waiter of the process by one write, under a new holder", async () => {
     const here = world();
     const { locks } = here.client();
     const first = await here.until(locks.mutex("a").acquire({ data: bytes("1") }));

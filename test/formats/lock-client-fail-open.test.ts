@@ -110,7 +110,7 @@ describe("a lock in this format", () => {
     expect(here.time.nowMs - fromMs).toBeLessThan(5_200);
   });
 
-  it("is not taken over while its guid changes, even if all else stays the same", async () => {
+  it("is not taken over while the guid changes, even if nothing else changes", async () => {
     const here = world();
     here.table.putItem(KEY, theirs(1, 5_000));
     const { locks } = here.client();

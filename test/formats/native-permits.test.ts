@@ -17,7 +17,7 @@ const RECORD: Item = {
 };
 
 describe("a native record with permits", () => {
-  it("is read with its permits, its limit and its marks", () => {
+  it("shows the permits, the limit and the marks", () => {
     expect(permits.readAll(RECORD)).toEqual({
       ...{ state: "shared", fence: 9n, version: 4n, limit: 3, used: 2 },
       limitChanges: 0,
@@ -27,7 +27,7 @@ describe("a native record with permits", () => {
     });
   });
 
-  it("is read as one permit: held, or free without it", () => {
+  it("shows one permit as a holder, and a free record without the permit", () => {
     const of = (holder: string) =>
       codec.read(RECORD, permits.permitOf(REF, { holder, weight: 2, leavesMark: false }));
     expect(of("a")).toMatchObject({ state: "held", holder: "a", fence: 9n, session: "s1" });

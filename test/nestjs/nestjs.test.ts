@@ -114,7 +114,7 @@ async function startWith(module: DynamicModule, ...providers: Provider[]) {
 }
 
 describe("the client of a Nest application", () => {
-  it("is injected by its class and by its token", async () => {
+  it("is injected by the class and by the token", async () => {
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
     class Service {
       constructor(

@@ -341,7 +341,7 @@ describe("the writer that takes the record", () => {
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
 
-  it("counts its deadline by the clock that says longest", async () => {
+  it("counts the deadline by the clock with the longest time", async () => {
     const writer = world.writer();
     let isSuspended = false;
     writer.store.script((kind, _, ordinal) => {

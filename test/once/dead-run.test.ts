@@ -32,7 +32,7 @@ async function deadRun(world: World, occurrence: string): Promise<number> {
   return fromMs;
 }
 
-describe("a run that died, and processes that have never seen its record", () => {
+describe("a dead run, and processes that have never seen the record", () => {
   it("does not keep the next night's occurrence from running", async () => {
     const world = newWorld();
     await deadRun(world, FIRST);
@@ -61,7 +61,7 @@ describe("a run that died, and processes that have never seen its record", () =>
     expect(tookMs).toBeLessThan(AT_MOST_MS + BOUND_MS + STEPS_MS + 1_000);
   });
 
-  it("counts as running before its end, and as over after it", async () => {
+  it("counts as running before the end of the lease, and as over afterwards", async () => {
     const world = newWorld();
     await deadRun(world, FIRST);
     await world.time.advance(AT_MOST_MS);

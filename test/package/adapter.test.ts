@@ -110,7 +110,7 @@ describe("the SDK's own retries", () => {
 });
 
 describe("the kind of a client", () => {
-  it("is told from the other kind, also by clients that share a configuration", () => {
+  it("is recognised, also for clients that share a configuration", () => {
     const client = clientOf();
     expect(isDocumentClient(client)).toBe(false);
     expect(isDocumentClient(DynamoDBDocumentClient.from(client))).toBe(true);

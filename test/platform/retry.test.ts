@@ -55,7 +55,7 @@ describe("retry", () => {
     expect(attempts).toEqual([0, 100, 200]);
   });
 
-  it("pauses as its backoff says, from the fraction that it draws", async () => {
+  it("pauses by the backoff for the drawn fraction", async () => {
     const { time, attempts, result } = scene([UNKNOWN, UNKNOWN, UNKNOWN, APPLIED], {
       backoff: doubling(10),
     });
@@ -63,7 +63,7 @@ describe("retry", () => {
     expect(attempts).toEqual([0, 10, 30, 70]);
   });
 
-  it("reports each attempt without an answer, and none that asks for another one", async () => {
+  it("reports each attempt without an answer, but no attempt that asks for a retry", async () => {
     const reported: unknown[] = [];
     const { time, result } = scene([UNKNOWN, AGAIN, { kind: "skewed", cause: 2 }, APPLIED], {
       onNoAnswer: (answer) => reported.push(answer),
@@ -89,7 +89,7 @@ describe("retry", () => {
     expect(time.nowMs).toBe(100);
   });
 
-  it("has nothing to say of the last attempt where that asked for another one", async () => {
+  it("reports nothing if the last attempt asked for a retry", async () => {
     const { time, result } = scene([UNKNOWN, AGAIN], { isOver: () => time.nowMs >= 200 });
     expect(await time.runUntil(result)).toEqual({ kind: "over", last: undefined });
   });
@@ -103,7 +103,7 @@ describe("retry", () => {
     expect(attempts).toEqual([0]);
   });
 
-  it("takes an answer that comes after its signal aborted", async () => {
+  it("accepts an answer after the signal aborted", async () => {
     const signal = new Abort();
     signal.abort();
     const { result } = scene([APPLIED], { signal });

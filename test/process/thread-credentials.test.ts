@@ -65,7 +65,7 @@ describe("a thread whose credentials expire", () => {
   }, 60_000);
 
   // rule: R2, protocol 114
-  it("loses the session at its deadline in a block if they are static", async () => {
+  it("loses the session at the deadline in a block if the credentials are static", async () => {
     gate.isValid = () => true;
     const credentials = { accessKeyId: "static" };
     const worker = holder("static", { credentials, forMs: 11_000, isBlocked: true });

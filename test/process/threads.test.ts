@@ -81,7 +81,7 @@ describe.concurrent("a client whose session is renewed by a thread", () => {
   }, 90_000);
 
   // rule: R2, R8, protocol 113
-  it("loses its lock in a longer block, and the first line after the block learns it", async () => {
+  it("loses the lock in a longer block, and the first line after the block sees the loss", async () => {
     const { holder, granted, acquired } = await contended("long", { blockMs: 40_000 });
     await acquired;
     expect(granted.afterMs).toBeGreaterThan(MAY_BLOCK_MS - 2_000);

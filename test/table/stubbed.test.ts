@@ -71,7 +71,7 @@ describe("a replicated table", () => {
     expect(report.replicas).toEqual(["eu-west-1", "us-east-1"]);
   });
 
-  it("is accepted if one of its regions is the `homeRegion`", async () => {
+  it("is accepted if `homeRegion` is a region of the table", async () => {
     expect((await check({ Replicas: REPLICAS }, "eu-west-1")).replicas).toHaveLength(2);
   });
 

@@ -8,7 +8,7 @@ afterEach(() => {
 });
 
 describe("under the fake timers of Vitest", () => {
-  it("a client with the faked environment keeps its lease, and renews it", async () => {
+  it("a client with the faked environment renews the lease", async () => {
     vi.useFakeTimers();
     const client = new MemoryTable();
     const locks = new Holdfast({ client, table: "locks", environment: fakedEnvironment });

@@ -2,6 +2,9 @@
  * Takeover at first sight, for Spin: `npm run model`. The end of a lease in the table's time, which a rival compares
  * with the `Date` of the answer that shows the record.
  *
+ * Omitted: lost or late answers to claims, corrections and takeovers, answers without a `Date`, restarts, eventually
+ * consistent reads, sessions, queue entries, changes of length, drift.
+ *
  * True time passes in steps. Two servers answer; each clock is off by a fixed length, and they differ by DIFFER, and a `Date` is rounded down to
  * a multiple of STEP. Two processes contend for one record. Each knows an upper bound of the servers' time after its
  * first answer, and before that its own wall clock, which is wrong by up to WRONG. A renewal is sent, and takes effect

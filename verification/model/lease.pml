@@ -1,6 +1,8 @@
 /*
- * The protocol of the native lease, for Spin: `npm run model`. verification/README.md lists the omissions; the
- * rules R1 to R14 are in ARCHITECTURE.md.
+ * The protocol of the native lease, for Spin: `npm run model`. The rules R1 to R14 are in ARCHITECTURE.md.
+ *
+ * Omitted: eventually consistent reads going back, changes of length, user data, restored tables, throttling, a second
+ * hand-off, several processes on a machine, bounds on time.
  *
  * PROCESSES processes contend for one record. Send, effect at the table and answer of a request are three separate
  * steps, with any other step between, so the search covers every delay. A paused process makes no step while its

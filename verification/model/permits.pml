@@ -3,6 +3,8 @@
  * the whole limit. The queue before the record is in queue.pml, and the life of a session in session.pml: here a session
  * is alive or its process has stopped, and only the session of a stopped process is ended.
  *
+ * Omitted: the queue, the session's own requests, downgrades, copies that nothing tells of, the end of marks.
+ *
  * Three clients have one session and one attempt each, with an id of its own. A request to grant may be sent
  * twice; each copy takes effect at any later time or never, and its answer may be lost. A client that gives up an attempt
  * withdraws it. A process may stop for ever at any time. Two rivals remove permits of ended sessions: each reads the

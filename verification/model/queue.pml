@@ -1,5 +1,7 @@
 /*
- * The queue before a record, for Spin: `npm run model`. verification/README.md lists the omissions.
+ * The queue before a record, for Spin: `npm run model`.
+ *
+ * Omitted: eventually consistent polls, local hand-offs, mutex users with a place, entries on sessions, namespaces.
  *
  * PROCESSES processes contend for one record, each at most TRIES times: without a ticket if the queue is empty,
  * otherwise with a ticket. The lease protocol is in lease.pml, and is assumed to be correct here: a process

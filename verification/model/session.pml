@@ -1,6 +1,9 @@
 /*
- * The protocol of sessions, for Spin: `npm run model`. verification/README.md lists the omissions; the lease
- * protocol is in lease.pml, and is assumed to be correct here.
+ * The protocol of sessions, for Spin: `npm run model`. The lease protocol is in lease.pml, and is assumed to be correct
+ * here.
+ *
+ * Omitted: fences, most eventually consistent reads, a rival's late answers, two deletions, two entries, a sweep giving
+ * up, suspensions.
  *
  * PROCESSES processes contend for RECORDS records. The first SESSIONS processes have a session, which exists from
  * the start at its first version, and to which they move their holds. The rest are rivals; if all have sessions,

@@ -1,6 +1,6 @@
 /*
- * Several locks at once, for Spin: `npm run model`. verification/README.md lists the omissions. The lease is
- * assumed to be correct, as in queue.pml; this is the queue of queue.pml before two records.
+ * Several locks at once, for Spin: `npm run model`. The lease is assumed to be correct, as in queue.pml; this is the queue
+ * of queue.pml before two records. Omitted: more than two names, the loss of all locks together.
  *
  * PROCESSES processes contend for both records, except these: FIRST_ALONE processes contend only for the first
  * record, SECOND_ALONE only for the second. A process which wants both takes one ticket for both queues, in one

@@ -2,6 +2,8 @@
  * A client whose session is renewed by a second thread, for Spin: `npm run model`. Rules 113 to 116 of spec/protocol.md.
  * The lease of one record is in lease.pml, and is assumed to be correct here.
  *
+ * Omitted: clocks that step or stand still, two reads of the shared memory between which a thread writes, `renew()`.
+ *
  * The main thread of one process and its renewing threads share memory: the phase, the last stamp, and the deadline. Both
  * threads read the clocks of one machine. The main thread renews until it opens the phase, and again after it has taken
  * the renewals back; then it may start another thread, with a phase of its own. Any thread may make no step for any time:

@@ -68,7 +68,7 @@ describe("the permits of a record", () => {
 });
 
 describe("the words about permits", () => {
-  it("say how much is in use, and by whom", () => {
+  it("name the weight in use, and the owners", () => {
     expect(wordsOf(rowOf({ used: 2, permits: [permit({ weight: 2 })] }))).toBe(
       "2 of 5 in use, by 1 permit: ann; its session was last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
     );
@@ -165,7 +165,7 @@ describe("the server over a table with permits", () => {
     await freed.release().catch(() => undefined);
   });
 
-  it("releases by force the permit that the request names, and no other", async () => {
+  it("releases by force only the named permit", async () => {
     // The holder reads the request at its next renewal.
     await using client = new Holdfast({ client: world.cli.client, table: "locks", lease: "3s" });
     const semaphore = client.semaphore("s", { permits: 2 });

@@ -248,7 +248,7 @@ describe("the fence of a grant", () => {
     expect(lease.fence).toBe(BigInt(world.time.wallMs) + 1n);
   });
 
-  it("starts above the highest fence that this client has observed, if that fence is ahead of the clock", async () => {
+  it("starts above the highest observed fence, if this fence is ahead of the clock", async () => {
     const { world, mutex } = setUp();
     const ahead = BigInt(world.time.wallMs) + 1_000_000n;
     const free = { v: { N: "1" }, version: { N: "3" }, fence: { N: String(ahead) } };

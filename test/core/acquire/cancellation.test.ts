@@ -51,7 +51,7 @@ describe("the error at the end of a wait", () => {
     expect(cancellation.error()).toMatchObject({ code: "throttled", lockName: "a" });
   });
 
-  it("is the request that the end cut off, if no request before it was made", () => {
+  it("names the aborted request if there was no earlier request", () => {
     const { cancellation, end } = waiting();
     end();
     cancellation.onNoResponse(unknown);

@@ -38,7 +38,7 @@ describe.each(Object.entries(PRIMITIVES))("the default wait of a %s", (_, acquir
     await expect(afterDeathOf("3m", "1s")).resolves.toBeDefined();
   });
 
-  it("ends before a live holder, however often it renews", async () => {
+  it("ends before a live holder, despite the holder's renewals", async () => {
     const world = new World();
     await world.until(acquire(world.inhabitant().locks, "3m"));
     const fromMs = world.time.nowMs;
@@ -168,7 +168,7 @@ describe("not-acquired", () => {
     ).rejects.toMatchObject({ holder: { silentMs: expect.closeTo(5_000, -4.2) } });
   });
 
-  it("says so without a wait, from the one answer", async () => {
+  it("names the holder without a wait, from a single answer", async () => {
     const world = new World();
     await world.until(world.inhabitant().locks.mutex("a").acquire({ owner: "one" }));
     await expect(

@@ -54,7 +54,7 @@ const refusedByOwnIds: Answering = async ({ writes }) => ({
   refusals: writes.map(own),
 });
 
-describe("a refused transaction whose records name its own ids", () => {
+describe("a refused transaction whose records name the ids of the attempt", () => {
   it("was applied by an earlier send without an answer", async () => {
     const lost: Answering = async (_, apply) => {
       await apply();

@@ -56,7 +56,7 @@ describe("a claim whose first answer corrects the clock", () => {
     expect([second, third]).toEqual([first, first]);
   });
 
-  it("is sent as it was if DynamoDB may have applied it", async () => {
+  it("is sent again unchanged if DynamoDB may have applied the first send", async () => {
     const { world, mutex, datesSent } = setUp([unknown], 1);
     await world.until(mutex.acquire());
     const [first, second] = datesSent();
@@ -73,7 +73,7 @@ describe("a claim whose first answer corrects the clock", () => {
 });
 
 describe("an abandoned claim that DynamoDB applies late", () => {
-  it("is taken over at once by the process that abandoned it", async () => {
+  it("is taken over at once by the same process", async () => {
     const world = new World();
     const { locks, network } = fixedProcess(world, OPTIONS);
     const mutex = locks.mutex("a");

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { HoldfastError } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
-it("an acquisition that waits for its own process says so, and for which name", async () => {
+it("reports a wait for the same process, with the name", async () => {
   const world = new World();
   const [mine, theirs] = [world.inhabitant(), world.inhabitant()];
   await world.until(mine.locks.mutex("k2").acquire({ lease: "5m" }));

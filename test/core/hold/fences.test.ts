@@ -65,7 +65,7 @@ describe("the fences of a name", () => {
     expect(world.record("a")?.["fence"]).toEqual({ N: String(highest) });
   }, 120_000);
 
-  it("grow by one at every grant, so that the count never overtakes a clock", async () => {
+  it("grow by one at every grant, so the count never overtakes a clock", async () => {
     const world = new World();
     const claimant = new Claimant(world);
     const fences: bigint[] = [];

@@ -44,7 +44,7 @@ describe("a transferred lock", () => {
     await world.until((await world.until(one.locks.mutex("a").acquire())).release());
   });
 
-  it("costs one write for the export and one write for the import", async () => {
+  it("costs a write for the export and a write for the import", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(one.locks.mutex("a").acquire());
     const { result, writes } = await world.requests(() => lease.export());

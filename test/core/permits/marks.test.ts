@@ -7,7 +7,7 @@ const marks = (agesMs: readonly number[]) =>
   agesMs.map((ageMs, at) => ({ holder: `h${at}`, atMs: NOW_MS - ageMs }));
 
 describe("removableMarks()", () => {
-  it("names marks that are older than an hour, oldest first, whatever their order in the record", () => {
+  it("names marks older than an hour, oldest first, in any order of the record", () => {
     const found = marks([0, HOUR_MS + 1, HOUR_MS + 3, 5, HOUR_MS + 2]);
     expect(removableMarks(found, NOW_MS)).toEqual(["h2", "h4", "h1"]);
   });

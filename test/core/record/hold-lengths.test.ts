@@ -19,7 +19,7 @@ it("learns nothing from a hold whose beginning the client did not see", () => {
   expect(lengths([0, held("a", 1n)], [50, held("b", 2n)]).usualMs).toBeUndefined();
 });
 
-it("learns the length of a hold from its first to its last sight", () => {
+it("learns the length of a hold from the first and the last sight", () => {
   const seen = [
     [0, free(1n)],
     [10, held("a", 2n)],

@@ -251,7 +251,7 @@ describe("a lease on a session", () => {
     });
   });
 
-  it("is freed by its release, in one write, after a loss with the session", async () => {
+  it("is freed by a release, in one write, after the loss of the session", async () => {
     const { world, session, lease, key, requests } = await moved();
     world.table.deleteItem(key(session.id));
     await world.time.advance(1_000);
@@ -350,7 +350,7 @@ describe("the move of a record to a session", () => {
 const keyOfLock = (name: string) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
 const isOfLock = (key: object): boolean => JSON.stringify(key).includes("lock#");
 
-describe("a lease that expires before its move is acknowledged", () => {
+describe("a lease that expires before DynamoDB acknowledges the move", () => {
   /** No request of the lease "a" was answered since its grant at 0; the lease ends at {@link OWN_END_MS}. */
   async function ranOut(options = {}): Promise<Scene & { readonly lease: Lease }> {
     const scene = await open();

@@ -88,7 +88,7 @@ describe("a listing of sessions", () => {
     ]);
   });
 
-  it("reports that a session appears expired after a watch of its length without a renewal", async () => {
+  it("reports a session as expired after a watch without a renewal", async () => {
     const { world, listed, holder } = await withSession(["a"]);
     holder.process.kill();
     const appearsExpired = async () => (await listed()).map((one) => one.appearsExpired);

@@ -59,7 +59,7 @@ describe("the shared session", () => {
     expect(written()).toEqual([]);
   });
 
-  it("accepts leases of its own length that the client renews, and no others", () => {
+  it("accepts only leases of the session's length that the client renews", () => {
     const context = {} as AcquireContext;
     const shared = new SharedSession(context, { leaseMs: LEASE_MS } as AcquireSettings);
     expect(shared.accepts(context, LEASE_MS, 1_000)).toBe(true);

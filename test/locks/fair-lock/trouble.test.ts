@@ -173,7 +173,7 @@ describe("a lost answer", () => {
   });
 });
 
-describe("a waiter that is paused for longer than its lease", () => {
+describe("a waiter paused for longer than the lease", () => {
   it.each(["requeue", "fail"] as const)("loses its turn, and then: %s", async (onPlaceExpired) => {
     const { world, victim, behind, turns, end } = await scene();
     const middle = turns.take(victim, "victim", { onPlaceExpired }).catch(({ code }) => code);

@@ -40,7 +40,7 @@ describe("run() whose body fails because its signal aborted", () => {
     await expect(world.until(running)).rejects.toMatchObject({ name: "RangeError" });
   });
 
-  it("rejects with the loss itself if the body throws it", async () => {
+  it("rejects with the loss if the body throws the loss", async () => {
     const { world, running } = runWithoutNetwork(async (lease) => {
       await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
       lease.signal.throwIfAborted();

@@ -447,7 +447,7 @@ describe("an acquisition while no grant is answered", () => {
 });
 
 describe("an acquisition that its caller ends", () => {
-  it("ends while it waits for a turn, if a listener to its own wait event aborts it", async () => {
+  it("ends before the turn if a listener to the wait event aborts the call", async () => {
     const world = new World(DATES);
     const a = await withSession(world);
     const held = await world.until(semaphoreOf(a).acquire());

@@ -6,7 +6,7 @@ import { World } from "../../support/world.js";
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 
 describe("an inspection of a semaphore", () => {
-  it("shows the limit and every permit, at one read and one more for each session", async () => {
+  it("shows the limit and every permit, by a read and another read for each session", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant({ owner: "a" }), world.inhabitant({ owner: "b" })];
     const light = await world.until(a.locks.semaphore("s", { permits: 5 }).acquire());

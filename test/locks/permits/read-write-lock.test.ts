@@ -28,7 +28,7 @@ describe("a read-write lock", () => {
     expect(usedIn(world)).toBe("0");
   });
 
-  it("lets a writer wait for the readers before it only, and readers behind it for the writer", async () => {
+  it("lets a writer wait only for earlier readers, and later readers for the writer", async () => {
     const world = new World(DATES);
     const processes = Array.from({ length: 5 }, () => world.inhabitant());
     const [writing, ...reading] = processes.map(({ locks }) => locks.readWriteLock("c"));
@@ -118,7 +118,7 @@ describe("a read-write lock", () => {
     expect(await world.until(locks.semaphore("c", { permits: 1 }).tryAcquire())).not.toBeNull();
   });
 
-  it("says after the wait that a writer holds it", async () => {
+  it("names a writer as the holder after the wait", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant({ owner: "worker-7" });
     await world.until(locks.readWriteLock("c").write().acquire());

@@ -88,7 +88,7 @@ describe("a semaphore", () => {
     expect(stateOf(world)).toEqual([2, "3"]);
   });
 
-  it("serves many waiters of one process by one place in the queue", async () => {
+  it("serves many waiters of a process by a single place in the queue", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
     const semaphore = locks.semaphore("s", { permits: 2 });
@@ -191,7 +191,7 @@ describe("a semaphore", () => {
     await expectError(refused, { code: "invalid-argument", mentions: ["weight"] });
   });
 
-  it("reads each session of other clients once, and then tries for one write", async () => {
+  it("reads each session of other clients once; each further try costs a write", async () => {
     const world = new World(DATES);
     for (let at = 0; at < 6; at += 1) {
       await world.until(world.inhabitant().locks.semaphore("s", { permits: 6 }).acquire());
@@ -236,7 +236,7 @@ describe("a semaphore", () => {
     expect(world.table.counts.writes).toBe(before);
   });
 
-  it("holds its permits by the session that the caller names", async () => {
+  it("keeps permits alive by the caller's session", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
     const session = await world.until(locks.session({ lease: "10s" }));

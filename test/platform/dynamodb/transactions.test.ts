@@ -21,7 +21,7 @@ describe("a cancelled transaction", () => {
     expect(cancellationOf(cancelled(reasons), "t")?.kind).toBe(kind);
   });
 
-  it("returns the items that refused, and no other items", () => {
+  it("returns only the items of refused conditions", () => {
     const answer = cancellationOf(cancelled([NONE, CHECK, { Code: CHECK.Code }]), "t");
     expect(answer).toEqual({
       kind: "refused",

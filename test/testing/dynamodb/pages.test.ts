@@ -80,7 +80,7 @@ describe("a query", () => {
     ]);
   });
 
-  it("ends a page with the item that reaches one megabyte", () => {
+  it("ends a page at one megabyte", () => {
     const bench = filled(6, { x: { S: "y".repeat(300_000) } });
     const page = bench.ok("Query", { ...HASH, Select: "COUNT", ReturnConsumedCapacity: "TOTAL" });
     expect(page).toMatchObject({
