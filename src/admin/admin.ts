@@ -54,8 +54,8 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Lists the locks, the leaderships, the tasks of `once`, the semaphores or the read-write locks, of the table, page by
-   * page.
+   * Lists the locks of the table page by page; with `kind`, the leaderships, the tasks of `once`, the semaphores or the
+   * read-write locks.
    *
    * Each page scans up to a megabyte of the whole table, at half a read unit for 4 KB. A second listing by the same
    * client recognises silent holders. Rejects with coded errors.
@@ -68,11 +68,12 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Lists the holder of a fair lock and the waiters, in order; with `kind`, the holders of a semaphore or of a read-write
-   * lock.
+   * Lists the holder of a fair lock and the waiters, in order; with `kind`, the holders of a semaphore or of a
+   * read-write lock.
    *
    * A mutex's waiters appear only once they have a place in the queue. Costs a strongly consistent read, and a strongly
-   * consistent query of half a unit for each four or so waiters; with `kind` also a read for the session of each holder. Rejects with coded errors.
+   * consistent query of about one unit for each eight waiters; with `kind` also a read of each holder's session.
+   * Rejects with coded errors.
    */
   queue(name: string, options?: { readonly namespace?: string }): Promise<QueueListing>;
   queue(name: string, options: InspectPermitOptions): Promise<PermitQueueListing>;
@@ -113,8 +114,8 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Reads the last sixteen grants of a lock, a leadership, a semaphore or a read-write lock, and the forced releases among
-   * them. Of a record with permits it finds only the last forced release.
+   * Reads the last sixteen grants of a lock, a leadership, a semaphore or a read-write lock, and the forced releases
+   * between them. For a semaphore or a read-write lock, it finds only the last forced release.
    *
    * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
    * errors.
@@ -134,12 +135,12 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Frees a lock, or with `kind` one permit, by its holder id, for a process that lost its handle.
+   * Frees a lock, or with `kind` one permit, by the holder id, for a process that has lost the lease object.
    *
-   * The holder loses its lease at its next renewal; on a session, at its next write to this lock. The holder of a permit
-   * learns of its loss at the latest at its release: use `forceRelease` for a live holder. Costs one write; for a permit
-   * also a strong read.
-   * Resolves to whether the lock named this holder. Rejects with coded errors. Throws `invalid-argument`.
+   * A live holder notices the loss at its next renewal; if its lease is on a session, only at its next write to this
+   * lock. The holder of a permit may notice the loss only when it releases the permit. So use `forceRelease` for a live
+   * holder. Costs one write; for a permit also a strongly consistent read. Resolves to whether the lock named this
+   * holder. Rejects with coded errors. Throws `invalid-argument`.
    */
   releaseByHolder(
     name: S["name"],
@@ -166,33 +167,32 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   /**
    * Changes the limit of a semaphore, or sets it before the first acquisition.
    *
-   * Holders keep their permits: below what is in use, no permit is granted until enough are released. Callers that still
-   * use the old limit are refused with `limit-mismatch`, so start new processes with the new limit first, or stop the old
-   * ones. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
+   * Holders keep their permits. If more permits are in use than the new limit allows, no permit is granted until enough
+   * are released. A caller that still uses the old limit gets `limit-mismatch`: restart such processes with the new
+   * limit. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
    */
   setLimit(name: string, permits: number): Promise<LimitChange> {
     return setLimit(this.#context, name, permits);
   }
 
   /**
-   * Asks the holder of a lock to release, and resolves once the lock is free or the holder is dead.
+   * Asks the holder of a lock to release the lock, and waits until the lock is free or the holder is dead. Frees the
+   * lock of a dead holder.
    *
-   * The holder reads the request at its next renewal: its lease is then lost with reason `released-by-force`, and the
-   * message says by whom and why. The lock is free when the holder calls `release()`, or when the lease expires. So
-   * there are never two holders; with `now` there may be, until the next renewal of the holder or its session. With
-   * `kind` "leader" the request ends the term of an election; the same candidate may be elected again.
+   * The holder reads the request at its next renewal. Its lease is then lost with reason `released-by-force`, and the
+   * message has the operator's label and reason. The lock is free when the holder calls `release()`, or when the lease
+   * expires. So there are never two holders. With `now` there may be two, until the next renewal of the holder or its
+   * session. With `kind` "leader" the request ends the term of an election; the same candidate may be elected again.
    *
-   * The next holder is **not** asked: if the lock was granted again meanwhile, the result names this `successor`. With
-   * `now` the holder is asked first and the lock freed last: if this call rejects, or the process ends, before the last
-   * write, the lock may still be held; call again.
+   * The request affects only the present holder. If the lock is granted again meanwhile, the result names the new
+   * holder as `successor`. If the call rejects, or the process ends, the lock may still be held: call again.
    *
-   * With `kind` "semaphore" or "read-write" it does this for one permit, the permit of `holder`: the other permits stay.
-   * `isFree` then tells that this permit is gone. A writer that became a reader has another permit, which is not asked.
+   * With `kind` "semaphore" or "read-write", the call affects only the permit of `holder`, and `isFree` means that this
+   * permit is gone. A writer that became a reader has another permit.
    *
-   * Costs a read, a write, a write more for a lock on a session, a write more with `now`, and some reads while waiting;
-   * for a permit a read more.
-   * `Inspection.forced` shows by whom, when and why, until the next request to a holder of the name. Rejects with coded
-   * errors. Throws `invalid-argument`.
+   * Costs a read and a write, and some reads while waiting. A lock on a session costs one write more, and `now` another
+   * write. A permit costs one read more. `Inspection.forced` shows the operator, the time and the reason until the next
+   * request to a holder of the name. Rejects with coded errors. Throws `invalid-argument`.
    */
   forceRelease(
     name: S["name"],
@@ -223,6 +223,6 @@ function isOfPermits<O extends { readonly kind: PermitKind }>(
     | { readonly kind?: RecordKind | undefined }
     | { readonly namespace?: string | undefined },
 ): options is O {
-  // The caller checks the options later, whatever they are.
+  // The caller checks the options later, so their type is not certain here.
   return isPermitKind((options as { readonly kind?: string } | undefined | null)?.kind);
 }

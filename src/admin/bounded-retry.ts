@@ -47,7 +47,7 @@ export class BoundedRetry {
   /** From here on a failure leaves a request that the holder may honour. */
   noteRequest(): void {
     this.#whatFailed =
-      "was not released by force, and the request to its holder may not have arrived (call forceRelease() again)";
+      "was not released by force (the request to its holder may not have arrived; call forceRelease() again)";
   }
 
   async pause(): Promise<void> {
@@ -127,7 +127,7 @@ export async function notifyOnce(
 
 function closedError({ name, kind }: RecordRef): HoldfastError {
   const message =
-    `${titleOf([name], kind)}: the client was closed during a release by force. The holder may still release. ` +
-    "Read the record with inspect() of another client.";
+    `${titleOf([name], kind)} may still be held: the client was closed during the forced release. The holder may have ` +
+    "received the request. Call forceRelease() of another client.";
   return new HoldfastError("closed", message, { lockName: name });
 }

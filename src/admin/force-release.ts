@@ -25,7 +25,7 @@ export interface ForceReleaseOptions extends Pick<InspectOptions, "namespace"> {
    * first holder's next renewal. Default false.
    */
   readonly now?: boolean | undefined;
-  /** How long to wait until the lock is free. Default: until the holder's lease must have expired. */
+  /** How long to wait until the lock is free. Default: two leases with clock drift, and four request timeouts. */
   readonly wait?: Duration | undefined;
   /** Ends the wait, which then rejects with the signal's reason; the request remains. */
   readonly signal?: AbortSignal | undefined;
@@ -83,7 +83,7 @@ const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
  * 2. Write `request` into the record. A holder that moves to its session afterwards reads the request in the answer to
  *    that move.
  * 3. Notify the session that the answer to step 2 shows: a holder that moved before step 2 no longer reads its record.
- * 4. With `now`, free the record. Only a holder that will read the request is freed. If the operator dies before this
+ * 4. With `now`, free the record last, so that a live former holder finds the request. If this process ends before this
  *    step, the lock stays held, and a second call starts again.
  */
 export async function forceRelease(

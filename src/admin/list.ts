@@ -64,7 +64,10 @@ export interface ListPage<S extends FormatTypes = NativeTypes, I = Inspection<S>
   readonly locks: readonly I[];
   /** Names of records that this version cannot read, with the layout found; never taken over. */
   readonly unreadable: readonly { readonly name: string; readonly found: string }[];
-  /** Places in the queues of the listed kind, held or free: all of them on the last page, in the order of the table. */
+  /**
+   * The places in the queues of the listed kind, also in the queues of free locks, in the order of the table. The last
+   * page has all places; the other pages have none.
+   */
   readonly queued: readonly ListedEntry[];
   /** The read units that DynamoDB charged for this page, if reported. */
   readonly readUnits: number | undefined;
@@ -120,7 +123,7 @@ async function* pagesOf<I>(
   } while (after !== undefined);
 }
 
-/** Returns the beginnings of the keys of the listed records, and of the places in their queues. */
+/** Returns the key prefixes of the listed records, and of the places in their queues. */
 export function prefixesOf(
   { format: { codec, queue } }: AcquireContext,
   kind: AnyKind,

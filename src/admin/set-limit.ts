@@ -56,8 +56,8 @@ export async function setLimit(
   }
   throw new HoldfastError(
     "outcome-unknown",
-    `${titleOf([name], "semaphore")} has another limit: other clients changed the limit ${TRIES} times in the ` +
-      "meantime. Set the limit again.",
+    `${titleOf([name], "semaphore")} may have another limit than ${limit}: other clients changed its limit ${TRIES} ` +
+      "times during this call. Call setLimit() again.",
     { lockName: name },
   );
 }

@@ -26,8 +26,8 @@ if [[ $funcstack[1] == _holdfast ]]; then _holdfast; else compdef _holdfast hold
 };
 
 /**
- * Runs `holdfast complete`. After the name of a shell, prints the script for this shell. After `--` and the words of a
- * command line up to the cursor, prints the candidates for the last of these words.
+ * Runs `holdfast complete`. With the name of a shell, prints the script for this shell. With `--` and the words of a
+ * command line up to the cursor, prints the candidates for the last word.
  */
 export function complete(program: Command, words: readonly string[], output: Output): number {
   const [first = "", ...rest] = words;
@@ -39,7 +39,9 @@ export function complete(program: Command, words: readonly string[], output: Out
   }
   if (!Object.hasOwn(SCRIPTS, first) || rest.length > 0) {
     const shells = Object.keys(SCRIPTS).join(", ");
-    throw usageError(`Which shell? One of ${shells}. See \`holdfast complete --help\`.`);
+    throw usageError(
+      `The name of the shell is missing or unknown: give one of ${shells}. See \`holdfast complete --help\`.`,
+    );
   }
   output.out(SCRIPTS[first as keyof typeof SCRIPTS]);
   return EXIT.ok;

@@ -57,15 +57,15 @@ export interface ClientOptions extends LeaseOptions {
   /** How long `close()` tries to release the held leases. Default 5 s. */
   readonly closeTimeout?: Duration | undefined;
   /**
-   * Whether one session keeps the leases of the client's length alive: one write a period for all of them.
-   * Default false: every lease renews its own record, one write a period each. A lease with another length, or
-   * with manual renewal, always renews itself. With `thread`, a worker thread renews the session while the event loop is
-   * blocked; each acquisition then costs one write more. See docs/sessions.md.
+   * Whether one session keeps the leases of the client's length alive: one write a period for all of them. Default
+   * false: every lease renews its own record, one write a period each. A lease with another length, or with manual
+   * renewal, always renews itself. With `thread`, a worker thread renews the session while the event loop is blocked;
+   * each acquisition then costs one write more. See docs/sessions.md.
    */
   readonly sharedSession?: boolean | SharedSessionOptions | undefined;
   /**
    * How many times in a row a lock may pass between waiters of this process before other processes get their
-   * turn. Default 16. With 0 there is no local handoff.
+   * turn. Default 16. With 0 there is no local hand-off.
    */
   readonly maxLocalHandoffs?: number | undefined;
 }
@@ -155,13 +155,15 @@ export const DEFAULTS = Object.freeze({
 
 /** The default `poll` of fair locks, in milliseconds. */
 export const FAIR_POLL = Object.freeze({
-  /** What the intervals of the first waiter grow to, until it knows how long a hold lasts. */
+  /** The longest interval of the first waiter while it does not know how long a hold lasts. */
   min: 500,
   /** The longest interval of waiters further back: twelve reads a minute. */
   max: 5_000,
 });
 
-/** The first interval of the first waiter, if the caller has not set `poll`. Only one process of a queue reads so often. */
+/**
+ * The first interval of the first waiter, if the caller has not set `poll`. Only one process of a queue reads so often.
+ */
 const FAIR_FIRST_POLL_MS = 20;
 
 const DAY_MS = 24 * 3_600_000;
@@ -225,7 +227,7 @@ export function resolveAcquire(
 /** Checks the length of a lease against its renewals. Throws `invalid-argument`. */
 export function checkLease(leaseMs: number, renewMs: number | "manual"): void {
   if (!Number.isInteger(leaseMs)) {
-    throw refuse(`The option \`lease\` must be whole milliseconds; it is ${leaseMs}.`);
+    throw refuse(`The option \`lease\` must be a whole number of milliseconds; it is ${leaseMs}.`);
   }
   if (renewMs !== "manual" && leaseMs < 2 * renewMs) {
     throw refuse(

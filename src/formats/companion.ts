@@ -4,23 +4,24 @@
  * the counter survives their grants, which replace the record, and their releases, which delete the record.
  *
  * After a grant, the client increments the counter and then reads its own record with strong consistency. If
- * the record still names the grant, the number is the grant's fence. A later grant of this library comes after
- * this read, and so increments the counter later; an earlier grant with a fence did its read before. So fences
- * grow from grant to grant of this library, without any clock. An incremented number that failed the check is
- * never used as a fence.
+ * the record still names the grant, the counter's number is the grant's fence. If not, no grant uses the number.
+ * The next grant of this library comes after this read, and so increments the counter later. So fences grow from
+ * grant to grant of this library, without any clock.
  *
- * Not promised: grants of peers have no number. A store that has seen a higher number refuses a lower one, but
- * only a later grant of this library brings the higher number; a peer's writes until then carry none. The
- * record itself contains no number, so other clients cannot match a number with its grant.
+ * Not promised: grants of peers have no fence. A store refuses a former holder only after a later grant of this
+ * library has brought a higher fence. The record itself contains no fence, so other clients cannot match a fence
+ * with its grant.
  */
 import type { FenceCounter, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import type { Condition, Item } from "../platform/table.js";
 import { any, equals, invalid, isAbsent } from "./foreign.js";
 
-/** A kind of companion: its suffix, and what it stores. */
+/** A kind of companion item. */
 export interface CompanionKind {
+  /** The end of the item's key. */
   readonly suffix: string;
+  /** The name of the content, for messages. */
   readonly stores: string;
 }
 
@@ -85,12 +86,12 @@ export function companionKind(
   return kinds.find(({ suffix }) => last.endsWith(suffix));
 }
 
-/** Throws `invalid-argument` for a lock's name that could be a companion's. */
+/** Throws `invalid-argument` if the name of a lock has the suffix of a companion. */
 export function checkNoCompanion(name: LockName, kinds: readonly CompanionKind[]): void {
   const kind = companionKind(name, kinds);
   if (kind === undefined) return;
   throw invalid(
-    `A lock's name must not end in "${kind.suffix}": such names are for stored ${kind.stores}.`,
+    `The name of a lock must not end in "${kind.suffix}": items with this suffix store ${kind.stores}.`,
   );
 }
 

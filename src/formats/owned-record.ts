@@ -103,8 +103,8 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
   const untyped = Object.entries(attributes).find(([, value]) => !isTyped(value));
   if (untyped !== undefined) {
     throw invalid(
-      `The option \`attributes\` must have DynamoDB's typed values, such as { S: "text" }; ` +
-        `\`${untyped[0]}\` has not.`,
+      `The option \`attributes\` must have DynamoDB's typed values, such as { S: "text" }; the value of ` +
+        `\`${untyped[0]}\` has no type.`,
     );
   }
 }

@@ -20,7 +20,11 @@ export function durationMs(option: string, value: Duration, range: DurationRange
     throw refuse(option, value, 'must be milliseconds or a string such as "30s"');
   }
   if (parsed < range.leastMs || parsed > range.mostMs) {
-    throw refuse(option, value, `must lie between ${range.leastMs} ms and ${range.mostMs} ms`);
+    const isOpen = range.mostMs === Number.POSITIVE_INFINITY;
+    const must = isOpen
+      ? `be at least ${range.leastMs} ms`
+      : `lie between ${range.leastMs} ms and ${range.mostMs} ms`;
+    throw refuse(option, value, `must ${must}`);
   }
   return parsed;
 }

@@ -14,8 +14,9 @@ import {
  *
  * The wrapper releases the lock when the handler returns. Then it waits for the cleanup of unanswered requests, for at
  * most three request timeouts of the client (15 s by default). Does **not** promise that the cleanup has finished: the
- * rest continues during the next invocation in this process, and the lease of a late claim expires at the latest when
- * the time of this invocation is over. Costs one write to acquire and one to release; with `reuse` one more to store
+ * rest continues during the next invocation in this process. A claim that DynamoDB applies later blocks the lock until
+ * another client takes over, as after a crash. The lease of such a claim is at most the time that the invocation had
+ * left at its start. Each invocation costs two writes, an acquisition and a release. With `reuse`, a third write stores
  * the result.
  *
  * The wrapped handler rejects with `not-acquired` if another client holds the lock, or too little time is left; with

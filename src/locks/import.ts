@@ -57,8 +57,8 @@ function used(context: AcquireContext, ref: RecordRef): HoldfastError {
       : "it is free now";
   return new HoldfastError(
     "not-acquired",
-    `Lock "${ref.name}" was not imported: the transfer was used before or has expired, and ${found}. ` +
-      "Acquire the lock, or export it again.",
+    `Lock "${ref.name}" was not imported: the transfer was already used or has expired, and ${found}. ` +
+      "Acquire the lock, or let its holder export it again.",
     { lockName: ref.name },
   );
 }

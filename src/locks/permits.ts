@@ -209,7 +209,7 @@ export function permitSessions(
   if (settings.renewMs === "manual") {
     throw new HoldfastError(
       "invalid-argument",
-      'Permits need a session that renews itself. Use another client without `renew: "manual"`, or pass a `session`.',
+      'Permits need a session that renews itself. Use a client without `renew: "manual"`, or pass a `session`.',
     );
   }
   return new SharedSession(context, settings);

@@ -13,8 +13,8 @@ import {
   Permits,
 } from "./permits.js";
 
-// A writer is a permit of the whole limit, so the limit is also the most readers at once. With so many readers, each write
-// of the record costs some 190 units.
+// A writer is a permit of the whole limit, so the limit is also the most readers at once. With so many readers, each
+// write of the record costs some 190 units.
 const MOST_READERS = 1_000;
 
 /** A held read lock: others may read, and no client writes. */
@@ -49,8 +49,9 @@ export class WritePermit extends Permit {
   }
 
   /**
-   * Becomes a reader in one write, before every waiting writer. This permit ends when the call begins: stop writing first.
-   * Conditions on its fence fail from then on. Sends one request without faults. Rejects with `lost`.
+   * Turns the write lock into a read lock, before any waiting writer can acquire the lock. This permit ends when the
+   * call begins: stop writing first. Conditions on its fence fail from then on. Costs one write, and more only if an
+   * answer is lost. Rejects with `lost`.
    */
   async downgrade(): Promise<ReadPermit> {
     this.assertHeld();
@@ -93,11 +94,11 @@ export class PermitLock<P extends Permit> {
 
 /**
  * Many readers at once, up to 1,000, or one writer alone. Readers and writers are served first come, first served: a
- * reader that comes after a waiting writer waits for the writer, so neither side starves. A read-write lock does **not**
- * protect the data from a reader or writer that was paused beyond its deadline: use {@link Permit.condition} or the
- * fence. It is not reentrant: a reader that asks for the write lock waits for itself.
+ * reader that comes after a waiting writer waits for the writer, so neither side starves. A read-write lock does
+ * **not** protect the data from a reader or writer that was paused beyond its deadline: use {@link Permit.condition} or
+ * the fence. It is not reentrant: a reader that asks for the write lock waits for itself.
  *
- * A semaphore with a limit of 1,000, of which a reader takes one and a writer takes all.
+ * Works as a semaphore with a limit of 1,000: a reader takes one permit, and a writer takes all of them.
  *
  * Protocol: spec/protocol.md, "Permits".
  */
@@ -132,8 +133,8 @@ export class ReadWriteLock {
   }
 
   /**
-   * Describes the readers, or the writer, without acquiring the lock. A reader's permit weighs 1, and a writer's the whole
-   * limit. Costs as {@link Semaphore.inspect}. Rejects with coded errors.
+   * Reads the lock and its readers, or its writer. Acquires nothing. A reader's permit weighs 1, and a writer's permit
+   * the whole limit. Costs as {@link Semaphore.inspect}. Rejects with coded errors.
    */
   inspect(): Promise<PermitInspection> {
     return this.#permits.inspect();

@@ -114,8 +114,8 @@ export class Semaphore {
   }
 
   /**
-   * Describes the semaphore and its permits without acquiring one. Costs a strong read, one unit for each 4 KB, and one
-   * strong read for the session of each holder. Rejects with coded errors.
+   * Reads the semaphore and its permits. Acquires no permit. Costs a strongly consistent read of the record, one unit
+   * for each 4 KB, and a strongly consistent read of each holder's session. Rejects with coded errors.
    */
   inspect(): Promise<PermitInspection> {
     return this.#permits.inspect();

@@ -41,8 +41,8 @@ function checkSendsOnce({ s3, dynamodb }: ObjectCommitterOptions, settings: Comm
   if (!isPlain || !isSdkClient("s3", s3, "head") || "middlewareStack" in s3) return;
   throw new HoldfastError(
     "invalid-argument",
-    "The option `s3` must be an `S3Client`, and not a wrapper of one: the retries of a wrapper cannot be switched " +
-      `off. With the strategy "${strategy}" a write that is sent twice can undo other writes.`,
+    "The option `s3` must be an `S3Client`, and not a wrapper around one: the retries of a wrapper cannot be switched " +
+      `off. With the strategy "${strategy}", a write that is sent twice can undo other writes.`,
   );
 }
 

@@ -108,7 +108,7 @@ type Within<A> =
       readonly isCutShort: boolean;
     };
 
-// Only after this time without an answer does the service count as unreachable. A shorter request at the end of a limit
+// The service counts as unreachable only after this time without an answer. A shorter request at the end of a limit
 // does not show whether the service answers.
 const SILENCE_MS = 1_000;
 

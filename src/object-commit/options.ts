@@ -210,7 +210,9 @@ function checkRate(rate: number): number {
 function checkTimeouts(timeoutMs: number, rate: number, ttlMs: number): void {
   // The Rust crate cannot read a fraction.
   if (!Number.isInteger(timeoutMs)) {
-    throw refuse(`The option \`dynamodb.timeout\` must be whole milliseconds; it is ${timeoutMs}.`);
+    throw refuse(
+      `The option \`dynamodb.timeout\` must be a whole number of milliseconds; it is ${timeoutMs}.`,
+    );
   }
   if (ttlMs >= timeoutMs * rate) return;
   throw refuse(

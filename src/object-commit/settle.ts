@@ -181,7 +181,7 @@ export class Settling {
   }
 
   #settled(outcome: Outcome): Settled {
-    // A single send that was found applied cannot be applied later.
+    // If the result of the only send was found, the send cannot be applied again later.
     const landed = outcome.kind === "committed" ? 1 : 0;
     return { outcome, isQuiet: this.#unanswered <= landed, wasSent: this.#sent > 0 };
   }

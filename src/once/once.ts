@@ -106,9 +106,8 @@ export class Occurrences {
   }
 
   /**
-   * Reads the record with one cheap read. Most callers find that another caller was first, and write nothing. If the
-   * lease of the run seems over, a strong read follows: a process that has never seen the record can then tell that the
-   * run died.
+   * Reads the record, eventually consistent. Most callers find that another caller was first, and write nothing. If the
+   * lease of the run seems over, a strongly consistent read follows: it shows at first sight whether the run is dead.
    */
   async #look(ref: RecordRef, settings: OnceSettings): Promise<"try" | Refusal> {
     const context = this.#context;
@@ -154,8 +153,8 @@ export class Occurrences {
     const hasEnded = this.#hasEnded(ref, last, how !== "takeover");
     const { occurrence } = settings;
     if (last !== undefined && (order < 0 || (order === 0 && (hasEnded || !settings.reruns)))) {
-      // This release also records whether the last occurrence has ended, as far as this client knows. The record of it
-      // costs no extra write.
+      // This release also records, without another write, whether the last occurrence has ended, as far as this client
+      // knows.
       lease.leave({ ...last, ended: hasEnded } satisfies Begun);
       await lease[Symbol.asyncDispose]();
       return { kind: "already" };
@@ -234,9 +233,7 @@ function notRecorded(name: string, occurrence: string, cause: unknown): Holdfast
 function closed(name: string): HoldfastError {
   return new HoldfastError(
     "closed",
-    `The client was closed while it waited for the table, in once("${name}"). Create a new client.`,
-    {
-      lockName: name,
-    },
+    `No occurrence of "${name}" was begun: the client was closed. Create a new client.`,
+    { lockName: name },
   );
 }

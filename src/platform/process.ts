@@ -5,9 +5,7 @@ export function defaultOwner(): string {
   return `${hostname()}:${process.pid}`;
 }
 
-/**
- * Reports an error without a waiting caller as a process warning, the default when the user sets no handler.
- */
+/** Emits an error as a process warning. A client without `onError` does this with an error that no caller waits for. */
 export function warn(error: Error): void {
   process.emitWarning(error);
 }

@@ -86,7 +86,8 @@ export class Dates {
     if (this.#undated > 0) return NO_DATES;
     const awayMs = Math.max(...this.#answers.map((answer) => awayFrom(this.#first, answer)));
     if (awayMs > SKEW_MS) {
-      const message = `The \`Date\`s of the table's answers differ by ${Math.ceil(awayMs / 1000)} s from the time between the answers.`;
+      const awayS = Math.ceil(awayMs / 1000);
+      const message = `Between two answers of the table, the \`Date\` moved ${awayS} s more or less than this machine's clock.`;
       return problem(message);
     }
     const isStill = this.#answers.every(({ dateMs }) => dateMs === this.#first.dateMs);
@@ -118,7 +119,7 @@ function problem(message: string): Finding {
     level: "problem",
     fix:
       "Find the proxy that caches or changes the `Date`, and let it pass the header on. Until then, set " +
-      '`maxClockError: "never"` in every client of the table: clients then do not compare leases with `Date`s.',
+      '`maxClockError: "never"` in every client of the table: then no client takes over by a `Date`.',
     code: "misconfigured",
   };
 }
@@ -126,8 +127,8 @@ function problem(message: string): Finding {
 const NO_DATES: Finding = {
   ...ok(
     "date",
-    "Answers without a `Date`: this client writes no end of its leases, and other processes must watch a dead holder for " +
-      "a whole lease before they take over.",
+    "The table's answers have no `Date`, so this client writes no end of its leases. Other processes must watch a dead " +
+      "holder for a whole lease before they take over.",
   ),
   level: "warning",
   fix: "Use a client of the AWS SDK v3 as it is, and let every proxy pass the `Date` header on.",

@@ -277,7 +277,7 @@ function check(options: PolicyOptions): void {
   // An ARN or a wildcard would make a resource that matches nothing, or other tables, too.
   if (typeof table !== "string" || !/^[\w.-]{3,255}$/.test(table))
     throw refuse(
-      "The option `table` must be the name of the table: 3 to 255 letters, digits, `_`, `-` and `.`, without an ARN or a wildcard.",
+      "The option `table` must be the name of the table, not an ARN or a wildcard: 3 to 255 letters, digits, `_`, `-` and `.`.",
     );
   if (prefixes.includes(""))
     throw refuse(

@@ -126,7 +126,7 @@ async function check(options: CheckTableOptions): Promise<TableReport> {
     const findings = defects.map(({ message, fix }) => `${message}: ${fix}`);
     throw new HoldfastError(
       "misconfigured",
-      `Table "${options.table}" cannot keep ${whatFor(options)}. ${findings.join(" ")}`,
+      `Table "${options.table}" cannot store ${whatFor(options)}. ${findings.join(" ")}`,
     );
   }
   return {

@@ -45,9 +45,9 @@ describe("alarms on election events", () => {
       transitions: `more than ${MOST_TRANSITIONS_AN_HOUR} \`elected\` an hour, per election`,
       "without a leader": `\`gapMs\` above ${LONGEST_GAP_MS.toLocaleString("en")}`,
       renewals: "the first with `isAnswered` false",
-      "worker overdue": "one `overdue`",
-      "worker late": `\`lateMs\` above ${LATEST_MS.toLocaleString("en")}, with \`start\``,
-      wedged: "one `wedged`, or `health().state`",
+      "task overdue": "one `overdue`",
+      "task late": `\`lateMs\` above ${LATEST_MS.toLocaleString("en")}, with \`start\``,
+      "task wedged": "one `wedged`, or `health().state`",
     });
   });
 

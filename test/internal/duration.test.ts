@@ -56,6 +56,14 @@ describe("a duration", () => {
     }
   });
 
+  it("is refused with the lower bound alone, if there is no upper bound", () => {
+    expectThrown(() => durationMs("wait", "-1s", { ...any, leastMs: 0 }), {
+      code: "invalid-argument",
+      mentions: ["`wait`", "at least 0 ms", '"-1s"'],
+      omits: ["Infinity"],
+    });
+  });
+
   it("is refused with the option's name and the value", () => {
     expectThrown(() => durationMs("poll.min", "30", any), {
       code: "invalid-argument",

@@ -72,7 +72,7 @@ function holderOf({ holder, ...options }: ForceOptions): string {
   assertNoNamespace(options);
   if (holder) return holder;
   throw usageError(
-    "The holder is missing. Add --holder ID: only one permit is released. `holdfast inspect --kind` shows the holders.",
+    "The holder is missing. A forced release ends one permit: add --holder ID. `holdfast inspect --kind` shows the holders.",
   );
 }
 

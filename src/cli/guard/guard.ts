@@ -70,7 +70,7 @@ class Guard {
   }
 
   /** Passes a signal on to the command's group. */
-  giveUpLease(signal: NodeJS.Signals): void {
+  forwardSignal(signal: NodeJS.Signals): void {
     // Once the command has exited, the guard already ends the rest of the group.
     if (this.#exit === undefined) this.#signal(signal);
   }
@@ -161,7 +161,7 @@ process.on("message", (message: ToGuard) => {
       guard?.moveDeadline(message.deadline);
       break;
     case "signal":
-      guard?.giveUpLease(message.signal);
+      guard?.forwardSignal(message.signal);
       break;
     case "stop":
       // Another client may already hold the lock: there is no time to clean up.
@@ -175,8 +175,8 @@ process.on("disconnect", () => {
   guard.end("orphaned", "gently");
 });
 
-// The holding process receives these signals and passes them on. The guard ignores these signals, because it must run until the
-// group has ended.
+// The holding process receives these signals and passes them on. The guard ignores these signals, because it must run
+// until the group has ended.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
   process.on(signal, () => undefined);
 }

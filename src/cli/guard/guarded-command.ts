@@ -74,7 +74,7 @@ export class GuardedCommand {
   }
 
   /** Passes a signal on to the command's group. */
-  giveUpLease(signal: NodeJS.Signals): void {
+  forwardSignal(signal: NodeJS.Signals): void {
     this.#tell({ kind: "signal", signal });
   }
 

@@ -38,7 +38,7 @@ export async function holdWhile(plan: HoldPlan, output: Output): Promise<number>
     // Interrupted: the wait is over, and nothing remains in the table.
     if (held === undefined) return interruptions.exitCode ?? EXIT.internal;
     const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held) });
-    interruptions.goTo((signal) => guarded.giveUpLease(signal));
+    interruptions.goTo((signal) => guarded.forwardSignal(signal));
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);

@@ -41,12 +41,12 @@ export interface Fenced {
 
   /**
    * Returns conditions for your own transaction, which must include all of them. The transaction commits only while
-   * the record names this holder and this fence is the latest. So no write from a former holder lands after a later
-   * grant of this library, on any clock. If the fence is beside the record, the conditions do **not** count the
-   * grants of other clients: after another client's release, a delayed copy of this lease's claim can make the
-   * conditions true again, and a delayed copy of a fence write can make the conditions false under a held lease.
-   * Sends no request. Each condition costs two write units in the transaction: a native record needs one condition,
-   * other records two. Throws `invalid-argument` for an unknown option.
+   * the record names this holder and this fence is the latest. So DynamoDB refuses the transaction of a former holder
+   * after a later grant of this library, whatever the clocks do. If the fence is beside the record, the conditions do
+   * **not** count the grants of other clients: after another client's release, a delayed copy of this lease's claim can
+   * make the conditions true again, and a delayed copy of a fence write can make the conditions false under a held
+   * lease. Sends no request. Each condition costs two write units in the transaction: a native record needs one
+   * condition, other records two. Throws `invalid-argument` for an unknown option.
    * @example
    * const TransactItems = [...lease.conditions(), { Put: ... }];
    */
@@ -57,9 +57,10 @@ export interface Fenced {
 export interface FencedInRecord extends Fenced {
   /**
    * Returns a condition for your own transaction. The transaction commits only while the record names this holder and
-   * this fence. So no write from a former holder lands, on any clock. The condition covers the grant, not this handle:
-   * while another handle shares the grant by reentry, the condition stays true after the release of this handle. Sends
-   * no request. Costs two write units in the transaction. Throws `invalid-argument` for an unknown option.
+   * this fence. So DynamoDB refuses the transaction of a former holder, whatever the clocks do. The condition covers
+   * the grant, not this handle: while another handle shares the grant by reentry, the condition stays true after the
+   * release of this handle. Sends no request. Costs two write units in the transaction. Throws `invalid-argument` for
+   * an unknown option.
    * @example
    * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
    */

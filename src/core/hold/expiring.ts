@@ -28,8 +28,8 @@ export class Alarms {
     if (withinMs >= mostMs) {
       throw new HoldfastError(
         "invalid-argument",
-        `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms, because a healthy lease has this ` +
-          "time left at each renewal.",
+        `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms: this time is left just before ` +
+          "each renewal of a healthy lease.",
       );
     }
     const alarm = new Alarm(this.#hold, withinMs, listener);

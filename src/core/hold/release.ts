@@ -237,7 +237,8 @@ function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
 }
 
 /**
- * Sends one write that frees the record or deletes the queue entry, on condition that it names one of these holders.
+ * Frees a record, or deletes a queue entry, with one write. The write requires that the item still names one of the
+ * holders in `from`.
  */
 export async function freeOnce(
   context: ClientContext,
@@ -260,7 +261,7 @@ export async function freeOnce(
   return answer;
 }
 
-/** Sends one deletion of a queue entry, on condition that the entry names one of these holders. */
+/** Deletes a queue entry with one request, which requires that the entry still names one of the holders in `from`. */
 export function removeEntry(
   context: ClientContext,
   entry: RecordRef,

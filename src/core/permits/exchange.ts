@@ -18,9 +18,9 @@ export interface Exchange {
 
 /**
  * Replaces a held permit by a lighter one, with another id and a new fence, in one write. The old permit ends in this
- * process first, without a loss: others may get what it gave up before the answer arrives. Sends the same write until it is
- * answered: its condition is the old permit, so it takes effect once. Rejects with `lost` if the old permit was lost, or if
- * the session ends before an answer.
+ * process first, without a loss: others may get what it gave up before the answer arrives. Sends the same write until
+ * it is answered: its condition is the old permit, so it takes effect once. Rejects with `lost` if the old permit was
+ * lost, or if the session ends before an answer.
  */
 export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Promise<Hold> {
   const { context, settings } = from;
@@ -61,7 +61,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
 export function cannotUpgrade({ name }: RecordRef): HoldfastError {
   return new HoldfastError(
     "invalid-argument",
-    `The read lock "${name}" cannot become a write lock: two readers that both wait for each other would never end. ` +
+    `The read lock "${name}" cannot become a write lock: two readers would wait for each other for ever. ` +
       "Release the read lock, and acquire the write lock; then read the protected data again.",
     { lockName: name },
   );

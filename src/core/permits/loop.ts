@@ -18,8 +18,8 @@ import type { Wish } from "./wish.js";
 type Seen = AbsentRecord | SharedRecord;
 
 /**
- * Contends for a permit: writes, and decides by the record in the refusal. Removes permits of dead holders while the
- * record is full. Without a ticket it ends as `queued` where it would have to wait.
+ * Contends for a permit: sends a grant, and decides the next step by the record in the refusal. Removes permits of dead
+ * holders if there is no room. Without a ticket, ends as `queued` instead of waiting.
  */
 export class PermitLoop {
   readonly #contending: Contending;
@@ -44,11 +44,11 @@ export class PermitLoop {
   async run(): Promise<AcquireOutcome> {
     const { settings, cancellation, place } = this.#contending;
     const { life } = this.#wish;
-    // A first attempt needs no reading: its refusal shows the record.
+    // The first attempt needs no read before, because its refusal shows the record.
     let decision: PermitDecision = { kind: "grant" };
     for (;;) {
       if (cancellation.isStopped) throw cancellation.error();
-      // The session has ended. The caller comes back with another.
+      // The session has ended. The caller tries again with another session.
       if (!life.isHeld) return { kind: "not-first" };
       switch (decision.kind) {
         case "grant": {
@@ -64,7 +64,7 @@ export class PermitLoop {
           return { kind: decision.kind };
         case "remove":
           await this.#remove(decision.permit);
-          // Each removal brings the room closer, so that the loop cannot go on for ever.
+          // Each removal frees a permit, so the loop cannot go on for ever.
           this.#pacer.paused();
           break;
         case "look-at-session":
@@ -119,7 +119,8 @@ export class PermitLoop {
   async #remove({ holder, fence, weight }: PermitInRecord): Promise<void> {
     const { context, ref } = this.#contending;
     const permits = requireCapability(context.format, "permits");
-    // A late copy of the request may grant the permit again. The next waiter then removes it again: its session has ended.
+    // A late copy of the request may grant the permit again. The next waiter then removes it again: its session has
+    // ended.
     const dead = permits.permitOf(ref, { holder, weight, leavesMark: false });
     const answer = await this.#ask(() =>
       freeOnce(context, dead, { known: { holder, fence } }, { keepData: false }),
@@ -138,7 +139,7 @@ export class PermitLoop {
     await context.sleep(Math.min(pauseMs, Math.max(0, untilMs - nowMs)), cancellation.signal);
     this.#pacer.paused();
     if (cancellation.isStopped) throw cancellation.error();
-    // A session that seemed to end now has probably been renewed since. A strong read costs less than a refused write.
+    // The session has probably been renewed since the last read. A strong read costs less than a refused write.
     await this.#lookAtSessions("end-session");
     await this.#notifySessions();
     const readMs = context.nowMs();
@@ -167,7 +168,7 @@ export class PermitLoop {
     await Promise.all([...sessions].map(notify));
   }
 
-  /** Reads the sessions of all permits about which the client decides so, at the same time. */
+  /** Reads, in parallel, the sessions of all permits for which the client's decision is `kind`. */
   async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<void> {
     const { context, cancellation } = this.#contending;
     const due = this.#holders.filter((permit) => context.decideHolder(permit).kind === kind);
@@ -205,7 +206,7 @@ export class PermitLoop {
     return new HoldfastError(
       "limit-mismatch",
       `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller uses ` +
-        `${this.#wish.limit}. Use one limit everywhere, or change the table's with admin.setLimit().`,
+        `${this.#wish.limit}. Use one limit everywhere, or change the limit in the table with admin.setLimit().`,
       { lockName: ref.name },
     );
   }

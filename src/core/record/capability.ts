@@ -29,7 +29,7 @@ const LACKING: Readonly<Record<Capability, { readonly feature: string; readonly 
     },
     transfers: {
       feature: "transfers",
-      why: "its other clients ignore that a lock is reserved for its importer",
+      why: "its other clients ignore the reservation of a lock for an importer",
     },
     permits: {
       feature: "semaphores and read-write locks",

@@ -15,7 +15,7 @@ export function threadFailed(session: string, cause: unknown): HoldfastError {
   return new HoldfastError(
     "outcome-unknown",
     `The thread that renews session ${session} failed: ${why} The main thread renews the session now, so a blocked ` +
-      "event loop can cost its locks. The client starts another thread after a pause.",
+      "event loop can lose its locks. The client starts another thread after a pause.",
     { cause },
   );
 }

@@ -16,11 +16,12 @@ const LONGEST_PAUSE_MS = 600_000;
 const MOST_START_MS = 10_000;
 
 /**
- * Keeps the hold of a session alive by a worker thread, while the event loop of this thread is blocked. To the hold, the
- * thread is what a session is to a lease: the hold no longer renews, and its deadline is the thread's.
+ * Keeps the hold of a session alive by a worker thread, also while the event loop of this thread is blocked. The hold
+ * no longer renews itself, and its deadline is the thread's deadline.
  *
- * This thread stamps the shared state from its event loop, and reads the deadline in the shared state at every check. If
- * the thread fails or is silent, this thread renews again, reports the failure, and starts another thread after a pause.
+ * This thread stamps the shared state from its event loop, and reads the deadline in the shared state at every check.
+ * If the thread fails or is silent, this thread renews again, reports the failure, and starts another thread after a
+ * pause.
  */
 export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
   readonly #hold: Hold;
@@ -95,7 +96,9 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     if (!this.#isOpen && this.isHeld) await renewNow(this.#hold);
   }
 
-  /** The session accepts no further lease. Only a thread that renews already stays until the hold ends. */
+  /**
+   * Called when the session accepts no further lease. A thread that renews stays until the hold ends. Ends any other.
+   */
   finish(): void {
     if (!this.#isOpen) this.ended();
   }
@@ -126,7 +129,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
       this.#context.inBackground(() => this.#start());
       return undefined;
     }
-    // The thread was silent because of this thread, and renews from now on.
+    // While the stamp was too old, the thread sent no renewal. The new stamp lets the thread renew again.
     const wasBlocked = this.#state.stampAgeMs(clock) >= mayBlockMs;
     this.#state.stamp(instantOf(clock));
     if (!this.#isOpen && !wasBlocked && this.#context.nowMs() - this.#startedMs > MOST_START_MS) {
@@ -186,7 +189,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     }
   }
 
-  /** Reports why the thread could not renew in a block. The question that found the loss came before this message. */
+  /** Reports why the thread could not renew in a block, if the message arrives after the loss was found. */
   #onLateMessage(message: FromThread): void {
     if (message.kind !== "renewal" || message.trouble === "" || this.#isReported) return;
     if (this.#hold.loss?.reason !== "expired") return;
@@ -277,7 +280,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
     for (const done of [...this.#waiting]) done();
   }
 
-  // A thread keeps alive the one hold of a session, which has no move, and no record to free besides its own.
+  // A thread keeps only the hold of a session alive. This hold never moves, and has no other record to free.
   async adopt(): Promise<void> {}
   keep(): void {}
   sweep(): void {}

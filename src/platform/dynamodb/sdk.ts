@@ -71,7 +71,7 @@ export function senderOver(client: DynamoDBLike): Sender {
   return Object.assign(send, { tellsDate: true, lastEndpoint } as const);
 }
 
-/** Where a request goes. Not the request: it would keep the body in memory. */
+/** The endpoint of a request. The sender keeps no request, because a request would keep its body in memory. */
 interface Place {
   readonly protocol?: string;
   readonly hostname?: string;

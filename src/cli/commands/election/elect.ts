@@ -125,7 +125,7 @@ class Reign {
     const held = holdingOf(term);
     const guarded = new GuardedCommand(held, { ...this.#line, env: environmentOf(held) });
     this.#interruptions.goTo((signal) => {
-      guarded.giveUpLease(signal);
+      guarded.forwardSignal(signal);
       // Stop leading only after the command has ended: until then the command needs the term.
       if (signal !== "SIGUSR1" && signal !== "SIGUSR2") ended.then(() => this.#ending.abort());
     });
@@ -153,9 +153,9 @@ async function endInOrder(
   await sleep(systemTimers, FOR_EVER_MS, true, AbortSignal.any([signal, over]));
   // At a loss the guard kills the command at once.
   if (over.aborted || lossSignal.aborted) return;
-  guarded.giveUpLease("SIGTERM");
+  guarded.forwardSignal("SIGTERM");
   await sleep(systemTimers, leaseMs * TIDY_PART, true, over);
-  if (!over.aborted) guarded.giveUpLease("SIGKILL");
+  if (!over.aborted) guarded.forwardSignal("SIGKILL");
 }
 
 // Longer than any process runs, and small enough to add to any clock.
