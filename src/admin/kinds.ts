@@ -7,20 +7,20 @@ import { HoldfastError } from "../errors.js";
 import type { OptionNames } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 
-/** The kinds of records that someone can be asked to release: locks, and leaderships of elections. */
+/** The kinds of records whose holder an operator can ask to release: locks, and leaderships of elections. */
 export type HolderKind = "lock" | "leader";
 
 /** The kinds of records with a name: also the tasks of `once`. */
 export type RecordKind = HolderKind | "once";
 
-/** Every kind that a listing can have. */
+/** The kinds of records that a listing can show. */
 export type AnyKind = RecordKind | PermitKind;
 
 /** Options of `Holdfast.inspect`. */
 export interface InspectOptions {
   /**
-   * `leader` for the leadership of an election, `once` for a task of `Holdfast.once`: its `data` has the last occurrence,
-   * and whether that has `ended`. Default `lock`.
+   * `leader` for the leadership of an election, `once` for a task of `Holdfast.once`. The `data` of a task has the last
+   * occurrence, and whether its run has `ended`. Default `lock`.
    */
   readonly kind?: RecordKind | undefined;
   /** The namespace of a fair lock. Default: none, for the lock of `mutex(name)`. */
@@ -36,7 +36,7 @@ export const INSPECT_PERMIT_NAMES: OptionNames<InspectPermitOptions> = { kind: t
 
 export const INSPECT_NAMES: OptionNames<InspectOptions> = { kind: true, namespace: true };
 
-/** Resolves the record that the options of `inspect` and the like name. Throws `invalid-argument`. */
+/** Returns the record of this name, kind and namespace. Throws `invalid-argument`. */
 export function namedRef(format: LeaseFormat, name: LockName, options: InspectOptions): RecordRef {
   const kind = kindOf(options);
   if (options.namespace === undefined) return refOf(format, name, kind);
@@ -47,7 +47,7 @@ export function namedRef(format: LeaseFormat, name: LockName, options: InspectOp
   );
 }
 
-/** Resolves the record of a semaphore or of a read-write lock. Throws `invalid-argument`. */
+/** Returns the record of a semaphore or of a read-write lock. Throws `invalid-argument`. */
 export function permitRecordRef(format: LeaseFormat, name: LockName, kind: PermitKind): RecordRef {
   requireCapability(format, "permits");
   return format.codec.refOf(kind, checkName(name as string));

@@ -74,7 +74,7 @@ export function candidatesOf(program: Command, words: readonly string[]): Candid
   return all.filter(({ word }) => word.startsWith(last));
 }
 
-/** The command that the words lead to, and the option that still needs its value. */
+/** Returns the command that the words name, and the option that still needs a value. */
 function placeAfter(program: Command, words: readonly string[]) {
   let command = program;
   let awaiting: Option | undefined;

@@ -8,7 +8,7 @@ import type { RecordRef } from "./record/format.js";
 import type { Observation } from "./record/observation.js";
 import type { Found, Version } from "./record/record.js";
 
-/** The decision to end a session. The client has watched it until it counted as dead. */
+/** The decision to end a session that counts as dead. */
 export type Ending = Extract<Decision, { readonly kind: "end-session" }>;
 
 // A client renews its session once before any record names the session.

@@ -2,8 +2,8 @@ import { HoldfastError } from "../errors.js";
 import type { AttributeValue, Condition, Item, Write } from "../platform/table.js";
 
 /**
- * The commit record of the Rust crate object_store, 0.9 to 0.12.5. With it, the writers of one object take turns. They
- * need it for an object store without conditional writes.
+ * The commit record of the Rust crate object_store, 0.9 to 0.12.5. The record makes the writers of one object take
+ * turns if the object store has no conditional writes.
  *
  * Not promised: a fence. The object store does not read the record. If the object store applies a writer's request only
  * after `timeout` times the skew rate, another writer may have the turn. Only the object store's own conditions can

@@ -36,15 +36,15 @@ export interface PermitInspection {
    * the client has no table, and every permit is free.
    */
   readonly state: "absent" | "free" | "held" | "unlocked";
-  /** The most that all permits may weigh together, from the table; undefined before the first acquisition. */
+  /** The limit in the table: the largest total weight of the permits. Undefined before the first acquisition. */
   readonly limit: number | undefined;
-  /** What the permits weigh together. */
+  /** The total weight of the held permits. */
   readonly used: number;
   /** In the order of their fences. */
   readonly permits: readonly InspectedPermit[];
   /**
-   * Whether a waiter has joined the queue since the last grant from the queue. The waiter may have left: `Admin.queue`
-   * reads the waiters themselves, and so their number.
+   * Whether a waiter has joined the queue since the last grant from the queue. The waiter may have left meanwhile.
+   * `Admin.queue` lists the present waiters.
    */
   readonly isQueued: boolean;
   /** The fence of the last grant. */
@@ -87,12 +87,12 @@ export function permitsIn(
   return record.state === "shared" ? record.permits : [];
 }
 
-/** The inspection of a record with permits in one item of a listing, or the layout that this version cannot read. */
+/** A listed record with permits: its inspection, or the layout that this version cannot read. */
 export type ListedPermits =
   | { readonly kind: "readable"; readonly inspection: PermitInspection }
   | { readonly kind: "unreadable"; readonly found: string };
 
-/** Reads one item of a scan. A scan may show the past, so that no session is read. */
+/** Decodes an item of a scan. Sends no request for the sessions of the holders. */
 export function listedPermits(
   context: AcquireContext,
   ref: RecordRef,

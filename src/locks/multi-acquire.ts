@@ -215,7 +215,8 @@ async function readAll(
   );
 }
 
-// If one task fails, no caller receives the results of the other tasks. So the place ends, and with it the other tasks.
+// If one task fails, no caller receives the results of the other tasks. So a failure gives up the place, which ends the
+// other tasks.
 async function all<T>(place: MultiPlace, tasks: readonly Promise<T>[]): Promise<T[]> {
   try {
     return await Promise.all(tasks);

@@ -31,11 +31,16 @@ export interface MultiAcquireOptions extends LeaseOptions, Pick<QueueOptions, "o
 export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
   /** A session that keeps the leases and the places in the queues alive, as for a mutex. */
   readonly session?: Session | undefined;
-  /** The namespace of all names, as of a fair lock: the locks are then `fairLock(name, { namespace })`. Default none. */
+  /**
+   * The namespace of all names, as of a fair lock: the locks are then `fairLock(name, { namespace })`. Default none.
+   */
   readonly namespace?: string | undefined;
 }
 
-/** Options of {@link MultiLock.tryAcquire}, which never waits: other options of {@link MultiLock.acquire} have no effect. */
+/**
+ * Options of {@link MultiLock.tryAcquire}, which never waits: other options of {@link MultiLock.acquire} have no
+ * effect.
+ */
 export type MultiTryOptions = Omit<
   MultiAcquireOptions,
   "wait" | "poll" | "signal" | "onPlaceExpired"
@@ -60,9 +65,8 @@ const MOST_NAMES = 50;
  * Acquires several locks at once: one transaction grants all of the locks, or none. A client never holds a lock while
  * it waits for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come,
  * first served, with one ticket in the queues of all names; a free lock stays free until its first waiter can acquire
- * all of its locks. What {@link Lock} and {@link Lease} do **not** promise, a multi-lock does not promise either. The
- * locks are the same as `mutex(name)` and `fairLock(name)`, and exclude both; with a namespace they are the fair locks of
- * that namespace. Not reentrant.
+ * all of its locks. A multi-lock has the limits of {@link Lock} and {@link Lease}. Its locks are the same locks as
+ * `mutex(name)` and `fairLock(name)`; with a namespace, they are the fair locks of the namespace. Not reentrant.
  *
  * Protocol: spec/protocol.md, "Several locks".
  */

@@ -35,7 +35,7 @@ export interface PermitOptions extends QueueOptions {
   readonly owner?: string | undefined;
   /**
    * A session, from `Holdfast.session()`, that keeps the permits alive. Default: a session of this client for all its
-   * permits. The client opens it for the first permit, and closes it one lease length after the last.
+   * permits. The client opens this session for the first permit, and closes it when it has had no permit for a lease.
    */
   readonly session?: Session | undefined;
 }

@@ -99,7 +99,7 @@ const COMMITTER_NAMES: OptionNames<ObjectCommitterOptions> = {
   environment: true,
 };
 
-/** The resolved options, as shown by inspecting a committer. No client, so no credentials. */
+/** The resolved options, as shown by inspecting a committer. Contains no client, so no credentials. */
 export interface CommitterSettings {
   readonly bucket: string;
   readonly strategy: Strategy;
@@ -117,7 +117,7 @@ export interface CommitterSettings {
   readonly probePrefix: string;
 }
 
-/** The defaults; the record's defaults are the Rust crate's. */
+/** The defaults. Those for the record are the same as in the Rust crate. */
 export const COMMIT_DEFAULTS = Object.freeze({
   strategy: "auto",
   timeout: "20s",

@@ -2,7 +2,7 @@ import { Abort, type SignalLike } from "./abort.js";
 import type { Call, Unknown } from "./table.js";
 import type { Timer, Timers } from "./timers.js";
 
-/** How one request ends: with its output, without an answer in time, or with the meaning of its error. */
+/** The end of a request: its output, no answer in time, or the answer that an error stands for. */
 export type Bounded<Output, Failure> =
   | { readonly kind: "output"; readonly output: Output }
   | Unknown
@@ -40,8 +40,8 @@ export class Bounds {
   }
 
   /**
-   * Resolves with the request's output, or with the meaning of its error. If the call is over before the request ends,
-   * resolves with `unknown`. Never rejects.
+   * Resolves with the request's output, or with the answer that its error stands for. If the call is over before the
+   * request ends, resolves with `unknown`. Never rejects.
    */
   async answerTo<Output, Failure>(
     sent: Promise<unknown>,

@@ -69,7 +69,7 @@ export interface Write {
   readonly as?: "update" | "put" | "delete";
 }
 
-/** Up to 100 conditional writes, each on another item. DynamoDB applies all of them or none. */
+/** Up to 100 conditional writes, each on a different item. DynamoDB applies all of them or none. */
 export interface Transaction {
   readonly writes: readonly Write[];
   /**

@@ -104,10 +104,10 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
 }
 
 /**
- * Checks that a table is fit for locks. The table must exist with the expected key, TTL must read the right
- * attribute, and replication must not let two regions both grant. Throws one `misconfigured` with every finding
- * and its fix; also `access-denied` and `unreachable`. Sends two requests, which need `dynamodb:DescribeTable`
- * and `dynamodb:DescribeTimeToLive`.
+ * Checks that a table is fit for locks. The table must exist with the expected key, TTL must use the right attribute,
+ * and no two regions may both grant a lock. Throws a single `misconfigured`, which lists each finding with the fix;
+ * also `access-denied` and `unreachable`. Sends two requests, which need `dynamodb:DescribeTable` and
+ * `dynamodb:DescribeTimeToLive`.
  */
 export async function checkTable(options: CheckTableOptions): Promise<TableReport> {
   return check(checkNames("checkTable()", options, CHECK_NAMES));

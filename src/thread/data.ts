@@ -2,7 +2,7 @@ import type { ThreadStart } from "../core/session/thread-messages.js";
 import type { NativeKeys } from "../formats/native.js";
 import type { SentCredentials } from "./credentials.js";
 
-/** The parts that the thread makes its client from. */
+/** Where the thread gets the client from: a module, or a configuration. */
 export type ClientSource =
   | { readonly kind: "module"; readonly url: string }
   | {

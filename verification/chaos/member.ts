@@ -30,7 +30,10 @@ export interface ClientEnvironment {
 export class Member {
   name = "";
   readonly #place: number;
-  /** For the settings of workers; the network has its own generator, since its draws depend on timing. */
+  /**
+   * Draws the settings of workers. The network has a separate generator, because the number of its draws depends on
+   * timing.
+   */
   readonly #random: SeededRandom;
   readonly #network: SeededRandom;
   readonly #around: ClientEnvironment;

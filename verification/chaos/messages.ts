@@ -14,7 +14,8 @@ export interface WorkerSetup {
   /** The shortest and the longest lease, in milliseconds. */
   readonly leaseMs: readonly [number, number];
   /**
-   * What keeps its leases alive: their own renewals, sessions which it opens, or the client's shared session.
+   * What keeps the worker's leases alive: renewals of each lease, sessions of the worker, or the client's shared
+   * session.
    */
   readonly keptAliveBy: "leases" | "sessions" | "shared";
   /** The limit of the semaphores to acquire in place of locks. */

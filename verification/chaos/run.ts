@@ -186,7 +186,7 @@ export class Run {
     return leaseMs[1] + MAX_CLOCK_ERROR_MS + pollMs.max + TAKEOVER_REQUESTS_MS;
   }
 
-  /** How long a process that meets this mishap may keep its place in a queue without using its turn. */
+  /** After this fault, how long a process may keep a place in a queue without using its turn. */
   #hinderedMs(mishap: Mishap): number {
     // The place of a killed process must be gone as soon as its permits.
     if (mishap.kind === "process killed") return this.#takeoverMs;

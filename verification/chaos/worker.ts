@@ -124,7 +124,7 @@ function lost({ name, fence, signal: { reason } }: Lease): void {
   else report({ kind: "lost", name, fence: `${fence}`, reason: why });
 }
 
-// A session can be lost during its opening, and before its first use.
+// The client can lose a session during the opening, and before the first use.
 const OF_SESSIONS = setup.keptAliveBy === "sessions" ? ["lost", "closed"] : [];
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown", ...OF_SESSIONS];
 

@@ -36,8 +36,8 @@ const SLOWEST_LAST = [
 const MOST_CPU_MS = 5_000;
 const CHECK_EVERY_MS = 200;
 /**
- * The limit of wall-clock time for one test. A mutant may leave a promise that never settles and a thread without work, and
- * processor time never ends such a test. Far longer than any test, even on a busy machine.
+ * The limit of wall-clock time for one test. A mutant may leave a promise that never settles and a thread without work,
+ * and processor time never ends such a test. Far longer than any test, even on a busy machine.
  */
 const MOST_WALL_MS = 120_000;
 
@@ -93,7 +93,7 @@ async function bundled() {
 class CoreTestRunner {
   #code;
   #thread;
-  // The number of tests which the thread has begun: while it is constant, one test is running.
+  // The number of tests that the thread has begun. While this number is constant, a single test is running.
   #begun = new Int32Array(new SharedArrayBuffer(4));
 
   capabilities() {

@@ -8,7 +8,7 @@ import { jsonLinesOf, operationsOf, spansOf } from "./operations.js";
 
 const LENGTH_MS = 120_000;
 
-/** Writes one file for each seed that checks exclusion. Returns the paths. */
+/** Writes a file for each seed with an exclusion check. Returns the paths. */
 export async function simulationHistories(folder: string, seeds: number): Promise<string[]> {
   const files: string[] = [];
   for (let seed = 1; files.length < seeds; seed += 1) {

@@ -9,7 +9,7 @@ import type { Timed } from "../sim/history.js";
 export interface Operation {
   /**
    * - `acquire`: a lease with `fence` was handed out; `none`: no lease.
-   * - `held`: the client checked its lease and found it held.
+   * - `held`: a check by the client showed that the lease is held.
    * - `release`, `lost`: the client's belief in the lease ended in between.
    * - `record`: an answer of the table showed the lock's record with this fence.
    * - `write`: replaced the value `from` of a register by `to`, on condition of `fence`; without `fence`, on no
@@ -45,7 +45,7 @@ export interface Evidence {
   readonly ledgers?: readonly Ledger[] | undefined;
 }
 
-// Even numbers begin an operation and odd numbers end it, so that an instant has a length and overlaps no other instant.
+// Operations begin at even numbers and end at odd numbers. So an instant has a length, and overlaps no other instant.
 const callAt = (stamp: number): number => 2 * stamp;
 const returnAt = (stamp: number): number => 2 * stamp + 1;
 
@@ -160,7 +160,7 @@ function lockOperation({ from, to, event }: Span, open: OpenCalls): Operation | 
   }
 }
 
-/** Writes on condition of a lease. The order of a ledger shows what each of them replaced. */
+/** Writes on condition of a lease. The order of a ledger shows the value that each write replaced. */
 function writesOf({ spans, attempts = new Map(), ledgers }: Evidence): Operation[] {
   const replaced = new Map<string, string>();
   const registers = new Map<string, string>();
@@ -199,7 +199,9 @@ function placed(
   return { ...write, register, from, to: entry };
 }
 
-/** One operation per write: a repeated transaction is answered with success, though it was applied earlier. */
+/**
+ * An operation for each write. DynamoDB answers a repeated transaction with success, although the first was applied.
+ */
 function writesByEntry(spans: readonly Span[]): Map<string, Operation> {
   const writes = new Map<string, Operation>();
   for (const [at, { from, to, event }] of spans.entries()) {

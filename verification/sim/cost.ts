@@ -118,7 +118,8 @@ function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: nu
   for (const what of ["renewal", "data"] as const) {
     if (of(refused, what) > 0) wrong.push(`${of(refused, what)} refused: ${what}`);
   }
-  // A claim may be in flight when its session ends. Its rollback repeats for a lease, with pauses that double.
+  // A claim may be in flight when the session ends. The rollback of this claim repeats for a lease, with doubling
+  // pauses.
   const doublings = Math.log2(cost.longestLeaseMs / (0.75 * cost.minPollMs));
   if (of(refused, "release") > closed * (2 + Math.ceil(doublings))) {
     wrong.push(

@@ -27,7 +27,7 @@ export class Servers {
   readonly #random: SeededRandom;
   readonly #dates: Dates | undefined;
 
-  /** Half of the runs have servers that differ so little that no holder can lose its lease by it. */
+  /** In half of the runs, the servers' clocks differ so little that no holder loses a lease for this reason. */
   constructor(seed: number, leaseMs: number) {
     this.#random = seededRandom(1_000_003 * seed + 13);
     this.#dates = datesOf(this.#random, this.#random.chance(0.5) ? leaseMs / 10 : 4_000);

@@ -1,15 +1,15 @@
 import type { Checker } from "./checker.js";
 import type { Violation } from "./history.js";
 
-/** A record of a lock that its holder renews itself. */
+/** The record of a held lock without a session. */
 interface Standing {
   readonly sinceMs: number;
   readonly leaseMs: number;
 }
 
 /**
- * At first sight: a process that tries once is not refused by a holder that has been silent for its lease and the time
- * in the terms.
+ * At first sight: a process that tries once is not refused if the holder has been silent for the lease and the time in
+ * the terms.
  */
 export const atFirstSight: Checker = (history, { firstSightMs }) => {
   if (firstSightMs === undefined) return [];

@@ -9,8 +9,8 @@ export type Event =
       readonly waited?: boolean;
     }
   /**
-   * A process learnt that its grant or renewal, first sent at `sentMs`, was applied. If `session` is present, this
-   * was the move: from now on the lease is on the session.
+   * An answer showed a process that DynamoDB applied its grant or renewal, first sent at `sentMs`. If `session` is
+   * present, the write was the move to the session.
    */
   | {
       readonly kind: "kept";

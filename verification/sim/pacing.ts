@@ -9,7 +9,7 @@ const MOST_WITHOUT_PAUSE = 24;
 /** Shorter than the shortest pause of a correct client, and longer than a timer which is due at once. */
 const NO_PAUSE_MS = 2;
 
-/** Requests of one process about one lock and its queue, each sent right after the previous answer. */
+/** Consecutive requests of a process for a lock and its queue, each sent right after the previous answer. */
 interface Run {
   answeredMs: number;
   readonly sent: Map<string, number>;

@@ -5,8 +5,8 @@ import { type Dates, SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
 
 /**
  * - `crowd`: many workers and all kinds of faults.
- * - `duel`: two processes whose clocks drift apart as far as the bound allows; one holds to the end, the other polls
- *   all the time. Margins fail here.
+ * - `duel`: two processes whose clocks drift apart as far as the bound allows; the holder
+ *   keeps the lock to the deadline, and the waiter polls without pause. Wrong margins fail here.
  * - `ages`: a crowd; between its turns days pass, and TTL deletes expired items.
  * - `calm`: no faults.
  * - `one fault`: one request fails; the next fault comes only after all effects.
@@ -378,7 +378,7 @@ function withDates(plan: Plan): Plan {
   const isQuiet = ["calm", "one fault", "crash"].includes(kind);
   const dates = datesOf(random, isQuiet || random.chance(0.5) ? leaseMs[0] / 10 : 4_000);
   if (dates === undefined) return plan;
-  // A process whose first grant needs a correction sends one request more, which has a test of its own.
+  // If the first grant of a process needs a correction, the process sends one more request. Another test covers this.
   const keepsClocks = kind === "deleted" || kind === "ages";
   const newOffsetMs = isQuiet ? 0 : random.chance(0.5) ? 5 * HOUR_MS : wallOffsetMs;
   const tries = random.chance(0.5) ? behaviour.tries : 0.7;

@@ -1,6 +1,6 @@
 import type { Timed } from "./history.js";
 
-/** A process's demand for one name: its waiting acquisitions, and since when without a gap. */
+/** The waiting acquisitions of a process for a name, and since when at least one has been waiting. */
 interface Wish {
   readonly by: string;
   readonly name: string;

@@ -79,9 +79,9 @@ class SessionReader {
 }
 
 /**
- * Without faults a session costs one write a period for any number of locks, plus one at its opening and one at its
- * end. Rivals read the session no more often than the locks which name the session. After its end no process writes
- * the session. A rival with an old observation may try to end the session, once for each acquisition.
+ * Without faults, a session costs one write a period for any number of locks, a write at the opening and a write at the
+ * end. Rivals read the session no more often than the records of its locks. After the end, no process writes the
+ * session. A rival with an old observation may try to end the session, once for each acquisition.
  */
 export const sessionCost: Checker = (history, { cost, maxClockDrift }) => {
   if (cost === undefined) return [];

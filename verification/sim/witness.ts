@@ -25,8 +25,8 @@ export interface Listener {
 }
 
 /**
- * Stands between one process and its network, and sees exactly what the process sees: which of its requests were
- * answered, and when each was first sent, in true time.
+ * Records, between a process and its network, the information that the process has: the answered requests, and the true
+ * time of the first send of each request.
  */
 export class Witness implements TablePort {
   readonly #network: TablePort;

@@ -88,7 +88,7 @@ function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): st
     .join("\n");
 }
 
-/** The last occurrence of a task, and what became of it; undefined if the record names none. */
+/** The last occurrence of a task, and its state; undefined if the record has no occurrence. */
 function occurrenceIn({ data, state, appearsExpired }: Inspection<AnyLocks>): string | undefined {
   const { occurrence, ended } = (data ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof occurrence !== "string") return undefined;

@@ -21,7 +21,7 @@ export type Run = (output: Output) => Promise<number>;
 
 const STDOUT = 1;
 const STDERR = 2;
-// SIGPIPE, the end of other commands whose reader has gone. Node ignores the signal.
+// The status of a command that SIGPIPE has ended, because the reader of the output has gone. Node.js ignores SIGPIPE.
 const BROKEN_PIPE = EXIT.signalled + 13;
 
 /** The reader of stdout has gone, so the rest of the output has no recipient. */

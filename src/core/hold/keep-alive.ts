@@ -116,7 +116,10 @@ export class EffectiveDeadline<L> {
     this.#isMoved = true;
   }
 
-  /** The lease renews itself again, from its last deadline. Only for a thread: a record never leaves a session. */
+  /**
+   * Gives the renewals back to the lease, with the deadline `own`. Only a thread does this: a record never leaves a
+   * session.
+   */
   movedBack(own: Deadline): void {
     this.#own = own;
     this.#life = undefined;

@@ -12,7 +12,10 @@ import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import { unreadable } from "../unavailable.js";
 import type { Wish } from "./wish.js";
 
-/** The result of an attempt to get a permit. `silent`: DynamoDB did not answer in the first half of the session's length. */
+/**
+ * The result of an attempt to get a permit. `silent`: DynamoDB did not answer in the first half of the session's
+ * length.
+ */
 export type PermitAnswer =
   | { readonly kind: "granted"; readonly granted: Granted }
   | { readonly kind: "refused"; readonly record: AbsentRecord | SharedRecord }
@@ -141,7 +144,9 @@ export function sharedRecord(
   return record;
 }
 
-/** Frees the permits of this session that no part of this client uses: a copy of an answered request granted them again. */
+/**
+ * Frees the permits of this session that no part of this client uses: a copy of an answered request granted them again.
+ */
 export function freeStrays(
   { context, ref }: { readonly context: Contending["context"]; readonly ref: RecordRef },
   record: AbsentRecord | SharedRecord,
@@ -150,7 +155,7 @@ export function freeStrays(
   if (record.state === "absent") return;
   for (const { holder, fence, weight, session } of record.permits) {
     if (session !== life.id || context.ownPermits.has(holder)) continue;
-    // One removal is enough, and its mark refuses further copies.
+    // A single removal is enough: it leaves a mark, so DynamoDB refuses further copies of the grant.
     context.ownPermits.add(holder);
     const permits = requireCapability(context.format, "permits");
     const stray = permits.permitOf(ref, { holder, weight, leavesMark: true });

@@ -133,8 +133,8 @@ function isSame(before: ObservedRecord, now: ObservedRecord): boolean {
   );
 }
 
-// A lagging replica goes back: v5, v4, v5 must not restart the watch of v5. The client takes no strong read for stale.
-// If it did, it would ignore a re-created record, with its lower numbers, for ever.
+// A lagging replica goes back: v5, v4, v5 must not restart the watch of v5. A strongly consistent read is never stale:
+// a lower number then means that the record was created again.
 function isStale(before: ObservedRecord, now: ObservedRecord): boolean {
   if (before.state === "absent" || now.state === "absent") return false;
   // Such versions have no order. A stale read restarts the watch, which only delays the takeover: its write
@@ -246,7 +246,7 @@ export class Observations {
     entry.standBackFromMs = nowMs;
   }
 
-  /** Lets other processes go first, even if this client knows of none that waits. */
+  /** Lets other processes go first, even if this client does not know of a waiter. */
   standBack(id: string, nowMs: number): void {
     this.#entry(id).standBackFromMs = nowMs;
   }

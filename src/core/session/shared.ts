@@ -103,7 +103,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     session.over.addEventListener("abort", () => thread.finish());
   }
 
-  // Without an answer the lease counts as any other: it renews itself, and moves when its renewal is due.
+  // If DynamoDB does not answer, the lease moves when the first renewal is due.
   async #prepare(hold: Hold): Promise<void> {
     const context = this.#context;
     const { requestTimeoutMs } = context.settings;

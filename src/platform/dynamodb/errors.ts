@@ -108,7 +108,7 @@ export function answerOf(
     return { kind: "misconfigured", error: denied(error, message, table, operation) };
   }
   if (NO_TABLE.has(name)) return { kind: "misconfigured", error: noTable(error, table, use) };
-  // Whatever the error's name: an unchanged request would be refused again.
+  // DynamoDB would refuse the same request again, whatever the name of the error is.
   if (REFUSED.has(name) || $metadata?.httpStatusCode === 400) {
     return { kind: "misconfigured", error: refused(error, name, message, table, use) };
   }

@@ -19,7 +19,7 @@ const LONGEST_LATENCY_MS = 10;
 /** How long a request to a region that is gone takes to fail: no address is found, or no connection is made. */
 const LONGEST_FAILURE_MS = 1_000;
 
-/** The table of all processes. It can be away, and counts the requests that reach it in each second. */
+/** The table of all processes, with simulated outages. Counts the requests in each second. */
 export class Region {
   isAway = false;
   readonly time: VirtualTime;
@@ -59,7 +59,9 @@ export class Region {
     };
   }
 
-  /** The most requests in one second from `fromMs` on, and how many milliseconds after it that second began. */
+  /**
+   * The most requests in a second from `fromMs` on, and the milliseconds between `fromMs` and the start of this second.
+   */
   static worst(
     counts: ReadonlyMap<number, number>,
     fromMs: number,

@@ -68,7 +68,7 @@ function planOf(random: SeededRandom): Plan {
   };
 }
 
-/** One process, from its start until it is killed or the run ends. */
+/** A process, from the start to the kill, or to the end of the run. */
 interface Member {
   readonly name: string;
   readonly process: VirtualProcess;
@@ -225,7 +225,6 @@ class PermitsSimulation {
     }
   }
 
-  /** Sums what all processes would believe now, if asked: a paused process by its own clocks. */
   #handedOut(member: Member, permit: Permit): void {
     this.grants += 1;
     member.held.add(permit);
@@ -237,6 +236,7 @@ class PermitsSimulation {
     this.#checkBeliefs(`${member.name} gets a permit of weight ${permit.weight}`);
   }
 
+  /** Checks the total weight of the permits that processes now believe to hold, also paused processes. */
   #checkBeliefs(what: string): void {
     const { kind, limit } = this.#plan;
     let weight = 0;
@@ -357,7 +357,7 @@ class PermitsSimulation {
       },
       () => undefined,
     );
-    // Leases of dead holders one after the other, and late requests of the faulty time.
+    // Enough time for the leases of several dead holders in turn, and for late requests from the time with faults.
     await this.#time.advance(20 * this.#plan.leaseMs + 60_000);
     if (!isDone) this.#violate("no lost waiter", "a waiter was not served after the faults");
     const closing = Promise.all(live.map(({ locks }) => locks.close().catch(() => undefined)));
@@ -400,7 +400,7 @@ class PermitsSimulation {
   }
 }
 
-// A wait that was too short, a network that did not answer, a session that ended.
+// The wait was too short, the network did not answer, or the session ended.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "outcome-unknown", "lost", "closed"];
 
 function isExpected(error: unknown): boolean {

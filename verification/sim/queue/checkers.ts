@@ -215,7 +215,7 @@ export class QueueChecker {
     }
   }
 
-  // A release may pass over the tickets of its own process, and no others.
+  // A release may pass over only the tickets of its own process.
   #servedWithoutGrant(before: Item | undefined, after: Item, atMs: number): void {
     const served = numberIn(after, "served");
     const servedBefore = before === undefined ? undefined : numberIn(before, "served");

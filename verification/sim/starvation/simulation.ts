@@ -34,7 +34,7 @@ const SLOWEST_POLL_MS = { mutex: 2_000, fairLock: 0 };
 const REQUESTS_BEFORE_PLACE = 10;
 const REQUEST_TIMEOUT_MS = 1_000;
 
-/** One process: how far it is from the table, and whether it wants the lock back at once. */
+/** A process: the latency of its requests, and whether it acquires the lock again right after a release. */
 interface Contender {
   readonly name: string;
   readonly roundTripMs: number;
@@ -133,7 +133,9 @@ class Starvation {
     this.#violate("starvation", `${how} and ${passed} grants to others; ${bound} at most`);
   }
 
-  /** How many grants others may get while a process waits: until it has a place in the queue, and before its place. */
+  /**
+   * How many grants others may get before a waiting process joins the queue, and how many between this and its turn.
+   */
   #boundFor({ roundTripMs }: Contender): number {
     const fastest = Math.min(...this.#contenders.map((each) => each.roundTripMs));
     const shortestGrantMs = this.#holdMs / 2 + fastest;

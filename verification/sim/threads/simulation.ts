@@ -35,9 +35,9 @@ const MOST_WAIT_MS = 600_000;
 const SILENT = { fault: "request-lost", unknownAfterMs: 200 } as const;
 
 /**
- * One holder with a renewing thread, and one rival, in virtual time. The event loop of the holder blocks again and again;
- * threads hang, throw and lose their network; the wall clock steps. Code in a block asks at random instants whether the
- * lease is held. At the end the event loop blocks for good.
+ * Simulates a holder with a renewing thread and a rival, in virtual time. The event loop of the holder blocks again and
+ * again; threads hang, throw and lose their network; the wall clock steps. Code in a block asks at random instants
+ * whether the lease is held. At the end the event loop blocks for good.
  */
 class ThreadsSimulation {
   readonly #time = new VirtualTime();

@@ -47,8 +47,9 @@ export interface MadeThread {
 }
 
 /**
- * A client whose session is renewed by a thread, in virtual time. Both threads read the clocks of one machine, and each
- * has its own timers: a pause of the main thread is a blocked event loop, and a pause of the other one is a hang.
+ * A client with a renewing thread for its session, in virtual time. Both threads read the clocks of the same machine,
+ * but have separate timers. A pause of the main thread is a blocked event loop; a pause of the renewing thread is a
+ * hang.
  */
 export function threadedClient(
   world: ClientWorld,
