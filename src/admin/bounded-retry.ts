@@ -44,7 +44,7 @@ export class BoundedRetry {
     if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#context.settings.maxClockDrift);
   }
 
-  /** From here on a failure leaves a request that the holder may honour. */
+  /** Notes that the record has the request: even if this call fails later, the holder may end its lease. */
   noteRequest(): void {
     this.#whatFailed =
       "was not released by force (the request to its holder may not have arrived; call forceRelease() again)";

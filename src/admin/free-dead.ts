@@ -15,8 +15,8 @@ export function isDead(context: AcquireContext, ref: RecordRef): boolean {
 
 /**
  * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. Ends the
- * session of a holder on a session first. Answers with the record after the write, or the record that refused it: then
- * the holder is alive.
+ * session of a holder on a session first. Answers with the record after the write. If DynamoDB refused the write, this
+ * record shows a live holder or another change.
  */
 export async function freeDead(
   context: AcquireContext,

@@ -59,7 +59,7 @@ export function checkHolder({ name, kind }: RecordRef, holder: unknown): void {
   if (typeof holder === "string" && holder !== "") return;
   throw new HoldfastError(
     "invalid-argument",
-    `The holder id of ${kind === "lock" ? "lock" : kind} "${name}" must be a string that is not empty. Pass ` +
+    `The holder id of ${kind} "${name}" must be a string that is not empty. Pass ` +
       "`lease.holder`, or the holder from inspect().",
   );
 }

@@ -8,12 +8,12 @@ import { checkPermits } from "../locks/semaphore.js";
 import type { Unanswered } from "../platform/retry.js";
 import { fewTries, TRIES } from "./few-tries.js";
 
-/** What {@link Admin.setLimit} found. */
+/** The result of {@link Admin.setLimit}. */
 export interface LimitChange {
   /** The limit before; undefined if the semaphore had none. */
   readonly before: number | undefined;
   readonly limit: number;
-  /** What the permits weigh that are held now; may be above the new limit. */
+  /** The total weight of the held permits; may be above the new limit. */
   readonly used: number;
 }
 

@@ -25,8 +25,8 @@ export const any = (...of: readonly Condition[]): Condition => ({ kind: "any", o
 
 export const NEXT_VERSION: Increment = { incrementFrom: "0" };
 
-// Every grant without a ticket requires an empty queue, the mutex's too: a version of this library without the
-// condition would pass the queue of a version with it.
+// Every grant without a ticket requires an empty queue, also the grant of a mutex. Without this condition, a mutex
+// would overtake the waiters in the queue.
 const NOBODY_QUEUED = any(
   { kind: "same", attribute: "tail", as: "served" },
   all(isAbsent("tail"), isAbsent("served")),
@@ -44,7 +44,7 @@ export const isNumber = (attribute: string): Condition => ({
 
 export const KNOWN = all(equals("v", n(1n)), isNumber("fence"), isNumber("version"));
 
-/** The condition that the queue before the record lets a claim through. */
+/** The condition under which the queue lets a claim through. */
 export function queueCondition({ passage }: Pick<Grant, "passage">): Condition[] {
   if (passage === undefined) return [NOBODY_QUEUED];
   if (passage.kind === "barge") return [];

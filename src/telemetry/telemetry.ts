@@ -24,8 +24,8 @@ const CHANNELS: readonly string[] = [
 /**
  * Turns the events of all clients of this process into OpenTelemetry metrics and spans. The events come from
  * `node:diagnostics_channel`; docs/telemetry.md lists all metrics and spans. Call once. The global providers may be
- * registered later: what happens before is not measured. Sends no request. Metric attributes have bounded values: kinds, reasons, outcomes, task names;
- * lock names only through {@link TelemetryOptions.nameOf}.
+ * registered later; events before the registration are not measured. Sends no request. Metric attributes have bounded
+ * values: kinds, reasons, outcomes, task names; lock names only through {@link TelemetryOptions.nameOf}.
  */
 export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   checkNames("startTelemetry()", options, TELEMETRY_NAMES);
@@ -49,8 +49,9 @@ export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
 }
 
 /**
- * Measures with the global provider, as soon as there is one. OpenTelemetry gives tracers that find a later provider, but
- * no such meters: a program that starts the SDK last would export nothing, and nothing would say so.
+ * Measures with the global provider, as soon as it is registered. A tracer of OpenTelemetry finds a provider that is
+ * registered later, but a meter does not. Without this function, a program that starts the SDK last would export no
+ * metrics, without an error.
  */
 function measuredLater(nameOf: NameOf): { readonly told: Handlers } {
   const none = createNoopMeter();

@@ -5,8 +5,8 @@ import type { Again, NoAnswer } from "../../platform/retry.js";
 import type { Misconfigured, Write } from "../../platform/table.js";
 import type { HeldRecord } from "../record/record.js";
 
-// A holder sends the first renewal of a lease after 90 to 100 % of a period. After a manual renewal, the holder also
-// sends the next renewal then.
+// A holder sends the first renewal of a lease after 90 to 100 % of a period. The same holds for the first scheduled
+// renewal after a manual renewal.
 const EARLIEST = 0.9;
 // Leases that were granted together have their first renewals at almost the same time. So the holder sends the second
 // renewal of each lease at a random time within the next period. If the holder spread the first renewals in this way, a
@@ -48,14 +48,14 @@ export class RenewalSchedule {
   }
 
   /**
-   * Returns the timing of a loss that is reported now. `visitMs`: when the scheduler was to visit the lease, on the
-   * monotonic clock.
+   * Returns the timing of a loss that is reported now. `visitMs`: the time of the lease's next check in the scheduler,
+   * on the monotonic clock.
    */
   lossTiming(clock: Clock, remainingMs: number, visitMs: number): LossTiming {
     return {
       lateMs: Math.max(0, -remainingMs),
       silentMs: elapsedMsSince(this.#acknowledged, clock),
-      // Nothing visits a lease that only the user renews.
+      // The scheduler does not check a lease that only the user renews.
       stalledMs: this.#periodMs === "manual" ? 0 : Math.max(0, clock.monotonicMs() - visitMs),
     };
   }

@@ -11,7 +11,7 @@ export interface Assignment {
   readonly held: Held;
   /** The last known version of the session's record. */
   readonly version: HeldRecord["version"];
-  /** The session's lease at the handover: the main thread's deadline is `lengthMs` after `start`. */
+  /** The session's lease when the thread takes over the renewals: the deadline is `lengthMs` after `start`. */
   readonly lease: SharedDeadline;
   readonly leaseMs: number;
   readonly renewMs: number;

@@ -8,7 +8,7 @@ export function addObject(program: Command, onRun: (run: Run) => void): void {
   const object = program
     .command("object")
     .description(
-      "Creates, replaces, copies and renames objects; of several writers, a single writer wins.",
+      "Creates, replaces, copies and renames objects. If several writers compete, one of them wins.",
     );
   object.addHelpText("after", OBJECT_EXIT_CODES_HELP);
   withObjectOptions(
