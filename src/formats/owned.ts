@@ -86,7 +86,7 @@ export interface ByteLeases<
 export interface OwnedOptions extends KeyNames {
   /**
    * `"companion"`: numbers the grants of this library's clients in an item beside each record, so that a lease
-   * has a fence. Costs one more write and one more strong read per grant, and disables local handoffs. Grants
+   * has a fence. Costs one more write and one more strong read per grant, and disables local hand-offs. Grants
    * of peers have no number. Default: no fences.
    */
   readonly fences?: Fences;

@@ -23,10 +23,9 @@ const ONCE_METHOD_NAMES: OptionNames<OnceMethodOptions> = {
 };
 
 /**
- * Runs a scheduled method in one of all instances: it goes beneath or above `@Cron` and `@Interval`. The
- * method is called with the lease of `Holdfast.once`, in place of its arguments; a
- * call that does not run it resolves to undefined. Needs {@link HoldfastModule}. Costs and rejects as
- * `Holdfast.once`.
+ * Runs each occurrence of a scheduled method on only one instance. Put this decorator above or below `@Cron` or
+ * `@Interval`. The method gets the lease of `Holdfast.once` in place of its arguments. A call that does not run the
+ * occurrence resolves to undefined. Needs {@link HoldfastModule}. Costs and rejects as `Holdfast.once`.
  * @example
  * \@Cron("0 * * * * *")
  * \@Once({ occurrence: { every: "1m" } })

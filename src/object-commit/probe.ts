@@ -26,7 +26,8 @@ export interface ProbeReport {
   readonly strategy: FixedStrategy;
 }
 
-// A store that first reads and then writes refuses sequential requests correctly. Only concurrent requests find it out.
+// A store that first reads and then writes refuses sequential requests correctly. Only concurrent requests show the
+// fault.
 const BURST = 16;
 const NOBODYS_ETAG = '"00000000000000000000000000000000"';
 const BYTES = new Uint8Array([104, 111, 108, 100]);

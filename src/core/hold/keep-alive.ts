@@ -8,7 +8,7 @@ import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import type { Deadline } from "./deadline.js";
 
-/** Keeps many leases alive with one renewal. A session implements it. */
+/** Keeps many leases alive with one renewal: a session, or the thread of a session. */
 export interface KeepAlive<L> {
   /** The length of the session's lease, in milliseconds; never changes. */
   readonly leaseMs: number;
