@@ -104,7 +104,7 @@ export class ClientContext extends TableAccess {
   readonly #reported = new Set<string>();
 
   constructor(environment: ClientEnvironment, settings: ClientSettings) {
-    // A local handoff is a single write, without time to count a fence.
+    // A local hand-off is a single write, without time to count a fence.
     const isCounted = environment.format.fenceCounter !== undefined;
     const { table, clock } = environment;
     super(table, clock, isCounted ? { ...settings, maxLocalHandoffs: 0 } : settings);

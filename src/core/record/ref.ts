@@ -50,7 +50,7 @@ export interface Watched {
   readonly session?: string | undefined;
 }
 
-/** The holders that a release or a handoff accepts in the record. */
+/** The holders that a release or a hand-off accepts in the record. */
 export interface Holders {
   /** The holder of the last acknowledged grant, with its fence. */
   readonly known?: Held | undefined;
