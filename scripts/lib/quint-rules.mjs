@@ -14,7 +14,7 @@ export const BROKEN_RULES = [
   { rule: "margin of the holder", breaks: "Exclusion", ...DRIFT, seed: "0x218a55" },
   { rule: "margin of the watcher", breaks: "Exclusion", ...DRIFT, seed: "0x3cc88" },
   { rule: "start before the send", breaks: "Exclusion", ...SHORT, seed: "0x3272b" },
-  { rule: "renewals start the watch again", breaks: "Exclusion", ...LONG, seed: "1" },
+  { rule: "renewals start the watch again", breaks: "Exclusion", ...LONG, seed: "0xa2f18" },
   { rule: "version of a claim", breaks: "Exclusion", ...SHORT, seed: "0x408f" },
   { rule: "holder of a release", breaks: "Exclusion", ...LONG, seed: "0x52cad4" },
   { rule: "answers after the deadline", breaks: "LostIsFinal", ...SHORT, seed: "0xf4f" },
