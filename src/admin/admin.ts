@@ -103,7 +103,8 @@ export class Admin<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Reads all kinds of records, the places in queues and the sessions of the table, by one scan.
+   * Reads all kinds of records, the places in queues, the sessions and the noted grants of leaderships of the table, by
+   * one scan.
    *
    * Scans the whole table as `list` does, and holds the result in memory. Includes free locks. A second survey by the
    * same client recognises silent holders. Rejects with coded errors. Throws `invalid-argument`.

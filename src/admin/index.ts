@@ -27,4 +27,10 @@ export type { PermitQueueListing, QueuedWaiter, QueueListing } from "./queue.js"
 export type { ReleaseByHolderOptions } from "./release-holder.js";
 export type { SessionListing, SessionPermit } from "./sessions.js";
 export type { LimitChange } from "./set-limit.js";
-export type { Survey, SurveyedLock, SurveyedPermits, SurveyOptions } from "./survey.js";
+export type {
+  Survey,
+  SurveyedLock,
+  SurveyedPermits,
+  SurveyedTerm,
+  SurveyOptions,
+} from "./survey.js";

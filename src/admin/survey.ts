@@ -1,5 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { isReadable } from "../core/record/record.js";
+import { type GrantNote, isReadable } from "../core/record/record.js";
 import type { OptionNames } from "../internal/option-names.js";
 import type { Inspection } from "../locks/inspect.js";
 import type { PermitInspection, PermitKind } from "../locks/inspect-permits.js";
@@ -43,6 +43,14 @@ export interface SurveyedPermits {
   readonly lock: PermitInspection;
 }
 
+/** A noted grant of a leadership. */
+export interface SurveyedTerm {
+  /** The name of the election. */
+  readonly name: string;
+  /** The note: the fence of the term, the holder, its label, and when the term began. */
+  readonly grant: GrantNote;
+}
+
 /** Everything that one scan of a table shows. */
 export interface Survey {
   /** Held and free locks, in the order of the table. */
@@ -53,6 +61,11 @@ export interface Survey {
   readonly queued: readonly ListedEntry[];
   /** Sessions that are alive, or that a lock or a permit of the survey names. */
   readonly sessions: readonly SessionListing[];
+  /**
+   * The last grants of leaderships, at most sixteen of each, in no order. Only candidates with the option `history` note
+   * their grants, and a note may be lost.
+   */
+  readonly terms: readonly SurveyedTerm[];
   /** Records that this version cannot read, with the layout found. */
   readonly unreadable: readonly {
     readonly kind: AnyKind;
@@ -85,6 +98,7 @@ export async function survey(context: AcquireContext, options: SurveyOptions): P
     permits,
     queued: places.map((place) => listedEntry(context, place)),
     sessions: sessionsOf(context, found, locks, permits),
+    terms: pages.flatMap(({ items }) => items.flatMap((item) => termIn(context, item))),
     unreadable: [...records, ...shared].flatMap(({ kind, unreadable }) =>
       unreadable.map((one) => ({ kind, ...one })),
     ),
@@ -106,6 +120,12 @@ async function pagesOf(context: AcquireContext, prefix: string): Promise<Page[]>
     after = page.next;
   } while (after !== undefined);
   return pages;
+}
+
+// The notes lie beside the record, so the scan reads them in any case.
+function termIn({ format: { history } }: AcquireContext, item: Item): SurveyedTerm[] {
+  const [name, grant] = [history?.leadershipIn(item), history?.noteIn(item)];
+  return name === undefined || grant === undefined ? [] : [{ name, grant }];
 }
 
 interface FoundSession {

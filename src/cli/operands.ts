@@ -30,14 +30,18 @@ export function operandsOf(
 }
 
 /**
- * Refuses two dashes as the value of an option. Throws a usage error.
+ * Refuses two dashes as the value of an option, unless they are in one word with the option. Throws a usage error.
  *
  * The value is missing, as with an unset variable, and the parser took the dashes as the value.
  */
-export function refuseDashesAsValue(command: Command): void {
+export function refuseDashesAsValue(command: Command, words: readonly string[]): void {
+  const isMeant = (option: string): boolean =>
+    command.options.some(
+      (one) => one.attributeName() === option && words.includes(`${one.long}=--`),
+    );
   for (const [option, value] of Object.entries(command.opts())) {
     const values: unknown[] = Array.isArray(value) ? value : [value];
-    if (values.includes("--")) {
+    if (values.includes("--") && !isMeant(option)) {
       throw usageError(`The option "${option}" has no value before the two dashes.`);
     }
   }

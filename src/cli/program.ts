@@ -48,7 +48,7 @@ export function programOf(words: readonly string[], onRun: (run: Run) => void): 
         return ownGroupFirst(Help.prototype.groupItems.apply(this, items as never) as never);
       },
     })
-    .hook("preAction", (_, command) => refuseDashesAsValue(command))
+    .hook("preAction", (_, command) => refuseDashesAsValue(command, words))
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
   addSemaphore(program, words, onRun);

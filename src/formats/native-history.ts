@@ -18,6 +18,7 @@ import type { AttributeValue, Condition, Item } from "../platform/table.js";
 import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
 
 const SLOTS = 16;
+const LEADERSHIP = "leader#";
 const RETENTION_S = 30 * 24 * 3_600;
 
 /** Returns the history format of a table with these key attributes. */
@@ -34,6 +35,12 @@ export function nativeHistory(pk: string, sk: string): HistoryFormat {
       condition: isNewer(note.fence),
       change: { set: setOf(note, wallMs), remove: note.forced === undefined ? ["forced"] : [] },
     }),
+    leadershipIn(item) {
+      const [of = "", place = ""] = [stringIn(item, pk), stringIn(item, sk)];
+      return of.startsWith(LEADERSHIP) && place.startsWith("history/")
+        ? of.slice(LEADERSHIP.length)
+        : undefined;
+    },
     noteIn,
   };
 }

@@ -52,6 +52,34 @@ describe("admin.survey", () => {
     b.process.kill();
   });
 
+  it("lists the noted grants of leaderships, and of no lock, by the same scan", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ owner: "one", history: true });
+    const fences: bigint[] = [];
+    for (let count = 0; count < 18; count += 1) {
+      const term = await world.until(locks.election("x/cron").campaign());
+      fences.push(term.fence);
+      await world.until(term.resign());
+    }
+    await world.until(locks.election("y").campaign());
+    await world.until(locks.mutex("x/cron").acquire());
+    await world.time.advance(3_000);
+    const before = world.table.counts;
+    const { result, reads } = await world.requests(() => locks.admin.survey({ prefix: "x/" }));
+    expect([world.table.counts.scans - before.scans, reads]).toEqual([1, 0]);
+    const { terms } = result;
+    const found = terms.map(({ grant }) => grant.fence).sort((a, b) => Number(a - b));
+    expect(found).toEqual(fences.slice(2));
+    expect(terms[0]).toMatchObject({ name: "x/cron", grant: { owner: "one", how: "claim" } });
+  });
+
+  it("lists no grants of a table without a sort key", async () => {
+    const world = new World({ ...DATES, keyAttributes: ["pk"] });
+    const { locks } = world.inhabitant({ keys: { sk: null } });
+    await world.until(locks.election("cron").campaign());
+    expect((await world.until(locks.admin.survey())).terms).toEqual([]);
+  });
+
   it("lists the sessions of permits", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant({ owner: "one" });

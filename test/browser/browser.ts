@@ -21,7 +21,7 @@ export interface Page {
   emulateMedia(options: { readonly colorScheme: "light" | "dark" }): Promise<void>;
   on(event: string, listener: (value: { text(): string; url(): string }) => void): void;
   close(): Promise<void>;
-  keyboard: { press(key: string): Promise<void> };
+  keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
 }
 
 export interface Browser {

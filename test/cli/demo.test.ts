@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { checkLedger } from "../../src/cli/demo/ledger.js";
-import { CliWorld } from "./support.js";
+import type { TableView } from "../../src/cli/serve/view-types.js";
+import { CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -17,6 +18,26 @@ const eventsOf = (stdout: string): Event[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as Event);
 
+/** Asks the server of the page until a reading is as wanted. */
+async function tableOf(url: URL, isWanted: (view: TableView) => boolean) {
+  const authorization = `Bearer ${url.searchParams.get("token")}`;
+  for (let tries = 0; ; tries += 1) {
+    const answer = await fetch(new URL("/api/table", url), { headers: { authorization } });
+    const found = (await answer.json()) as { readonly view: TableView };
+    if (isWanted(found.view)) return found;
+    if (tries === 20) throw new Error(`The page never showed it: ${JSON.stringify(found)}`);
+    await pause(250);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 describe("holdfast demo", () => {
   it("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
     const startMs = performance.now();
@@ -29,6 +50,38 @@ describe("holdfast demo", () => {
     expect(stdout.match(/TOOK OVER/g)).toHaveLength(2);
     expect(stdout).toMatch(/\bin order\b/i);
     expect(stdout).not.toContain(world.server.endpoint);
+  }, 40_000);
+
+  it("serves its table in a page until SIGINT, and leaves no process", async () => {
+    const { child, printed, result } = world.start(["demo", "--serve", "--json"]);
+    let text = "";
+    child.stdout?.on("data", (chunk) => {
+      text += String(chunk);
+    });
+    // Only SIGKILL ends a stopped process.
+    await printed('"paused"');
+    const [opened, opening] = eventsOf(text);
+    expect(opened?.event).toBe("page");
+    const url = new URL(String(opened?.["url"]));
+    const page = await fetch(url);
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain("/page.js");
+    expect((await fetch(new URL("/api/table", url))).status).toBe(401);
+    const { view } = await tableOf(url, ({ rows }) => rows.some(({ state }) => state === "held"));
+    expect(view.rows).toMatchObject([{ name: opening?.["lock"], kind: "lock", state: "held" }]);
+    expect(view.rows[0]?.owner).toMatch(/^w\d$/);
+    const workers = eventsOf(text.slice(0, text.lastIndexOf("\n"))).flatMap((one) =>
+      one.event === "ready" ? Number(one["pid"]) : [],
+    );
+    expect(workers).toHaveLength(4);
+    onTestFinished(() => {
+      for (const pid of workers.filter(isAlive)) process.kill(pid, "SIGKILL");
+    });
+    child.kill("SIGINT");
+    const { status, signal, stderr } = await result;
+    expect({ status, signal, stderr }).toEqual({ status: 130, signal: null, stderr: "" });
+    await until(() => !workers.some(isAlive), "every worker has ended");
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
   }, 40_000);
 
   it("fails with --break on a given table, and prints JSON", async () => {

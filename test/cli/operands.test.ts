@@ -93,6 +93,26 @@ describe("operands of the command", () => {
   });
 });
 
+describe("two dashes before a name with a leading dash", () => {
+  it.each([
+    "inspect --table t -- -x",
+    "inspect --table t -- --",
+    "release --table t --force --reason r -- --table",
+    "semaphore --table t --set-limit 5 -- -x",
+    "inspect f --table t --namespace=--",
+  ])("run the command: %s", (line) => {
+    expect(parsed(line.split(" "))).toBe("runs");
+  });
+
+  it.each([
+    "semaphore --table t --set-limit 5 -- hostname",
+    "semaphore x --table t --set-limit 5 -- -x",
+    "inspect f --table t --namespace --",
+  ])("are refused in %s", (line) => {
+    expect(parsed(line.split(" "))).toMatch(/takes one name|no value before the two dashes/);
+  });
+});
+
 describe("the user's command after two dashes", () => {
   const REFUSED: readonly (readonly [string, RegExp])[] = [
     ["lock -- hostname", /name .* is missing/],

@@ -119,11 +119,11 @@ export class CliWorld {
 }
 
 /** Runs a command line of documents or of the page, in a shell. */
-export function shell({ env }: CliWorld, line: string): Promise<Result> {
+export function shell({ env }: CliWorld, line: string, program = "sh"): Promise<Result> {
   const script = `holdfast() { "$NODE" "$CLI_FILE" "$@"; }; ${line}`;
   const options = { env: { ...env, NODE: process.execPath, CLI_FILE } };
   return new Promise((resolve) => {
-    const child = execFile("sh", ["-c", script], options, (_, stdout, stderr) => {
+    const child = execFile(program, ["-c", script], options, (_, stdout, stderr) => {
       resolve({ status: child.exitCode, signal: child.signalCode, stdout, stderr });
     });
   });

@@ -40,7 +40,7 @@ const internal = imports.filter((one) => one.isInternal);
 
 /** The row with the longest name that contains the file. */
 function partOf(path: string): Row | undefined {
-  const inside = path.replace(/^src\//, "").replace(/\.ts$/, "");
+  const inside = path.replace(/^src\//, "").replace(/\.tsx?$/, "");
   return rows
     .filter(({ part }) => inside === part || inside.startsWith(`${part}/`))
     .sort((a, b) => b.part.length - a.part.length)[0];

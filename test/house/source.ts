@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -16,10 +16,10 @@ export function textOf(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** The TypeScript files of `src`, relative to the checkout, in order. */
+/** The TypeScript files of `src`, with those of the page, relative to the checkout, in order. */
 export function sourcePaths(): string[] {
   return readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => shown(join(entry.parentPath, entry.name)))
     .sort();
 }
@@ -29,14 +29,16 @@ export function parse(path: string): ts.SourceFile {
   return ts.createSourceFile(path, textOf(path), ts.ScriptTarget.Latest, true);
 }
 
-/** All of `src` with types. Takes seconds: for checks across files. */
+/** All of `src` with types. Takes seconds: for checks across files. The page has the globals of browsers, too. */
 export function program(): ts.Program {
   const path = join(ROOT, "tsconfig.build.json");
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  const lib = ["lib.es2023.d.ts", "lib.esnext.disposable.d.ts", "lib.dom.d.ts"];
+  const jsx = { jsx: ts.JsxEmit.ReactJSX, jsxImportSource: "preact" };
   return ts.createProgram(
     sourcePaths().map((source) => join(ROOT, source)),
-    options,
+    { ...options, ...jsx, lib },
   );
 }
 
@@ -70,8 +72,7 @@ export function importsOf(path: string): Import[] {
   const add = (specifier: ts.Node | undefined, isTypeOnly: boolean): void => {
     if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
     const isInternal = specifier.text.startsWith(".");
-    const target = join(dirname(path), specifier.text.replace(/\.js$/, ".ts"));
-    const to = isInternal ? target.split(sep).join("/") : specifier.text;
+    const to = isInternal ? sourceOf(join(dirname(path), specifier.text)) : specifier.text;
     found.push({ from: path, to, isInternal, isTypeOnly, place: placeOf(specifier) });
   };
   walk(parse(path), (node) => {
@@ -89,6 +90,13 @@ export function importsOf(path: string): Import[] {
     }
   });
   return found;
+}
+
+/** The file that becomes the built file of an import. */
+function sourceOf(built: string): string {
+  const [source, page] = ["ts", "tsx"].map((ending) => built.replace(/\.js$/, `.${ending}`));
+  const found = [source, page].find((path) => existsSync(join(ROOT, path ?? "")));
+  return (found ?? source ?? built).split(sep).join("/");
 }
 
 function isLoading(callee: ts.Expression): boolean {

@@ -59,8 +59,9 @@ function nameOfChange(
 ): string {
   const unfit = OF_COMMANDS.filter((option) => options[option] !== undefined);
   const [name = "", ...others] = operands;
-  if (name !== "" && others.length === 0 && !words.includes("--") && unfit.length === 0)
-    return name;
+  // A word after two dashes is a command to run, or a name with a leading dash.
+  const isNamed = name !== "" && (name.startsWith("-") || !words.includes("--"));
+  if (isNamed && others.length === 0 && unfit.length === 0) return name;
   throw usageError(
     "--set-limit takes one name, no command and no option of an acquisition, such as --wait. Run holdfast " +
       "semaphore NAME --set-limit N.",

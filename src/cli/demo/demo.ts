@@ -41,12 +41,13 @@ export async function demo(options: DemoOptions, output: Output): Promise<number
     endpoint: server?.endpoint ?? options.endpoint,
     region: options.region ?? (isOwnTable ? "us-east-1" : undefined),
   };
+  const narrator = new Narrator(output);
   let page: AsyncDisposable | undefined;
   try {
     const table = await tableOf(given(place), output);
     await createTable(table);
-    if (options.serve === true) page = await openPage(given(place), output);
-    return await perform(given(place), options.break === true, output, interruptions);
+    if (options.serve === true) page = await openPage(given(place), output, narrator);
+    return await perform(given(place), options.break === true, narrator, interruptions);
   } catch (error) {
     if (interruptions.exitCode !== undefined) return interruptions.exitCode;
     throw error;
@@ -58,12 +59,16 @@ export async function demo(options: DemoOptions, output: Output): Promise<number
 }
 
 /** Serves the demo's table in the page of `holdfast serve`. */
-async function openPage(place: Place, output: Output): Promise<AsyncDisposable> {
+async function openPage(
+  place: Place,
+  output: Output,
+  narrator: Narrator,
+): Promise<AsyncDisposable> {
   const locks = await locksOf(place, output);
   const { startServing } = await import("../serve/serve.js");
   const options = { ...place, refresh: "500ms" };
   const server = await startServing(locks as unknown as Holdfast, options);
-  output.err(`The page of the demo: ${server.url}`);
+  narrator.page(server.url);
   return {
     [Symbol.asyncDispose]: async () => {
       await server.close();
@@ -77,13 +82,12 @@ type Place = Pick<WorkerSetup, "table" | "region" | "endpoint">;
 async function perform(
   place: Place,
   isBroken: boolean,
-  output: Output,
+  narrator: Narrator,
   interruptions: Interruptions,
 ): Promise<number> {
   const ledger = join(mkdtempSync(join(tmpdir(), "holdfast-demo-")), "ledger.jsonl");
   writeFileSync(ledger, "");
   const lock = `demo/${randomUUID().slice(0, 8)}`;
-  const narrator = new Narrator(output);
   const where = place.endpoint === undefined ? "on DynamoDB" : `at ${place.endpoint}`;
   narrator.opening({ workers: WORKERS, lease: "2 s", lock, table: place.table, where, ledger });
 

@@ -12,6 +12,10 @@ export class Narrator {
     this.#output = output;
   }
 
+  page(url: string): void {
+    this.#tell({ event: "page", url }, [`The page of the demo's table: ${url}`]);
+  }
+
   opening(event: { readonly workers: number; readonly lease: string } & Stage): void {
     const { workers, lease, lock, table, where, ledger } = event;
     this.#tell({ event: "opening", ...event }, [

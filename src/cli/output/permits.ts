@@ -9,6 +9,11 @@ export function isPermitKind(kind: string | undefined): kind is PermitKind {
   return kind === "semaphore" || kind === "read-write";
 }
 
+/** Whether records of the kind have a queue: candidates of an election, and calls of `once`, have no place. */
+export function hasQueue(kind: string): boolean {
+  return kind === "lock" || isPermitKind(kind);
+}
+
 /** Throws a usage error for an option that is for fair locks only. */
 export function assertNoNamespace({ namespace }: { readonly namespace?: string }): void {
   if (namespace === undefined) return;

@@ -27,7 +27,9 @@ const WITHOUT_TOKEN = new Set(["/healthz", ...ASSETS]);
 
 /** Refuses a request; undefined if the server answers the request. */
 export function refusalOf({ method, url, headers }: Asked, policy: Policy): Refusal | undefined {
-  const hosts = ["127.0.0.1", "localhost"].map((name) => `${name}:${policy.port}`);
+  // Browsers leave out the port of HTTP.
+  const port = policy.port === 80 ? "" : `:${policy.port}`;
+  const hosts = ["127.0.0.1", "localhost"].map((name) => `${name}${port}`);
   const { host, origin } = headers;
   // A name that an attacker lets resolve to the loopback must not make the page a page of the attacker's site.
   if (host === undefined || !hosts.includes(host)) return refuse(403, "Host is not this server.");

@@ -1,66 +1,61 @@
+import { hasQueue } from "../output/permits.js";
+import { commandText, isWord, optionText } from "../output/shell.js";
 import type { Action, Permit, Row } from "./view-types.js";
 
 /** The `holdfast` commands for what can be done. Pure. */
 
-/** The commands for what can be done with a record. */
+/** The commands for what can be done with a record. Empty if no command line can have the record's name. */
 export function actionsOf(row: Row, table: string): Action[] {
   const { kind, name, state, holder, permits } = row;
-  const command = commandOf(row, table);
+  const action = actionOf(row, table);
   // Of several permits, each has commands of its own.
   const isHeld = state !== "free" && kind !== "once" && permits === undefined;
-  const hasQueue = kind === "lock" || permits !== undefined;
-  const limit = `holdfast semaphore ${quoted(name)} --table ${quoted(table)} --set-limit`;
-  return [
-    { what: "Inspect", command: command("inspect") },
-    ...(kind === "once" ? [] : [{ what: "Show the history", command: command("history") }]),
-    ...(hasQueue ? [{ what: "List the queue", command: command("queue") }] : []),
+  const limit = `--set-limit ${permits?.limit ?? 1}`;
+  const all: Action[] = [
+    action("Inspect", "inspect"),
+    ...(kind === "once" ? [] : [action("Show the history", "history")]),
+    ...(hasQueue(kind) ? [action("List the queue", "queue")] : []),
     ...(kind === "semaphore"
-      ? [{ what: "Change the limit", command: `${limit} ${permits?.limit ?? 1}` }]
-      : []),
-    ...(isHeld
       ? [
           {
-            what: "Ask the holder to release",
-            command: command("release", " --force --reason 'WHY'"),
+            what: "Change the limit",
+            command: commandText("semaphore", name, [optionText("--table", table), limit]),
           },
         ]
       : []),
+    ...(isHeld ? [action("Ask the holder to release", "release", FORCE)] : []),
     ...(isHeld && kind === "lock" && holder !== undefined
-      ? [
-          {
-            what: "Free it, if its process has ended",
-            command: command("release", ` --holder ${quoted(holder)}`),
-          },
-        ]
+      ? [action("Free it, if its process has ended", "release", optionText("--holder", holder))]
       : []),
   ];
+  return areWords(row, holder) ? all : [];
 }
 
 /** The commands for what can be done with one permit. */
 export function actionsOfPermit(row: Row, { holder }: Permit, table: string): Action[] {
-  const command = commandOf(row, table);
-  const of = ` --holder ${quoted(holder)}`;
+  if (!areWords(row, holder)) return [];
+  const action = actionOf(row, table);
+  const of = optionText("--holder", holder);
   return [
-    {
-      what: "Ask the holder to release",
-      command: command("release", `${of} --force --reason 'WHY'`),
-    },
-    { what: "Free it, if its process has ended", command: command("release", of) },
+    action("Ask the holder to release", "release", `${of} ${FORCE}`),
+    action("Free it, if its process has ended", "release", of),
   ];
 }
 
-function commandOf({ kind, name, namespace }: Row, table: string) {
-  const words = [
-    `--table ${quoted(table)}`,
-    ...(kind === "lock" ? [] : [`--kind ${kind}`]),
-    ...(namespace === undefined ? [] : [`--namespace ${quoted(namespace)}`]),
-  ].join(" ");
-  return (verb: string, more = ""): string => `holdfast ${verb} ${quoted(name)} ${words}${more}`;
+const FORCE = "--force --reason 'WHY'";
+
+function areWords({ name, namespace = "" }: Row, holder = ""): boolean {
+  return [name, namespace, holder].every(isWord);
 }
 
-/** Quotes a word for a POSIX shell. */
-export function quoted(word: string): string {
-  return /^[\w./:@-]+$/.test(word) && !word.startsWith("-")
-    ? word
-    : `'${word.replaceAll("'", "'\\''")}'`;
+function actionOf({ kind, name, namespace }: Row, table: string) {
+  const options = [
+    optionText("--table", table),
+    ...(kind === "lock" ? [] : [`--kind ${kind}`]),
+    ...(namespace === undefined ? [] : [optionText("--namespace", namespace)]),
+  ];
+  return (what: string, verb: string, more?: string): Action => ({
+    what,
+    command: commandText(verb, name, more === undefined ? options : [...options, more]),
+  });
 }

@@ -2,12 +2,12 @@ import type { ForcedRelease, History, PermitKind } from "../../admin/index.js";
 import type { Holdfast } from "../../index.js";
 import { systemClock } from "../../platform/clock.js";
 import { failureOf } from "../output/exit-codes.js";
-import { isPermitKind } from "../output/permits.js";
+import { hasQueue, isPermitKind } from "../output/permits.js";
 import { type DetailReading, detailOf } from "./detail.js";
 import { permitsOf, rowOfPermits } from "./permits.js";
 import { nowMs, type TableReader } from "./table-reader.js";
 import { keyOf, rowOf } from "./view.js";
-import type { Detail, Kind, Named } from "./view-types.js";
+import type { Detail, Named } from "./view-types.js";
 
 /** A reading of one record. */
 interface Entry {
@@ -134,8 +134,4 @@ export class DetailReader {
       ? admin.history(name, { kind })
       : admin.history(name, { kind, namespace });
   }
-}
-
-function hasQueue(kind: Kind): boolean {
-  return kind === "lock" || isPermitKind(kind);
 }

@@ -1,5 +1,5 @@
 import { Gauge, Registry } from "prom-client";
-import { isPermitKind } from "../output/permits.js";
+import { hasQueue, isPermitKind } from "../output/permits.js";
 import type { Row, TableView, Unreadable } from "./view-types.js";
 
 /** The metrics of a table, in the text format of Prometheus. */
@@ -78,8 +78,9 @@ export async function metricsText(
 ): Promise<{ readonly text: string; readonly type: string }> {
   const registry = new Registry();
   const gauge = (name: string, help: string, value: number | undefined): void => {
-    const made = new Gauge({ name: `holdfast_${name}`, help, registers: [registry] });
-    if (value !== undefined) made.set(value);
+    // A gauge without a value would be 0.
+    if (value === undefined) return;
+    new Gauge({ name: `holdfast_${name}`, help, registers: [registry] }).set(value);
   };
   gauge("up", "1 if the last reading of the table succeeded.", facts.isUp ? 1 : 0);
   gauge("reading_age_seconds", "The age of the reading behind these figures.", facts.ageS);
@@ -89,8 +90,9 @@ export async function metricsText(
   for (const [name, help, key] of GAUGES) {
     const made = new Gauge({ name: `holdfast_${name}`, help, labelNames, registers: [registry] });
     for (const one of all) {
-      // A permit in a record has no time of its grant: no series says more than a series of zeros.
+      // A permit in a record has no time of its grant, and candidates have no queue: no series says more than zeros.
       if (key === "oldestHoldS" && isPermitKind(one.kind)) continue;
+      if ((key === "waiting" || key === "longestWaitS") && !hasQueue(one.kind)) continue;
       made.set({ prefix: one.prefix, kind: one.kind }, one[key]);
     }
   }

@@ -51,7 +51,9 @@ export function startServing(locks: Holdfast, options: ServeOptions): Promise<Pa
   const refreshMs = durationMs("refresh", refresh, REFRESH_RANGE);
   const token = options.token || randomBytes(24).toString("base64url");
   if (token.length < LEAST_TOKEN) {
-    throw usageError(`HOLDFAST_SERVE_TOKEN must have at least ${LEAST_TOKEN} characters.`);
+    throw usageError(
+      `The token must have at least ${LEAST_TOKEN} characters: HOLDFAST_SERVE_TOKEN, or --token.`,
+    );
   }
   const port = portOf(options.port);
   const reader = new TableReader(locks, prefix, refreshMs);

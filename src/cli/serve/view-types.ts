@@ -67,11 +67,15 @@ export interface SessionRow {
   readonly records: readonly Named[];
 }
 
-/** A term of a leader, as the readings showed it. */
+/**
+ * A term of a leader. `ended`: readings showed the term, and then its end. `noted`: no reading showed its end, which was
+ * at `toMs` at the latest.
+ */
 export interface Term {
   readonly name: string;
   readonly fence: string;
   readonly owner: string;
+  readonly state: "on" | "ended" | "noted";
   readonly fromMs: number;
   /** Undefined while the term lasts. */
   readonly toMs?: number | undefined;

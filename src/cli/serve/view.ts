@@ -2,6 +2,7 @@ import type { Inspection, RecordKind, Survey } from "../../admin/index.js";
 import { epochMsOf } from "../../platform/clock.js";
 import { rowOfPermits } from "./permits.js";
 import { silenceOf } from "./silence.js";
+import { termsAfter } from "./terms.js";
 import type { Named, Row, SessionRow, TableView, Term } from "./view-types.js";
 
 /** From readings of the library to what the page shows. Pure. */
@@ -99,29 +100,4 @@ function sessionsOf({ sessions, locks, permits }: Survey): SessionRow[] {
     const records = [...(byId.get(id)?.values() ?? [])].sort(byName);
     return { id, state, owner, openedAt, appearsExpired, records };
   });
-}
-
-const MOST_TERMS = 1_000;
-
-/** Ends the terms that the survey no longer shows, and adds the terms that it shows first. */
-export function termsAfter(earlier: readonly Term[], survey: Survey, nowMs: number): Term[] {
-  const leading = new Map(
-    survey.locks.flatMap(({ kind, lock }) =>
-      kind === "leader" && lock.state === "held" ? [[lock.name, lock] as const] : [],
-    ),
-  );
-  const isOn = ({ name, fence }: Term): boolean => leading.get(name)?.fence?.toString() === fence;
-  const kept = earlier.map((term) =>
-    term.toMs !== undefined || isOn(term) ? term : { ...term, toMs: nowMs },
-  );
-  const known = new Set(kept.map(({ name, fence }) => `${fence} ${name}`));
-  const added = [...leading.values()]
-    .filter(({ name, fence }) => !known.has(`${fence} ${name}`))
-    .map((lock) => ({
-      name: lock.name,
-      fence: String(lock.fence),
-      owner: lock.owner ?? "",
-      fromMs: Math.min(nowMs, epochMsOf(lock.acquiredAt) ?? nowMs),
-    }));
-  return [...kept, ...added].slice(-MOST_TERMS);
 }

@@ -1,3 +1,4 @@
+import { lengthText } from "../../internal/length-text.js";
 import type { PermitCount, Row } from "./view-types.js";
 
 /** The state of a record in words. Pure. */
@@ -37,14 +38,4 @@ function wordsOfPermits(row: Row, { used, limit, holders }: PermitCount): string
   const of = isOne ? "its session" : "the session silent for longest";
   const sign = `${of} was last renewed ${lengthText(row.silentMs ?? 0)} ago`;
   return `${what}: ${row.owner}; ${sign}; ${takeoverText(row, isOne ? "it" : "that permit")}.`;
-}
-
-/** A length of time for people, in its largest unit. */
-export function lengthText(ms: number): string {
-  const seconds = Math.round(ms / 1_000);
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800
-    ? `${Math.floor(seconds / 3_600)} h`
-    : `${Math.floor(seconds / 86_400)} d`;
 }

@@ -186,6 +186,8 @@ export interface AttributeCheck {
 export interface HistoryFormat {
   keysOf(ref: RecordRef): readonly Item[];
   note(ref: RecordRef, note: GrantNote, wallMs: number): Write;
+  /** Returns the name of the leadership whose note an item of a scan is, or undefined for another item. */
+  leadershipIn(item: Item): string | undefined;
   /** Returns the note in an item, or undefined if the item is not a note. */
   noteIn(item: Item | undefined): GrantNote | undefined;
 }

@@ -127,7 +127,12 @@ describe("the server over a table with permits", () => {
         permits: { used: 2, limit: 3, holders: 1, silent: 0 },
       },
     ]);
+    await pause(1_100);
     const { body } = await world.send("/metrics");
+    const longest = /^holdfast_longest_wait_seconds\{prefix="pay\/",kind="semaphore"\} (\S+)/m;
+    const waitedS = Number(longest.exec(body)?.[1]);
+    expect(waitedS).toBeGreaterThan(1);
+    expect(waitedS).toBeLessThan(10);
     for (const [metric, kind] of [
       ["held", "semaphore"],
       ["held", "read-write"],

@@ -62,6 +62,24 @@ describe("the readings of the server", () => {
     expect(later.view?.rows).toMatchObject([{ name: "a", state: "free" }]);
   });
 
+  it.each([
+    ["ResourceNotFoundException", "There is no table"],
+    ["AccessDeniedException", "not allowed"],
+  ])("says of %s what is wrong, and shows no figures of the table", async (type, words) => {
+    world.cli.server.dynamodb.handle = () => ({
+      status: 400,
+      body: { __type: type, message: "not allowed" },
+    });
+    const answer = await table();
+    expect(answer.error).toContain(words);
+    expect(answer.view).toBeUndefined();
+    const record = await world.send("/api/record?name=a");
+    expect(JSON.parse(record.body)).toMatchObject({ error: expect.stringContaining(words) });
+    const { body } = await world.send("/metrics");
+    expect(body).toContain("holdfast_up 0");
+    expect(body).not.toMatch(/^holdfast_(?:reading_age_seconds|held)\b/m);
+  });
+
   it("gives metrics by prefix and kind, and its health without a token", async () => {
     await using _ = await world.cli.locks.mutex("deploy/eu").acquire();
     const { body, headers } = await world.send("/metrics");

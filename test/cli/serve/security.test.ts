@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { refusalOf } from "../../../src/cli/serve/access.js";
 import { ServeWorld, TOKEN } from "./world.js";
 
 let world: ServeWorld;
@@ -21,6 +22,18 @@ describe("the server of the page", () => {
     }
     const host = `localhost:${world.server.port}`;
     expect((await world.send("/api/table", { headers: { host } })).status).toBe(200);
+  });
+
+  it("knows its own Host on the port that browsers leave out", () => {
+    const policy = { token: TOKEN, port: 80, allowRelease: false };
+    const statusOf = (host: string, origin = `http://${host}`) => {
+      const url = new URL(`http://${host}/?token=${TOKEN}`);
+      return refusalOf({ method: "GET", url, headers: { host, origin } }, policy)?.status;
+    };
+    expect(statusOf("127.0.0.1")).toBeUndefined();
+    expect(statusOf("localhost")).toBeUndefined();
+    expect(statusOf("127.0.0.1:8080")).toBe(403);
+    expect(statusOf("127.0.0.1", "http://evil.example")).toBe(403);
   });
 
   it("refuses a request without the token, or with another token", async () => {

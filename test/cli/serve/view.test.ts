@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Inspection, Survey } from "../../../src/admin/index.js";
-import { actionsOf } from "../../../src/cli/serve/actions.js";
 import { detailOf, eventsOf } from "../../../src/cli/serve/detail.js";
-import { figuresOf } from "../../../src/cli/serve/metrics.js";
-import { rowOf, termsAfter, viewOf } from "../../../src/cli/serve/view.js";
+import { figuresOf, metricsText } from "../../../src/cli/serve/metrics.js";
+import { rowOf, viewOf } from "../../../src/cli/serve/view.js";
 import type { Row, TableView } from "../../../src/cli/serve/view-types.js";
 import { wordsOf } from "../../../src/cli/serve/words.js";
 
@@ -40,11 +39,6 @@ describe("the words about a record", () => {
       "Held by worker-7 for 3 min; last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
     );
   });
-
-  it("quote names in commands for a shell", () => {
-    const commands = actionsOf(row({ name: "it's $(x)" }), "locks").map(({ command }) => command);
-    expect(commands[0]).toBe("holdfast inspect 'it'\\''s $(x)' --table locks");
-  });
 });
 
 describe("the history", () => {
@@ -61,17 +55,6 @@ describe("the history", () => {
   });
 });
 
-describe("the terms of leaders", () => {
-  it("end when a reading shows another term", () => {
-    const survey = (fence: bigint): Survey =>
-      ({ locks: [{ kind: "leader", lock: { ...LOCK, fence } }] }) as unknown as Survey;
-    const first = termsAfter([], survey(1n), NOW_MS);
-    const then = termsAfter(first, survey(2n), NOW_MS + 5_000);
-    expect(then).toMatchObject([{ fence: "1", toMs: NOW_MS + 5_000 }, { fence: "2" }]);
-    expect(then[1]?.toMs).toBeUndefined();
-  });
-});
-
 describe("the sessions", () => {
   it("name their records by kind and namespace, and a record with two permits once", () => {
     const session = { id: "s1", state: "alive", owner: "one", appearsExpired: false };
@@ -81,7 +64,7 @@ describe("the sessions", () => {
     });
     const permit = { ...LOCK, weight: 1, session: "s1" };
     const survey = {
-      ...{ sessions: [session, { ...session, id: "s2" }], queued: [], unreadable: [] },
+      ...{ sessions: [session, { ...session, id: "s2" }], queued: [], unreadable: [], terms: [] },
       locks: [
         lock("lock", "a", { namespace: "n" }),
         lock("lock", "b", { session: undefined }),
@@ -112,6 +95,23 @@ describe("the sessions", () => {
 });
 
 describe("the metrics", () => {
+  it("say of kinds without a queue that they have none, not that no client waits", async () => {
+    const rows = ["lock", "leader", "once", "semaphore", "read-write"].map((kind) => ({
+      ...row({}),
+      kind,
+    }));
+    const view = { rows, unreadable: [] } as unknown as TableView;
+    const { text } = await metricsText(view, { isUp: true, ageS: 1, totalUnits: 1 });
+    const kindsOf = (metric: string) =>
+      [...text.matchAll(new RegExp(`^holdfast_${metric}\\{.*kind="(.*?)"`, "gm"))].map(
+        ([, kind]) => kind,
+      );
+    expect(kindsOf("held")).toHaveLength(5);
+    const queued = ["lock", "semaphore", "read-write"];
+    expect(kindsOf("waiting")).toEqual(queued);
+    expect(kindsOf("longest_wait_seconds")).toEqual(queued);
+  });
+
   it("have at most 51 prefixes for each kind", () => {
     const rows = Array.from({ length: 500 }, (_, at) => row({ name: `p${at}/x` }));
     const figures = figuresOf({ rows, unreadable: [] } as unknown as TableView);

@@ -21,6 +21,7 @@ export interface ReleaseForm {
   readonly confirm: string;
 }
 
+/** Asks the server for a forced release. */
 export function askRelease({ kind, name, namespace }: Row, form: ReleaseForm) {
   return ask<{ isFree: boolean; owner?: string; successor?: string }>("/api/release", {
     ...{ kind, name, namespace },
@@ -28,6 +29,7 @@ export function askRelease({ kind, name, namespace }: Row, form: ReleaseForm) {
   });
 }
 
+/** The last answer to a repeated request. */
 export interface Polled<T> {
   readonly answer?: T | undefined;
   /** When the answer arrived, on the page's clock. */
@@ -73,11 +75,13 @@ const withView = (before: TableAnswer | undefined, now: TableAnswer): TableAnswe
   view: now.view ?? before?.view,
 });
 
+/** The reading of the table, every second. */
 export function useTable(): Polled<TableAnswer> & { readonly view?: TableView | undefined } {
   const polled = usePolled<TableAnswer>("/api/table?after=$after", 1_000, withView);
   return { ...polled, view: polled.answer?.view };
 }
 
+/** The reading of one record, every second. */
 export function useDetail(query: string): Polled<DetailAnswer> {
   return usePolled<DetailAnswer>(`/api/record?${query}`, 1_000, (_, now) => now);
 }

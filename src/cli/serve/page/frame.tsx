@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Status } from "../view-types.js";
-import { length, units } from "./text.js";
+import { length, readUnits } from "./text.js";
 
 /** The age of a reading, by the page's clock since the answer. */
 export function Age(props: {
@@ -19,11 +19,12 @@ export function Age(props: {
   const isOld = lost || status.error !== undefined || ageMs > 4 * status.refreshMs;
   return (
     <span class={isOld ? "age old" : "age"}>
-      Read {length(ageMs)} ago; {units(status.units)} read units.
+      Read {length(ageMs)} ago; {readUnits(status.units)}.
     </span>
   );
 }
 
+/** The top of every view: table, views, the reading and its cost, and what is wrong. */
 export function Header(props: {
   readonly status: Status | undefined;
   readonly atMs: number;
@@ -51,7 +52,7 @@ export function Header(props: {
       <p class="reading">
         <Age status={status} atMs={atMs} lost={lost !== undefined} />{" "}
         <span class="cost">
-          {units(status?.totalUnits)} units in all. A reading is a look back, not this instant.
+          {readUnits(status?.totalUnits)} in all. A reading is a look back, not this instant.
         </span>
       </p>
       {(lost ?? status?.error) !== undefined && (

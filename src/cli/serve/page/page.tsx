@@ -1,9 +1,9 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useTable } from "./api.js";
 import { Header } from "./frame.js";
 import { Leaders } from "./leaders.js";
-import { Locks } from "./list.js";
+import { FIRST_CHOICE, Locks } from "./list.js";
 import { RecordView } from "./record.js";
 import { Sessions } from "./sessions.js";
 
@@ -18,14 +18,27 @@ function useRoute(): string {
   return route;
 }
 
+/** Moves the focus to the new view, so that the keyboard and a screen reader go on there. */
+function useRouteFocus(route: string) {
+  const main = useRef<HTMLElement>(null);
+  const last = useRef(route);
+  useEffect(() => {
+    if (last.current !== route) main.current?.focus();
+    last.current = route;
+  }, [route]);
+  return main;
+}
+
 function Page() {
   const route = useRoute();
   const { answer, view, atMs, lost } = useTable();
+  const [choice, setChoice] = useState(FIRST_CHOICE);
   const [page = "", query = ""] = route.split("?");
+  const main = useRouteFocus(route);
   return (
     <>
       <Header status={answer} atMs={atMs} lost={lost} page={page} />
-      <main>
+      <main ref={main} tabIndex={-1}>
         {page === "record" ? (
           <RecordView key={query} query={query} />
         ) : view === undefined ? (
@@ -35,7 +48,7 @@ function Page() {
         ) : page === "sessions" ? (
           <Sessions sessions={view.sessions} chosen={new URLSearchParams(query).get("id")} />
         ) : (
-          <Locks rows={view.rows} unreadable={view.unreadable} />
+          <Locks {...view} choice={choice} setChoice={setChoice} />
         )}
       </main>
     </>

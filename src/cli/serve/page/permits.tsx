@@ -1,7 +1,8 @@
-import type { Action, PermitDetail, Row } from "../view-types.js";
+import type { PermitDetail, Row } from "../view-types.js";
+import { Commands } from "./commands.js";
+import { Life } from "./life.js";
 import { SessionLink } from "./links.js";
-import { Life } from "./list.js";
-import { Foreign, visible } from "./text.js";
+import { Foreign } from "./text.js";
 
 /** The permits of a semaphore or of a read-write lock, those silent for longest first. */
 export function Permits(props: { readonly row: Row; readonly permits: readonly PermitDetail[] }) {
@@ -38,7 +39,7 @@ function PermitText({ row, permit }: { readonly row: Row; readonly permit: Permi
       </small>
       <details>
         <summary>Commands</summary>
-        <Actions actions={actions} />
+        <Commands actions={actions} />
       </details>
     </>
   );
@@ -48,19 +49,4 @@ function PermitText({ row, permit }: { readonly row: Row; readonly permit: Permi
 function weightText({ kind, permits }: Row, { weight }: PermitDetail): string {
   if (kind === "semaphore") return `weight ${weight}`;
   return weight === permits?.limit ? "writer" : "reader";
-}
-
-export function Actions({ actions }: { readonly actions: readonly Action[] }) {
-  return (
-    <dl class="actions">
-      {actions.map(({ what, command }) => (
-        <div key={what}>
-          <dt>{what}</dt>
-          <dd>
-            <code>{visible(command)}</code>
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
 }

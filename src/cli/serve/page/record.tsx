@@ -1,9 +1,10 @@
 import type { Detail, Event, Named, Waiter } from "../view-types.js";
 import { useDetail } from "./api.js";
+import { Commands } from "./commands.js";
 import { Age } from "./frame.js";
+import { Life } from "./life.js";
 import { RecordLinks, SessionLink } from "./links.js";
-import { Life } from "./list.js";
-import { Actions, Permits } from "./permits.js";
+import { Permits } from "./permits.js";
 import { Release } from "./release.js";
 import { Foreign, visible } from "./text.js";
 
@@ -76,7 +77,7 @@ function Parts({
       {row.session !== undefined && <Besides id={row.session} records={detail.besides} />}
       <div class="part">
         <h3>Commands</h3>
-        <Actions actions={detail.actions} />
+        <Commands actions={detail.actions} />
       </div>
       {allowRelease && row.state !== "free" && row.kind !== "once" && (
         <Release row={row} permits={detail.permits} />

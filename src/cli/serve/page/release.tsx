@@ -12,47 +12,29 @@ export function Release(props: { readonly row: Row; readonly permits: readonly P
   const [confirm, setConfirm] = useState("");
   const [said, setSaid] = useState("");
   const isOfPermits = row.permits !== undefined;
+  const freeText = isOfPermits ? "The permit is gone." : "It is free.";
+  // A field takes no line break: such a name is typed as the page shows it.
+  const isConfirmed = confirm === row.name || confirm === visible(row.name);
   const isKnown = permits.some(({ holder }) => holder === chosen);
   const holder = isOfPermits ? chosen : undefined;
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setSaid("Asking …");
     try {
-      const { isFree, owner, successor } = await askRelease(row, { holder, reason, confirm });
-      setSaid(
-        isFree
-          ? isOfPermits
-            ? "The permit is gone."
-            : "It is free."
-          : successor === undefined
-            ? `${owner ?? "The holder"} was asked to release, and ends at its next renewal.`
-            : `${successor} holds it now, and was not asked.`,
-      );
+      const form = { holder, reason, confirm: isConfirmed ? row.name : confirm };
+      const { isFree, owner, successor } = await askRelease(row, form);
+      setSaid(isFree ? freeText : askedText(owner, successor));
       setConfirm("");
     } catch (error) {
       setSaid((error as Error).message);
     }
   };
-  const isReady = reason.trim() !== "" && confirm === row.name && (!isOfPermits || isKnown);
+  const isReady = reason.trim() !== "" && isConfirmed && (!isOfPermits || isKnown);
   return (
     <form class="part release" onSubmit={submit}>
       <h3>Forced release</h3>
       {isOfPermits && (
-        <label>
-          Permit
-          <select
-            name="holder"
-            value={isKnown ? chosen : ""}
-            onChange={(event) => setChosen(event.currentTarget.value)}
-          >
-            <option value="">Choose a permit</option>
-            {permits.map((one) => (
-              <option key={one.holder} value={one.holder}>
-                {visible(one.owner ?? one.holder)}, fence {one.fence}
-              </option>
-            ))}
-          </select>
-        </label>
+        <PermitChoice permits={permits} chosen={isKnown ? chosen : ""} setChosen={setChosen} />
       )}
       <label>
         Reason, for the holder and the history
@@ -79,5 +61,36 @@ export function Release(props: { readonly row: Row; readonly permits: readonly P
         <Foreign text={said === "" ? `Lease: ${length(row.leaseMs)}.` : said} />
       </p>
     </form>
+  );
+}
+
+function askedText(owner = "The holder", successor?: string): string {
+  return successor === undefined
+    ? `${owner} was asked to release, and ends at its next renewal.`
+    : `${successor} holds it now, and was not asked.`;
+}
+
+function PermitChoice(props: {
+  readonly permits: readonly Permit[];
+  readonly chosen: string;
+  readonly setChosen: (holder: string) => void;
+}) {
+  const { permits, chosen, setChosen } = props;
+  return (
+    <label>
+      Permit
+      <select
+        name="holder"
+        value={chosen}
+        onChange={(event) => setChosen(event.currentTarget.value)}
+      >
+        <option value="">Choose a permit</option>
+        {permits.map(({ holder, owner, fence }) => (
+          <option key={holder} value={holder}>
+            {visible(owner ?? holder)}, fence {fence}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -1,16 +1,17 @@
+import { lengthText } from "../../../internal/length-text.js";
+
 /** Text for people. */
 
+/** Writes a length of time, or a dash if it is unknown. */
 export function length(ms: number | undefined): string {
-  if (ms === undefined) return "–";
-  const seconds = Math.round(ms / 1_000);
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
+  return ms === undefined ? "–" : lengthText(ms);
 }
 
-export function units(count: number | undefined): string {
-  return count === undefined ? "unknown" : String(Math.round(count * 10) / 10);
+/** Writes a number of read units with one decimal. */
+export function readUnits(count: number | undefined): string {
+  if (count === undefined) return "unknown read units";
+  const rounded = Math.round(count * 10) / 10;
+  return rounded === 1 ? "1 read unit" : `${rounded} read units`;
 }
 
 /** A name or label from the table: isolated, so that right-to-left text moves nothing around it. */
