@@ -35,7 +35,8 @@ export async function checkRefusals(probe: Probe): Promise<EngineFinding> {
   return failed(
     "refusals",
     `The engine does not show the item of a refused ${silent.join(", ")} (ReturnValuesOnConditionCheckFailure).`,
-    "A client can neither see who holds a lock, nor recognise its own write after a lost answer.",
+    "Refused here, with `misconfigured`: every contended lock. A client can neither see who holds it, nor recognise its " +
+      "own write after a lost answer.",
   );
 }
 
