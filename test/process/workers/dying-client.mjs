@@ -6,7 +6,7 @@ export default function client() {
   setTimeout(() => process.exit(1), Number(searchParams.get("afterMs")));
   return new DynamoDBClient({
     endpoint: searchParams.get("endpoint"),
-    region: "local",
+    region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
   });
 }
