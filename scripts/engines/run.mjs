@@ -132,7 +132,9 @@ function faultOf({ isRequired, isFit, differs }, { missing, diagnosis, conforman
   const failed = [...(conformance?.failed ?? []), ...(processes?.failed ?? [])];
   const isExpected = ({ title }) => (differs ?? []).some((begin) => title.startsWith(begin));
   const unexpected = failed.filter((each) => !isExpected(each));
-  return unexpected.length === 0 ? undefined : `${unexpected.length} tests failed unexpectedly`;
+  if (unexpected.length === 0) return undefined;
+  const titles = unexpected.map(({ file, title }) => `${file}: ${title}`);
+  return ["tests failed unexpectedly:", ...titles].join("\n          ");
 }
 
 const rows = [];
