@@ -85,7 +85,8 @@ const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: 
 
 /** Names a chunk after its largest folder of src, for readable stack traces. */
 function sharedName({ moduleIds, name }) {
-  const folders = moduleIds.map((id) => shown(id).split("/")[1]);
+  // The bundler's own helpers are in no folder of src: their second part is a file.
+  const folders = moduleIds.map((id) => shown(id).split("/")[1]?.replace(/\.js$/, ""));
   const count = (folder) => folders.filter((one) => one === folder).length;
   return `shared/${folders.toSorted((a, b) => count(b) - count(a))[0] ?? name}.js`;
 }

@@ -20,14 +20,15 @@ class Refusal extends Error {
   }
 }
 
-/** Makes the error for an answer with this status. Pure. */
+/** Makes the error for an answer with this status; `type` is from the answer's header, if there is one. Pure. */
 export function refusalOf(status: number, type: string | undefined, text: string): Error {
   let told: Told & object = {};
   try {
     told = parseBody(text);
   } catch {
-    // A truncated answer, or a proxy's page. The SDK uses the same name.
-    told = { code: "SyntaxError", message: "The answer is no JSON object." };
+    // A truncated answer, or a proxy's page. The SDK uses the same name. A type in the header changes nothing: without
+    // its item, a refused condition says nothing about the record.
+    return new Refusal("SyntaxError", "The answer is no JSON object.", status, {});
   }
   const { __type, code, message, Message, ...details } = told;
   const name = nameIn(type ?? code ?? __type) ?? "UnknownError";

@@ -37,7 +37,11 @@ export class Dates {
 
   /** Notes the `Date` of the answer to the request that was sent last. */
   see(date: string | undefined): void {
-    const dateMs = epochMsOf(date);
+    this.seeMs(epochMsOf(date));
+  }
+
+  /** As {@link Dates.see}, in milliseconds since 1970. */
+  seeMs(dateMs: number | undefined): void {
     if (dateMs === undefined) {
       this.#undated += 1;
       return;

@@ -4,6 +4,12 @@
  * @module
  */
 export { type DiagnoseOptions, diagnose } from "./diagnose.js";
+export {
+  type DiagnoseEngineOptions,
+  diagnoseEngine,
+  type EngineReport,
+} from "./engine/diagnose-engine.js";
+export type { EngineCheck, EngineFinding } from "./engine/finding.js";
 export type { Finding } from "./finding.js";
 export {
   POLICY_FEATURES,

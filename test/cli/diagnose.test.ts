@@ -319,3 +319,61 @@ describeOnDynamoDBLocal("diagnose on DynamoDB Local", (endpoint) => {
     client.destroy();
   });
 });
+
+describe("diagnose --engine", () => {
+  const itemsLeft = async () =>
+    (await world.client.send(new ScanCommand({ TableName: "locks" }))).Items?.filter(({ pk }) =>
+      pk?.S?.includes("holdfast-engine-"),
+    );
+
+  it("prints each check and the verdict, exits with 0 for a fit engine, and leaves nothing", async () => {
+    const { status, stdout, stderr } = await world.run(["diagnose", "--engine", "--prefix", "p/"]);
+    expect(status).toBe(0);
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines.slice(0, -1).filter((line) => !line.startsWith("ok "))).toEqual([]);
+    expect(lines.at(-1)).toMatch(
+      /^fit to keep locks \(1\d{3} requests, below "p\/holdfast-engine-/,
+    );
+    expect(stderr).toContain('"locks"');
+    expect(await itemsLeft()).toEqual([]);
+  });
+
+  it("exits with 1 for an unfit engine, and names what it cannot do", async () => {
+    const { dynamodb } = world.server;
+    const { handle } = dynamodb;
+    dynamodb.handle = (operation, body) =>
+      handle.call(dynamodb, operation === "TransactWriteItems" ? "Nothing" : operation, body);
+    try {
+      const { status, stdout } = await world.run(["diagnose", "--engine"]);
+      expect(status).toBe(1);
+      expect(stdout).toMatch(/^problem +transactions .*\n +.*several locks at once/m);
+      expect(stdout).toMatch(/^NOT fit to keep locks: transactions \(/m);
+      const enough = await world.run(["diagnose", "--engine", "--for", "lock,elect"]);
+      expect(enough.status).toBe(0);
+      expect(enough.stdout).toMatch(/^fit to keep locks, with restrictions: transactions \(/m);
+    } finally {
+      dynamodb.handle = handle;
+    }
+  });
+
+  it("deletes its records after Ctrl-C", async () => {
+    const before = world.requests;
+    const running = world.start(["diagnose", "--engine"]);
+    while (world.requests - before < 300) await pause(5);
+    running.child.kill("SIGINT");
+    const { status, stderr } = await running.result;
+    expect(status).toBe(130);
+    expect(stderr).toMatch(/deleted/);
+    expect(await itemsLeft()).toEqual([]);
+  });
+
+  it.each([
+    [64, ["--scan"]],
+    [64, ["--for", "everything"]],
+    [69, ["--endpoint", "http://127.0.0.1:9"]],
+    [78, ["--table", "nowhere"]],
+    [78, ["--sk", "none"]],
+  ])("exits with %i for %j", async (status, words) => {
+    expect((await world.run(["diagnose", "--engine", ...words])).status).toBe(status);
+  });
+});

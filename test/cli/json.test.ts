@@ -80,6 +80,7 @@ const ANSWERS: readonly (readonly [definition: string, words: readonly string[]]
   ["leader", ["leader", "e"]],
   ["cost", ["cost"]],
   ["diagnose", ["diagnose"]],
+  ["diagnose-engine", ["diagnose", "--engine"]],
   ["table", ["table", "check"]],
   ["table", ["table", "create", "--table", "another"]],
   ["policy", ["table", "policy", "--for", "lock,operate"]],

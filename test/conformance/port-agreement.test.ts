@@ -10,7 +10,7 @@ import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { SDK_WAY, WAYS } from "../support/ways.js";
-import { answersOf, operations } from "./port-operations.js";
+import { answersOf, operations, validOperations } from "./port-operations.js";
 
 /**
  * Compares the simulation's table with the DynamoDB adapter. The same random requests go through both ports,
@@ -18,17 +18,22 @@ import { answersOf, operations } from "./port-operations.js";
  * test/conformance/port-agreement.test.ts; for a longer run: PORT_SEQUENCES=5000
  */
 const seed = Number(process.env["PORT_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const isAnotherEngine = process.env["HOLDFAST_TEST_ENDPOINT"] !== undefined;
 const sequences = Number(process.env["PORT_SEQUENCES"] ?? 150);
 
-async function agree(open: () => { readonly memory: TablePort; readonly theirs: TablePort }) {
+async function agree(
+  open: () => { readonly memory: TablePort; readonly theirs: TablePort },
+  requests = operations,
+  prefix = "lock#",
+) {
   const { memory, theirs } = open();
   let run = 0;
   let refused = 0;
   let applied = 0;
   await fc.assert(
-    fc.asyncProperty(operations, async (asked) => {
+    fc.asyncProperty(requests, async (asked) => {
       run += 1;
-      const own = `lock#${run}/`;
+      const own = `${prefix}${run}/`;
       const [ours, other] = [
         await answersOf(memory, own, asked),
         await answersOf(theirs, own, asked),
@@ -53,12 +58,23 @@ function declare(client: () => DynamoDBClient, way = SDK_WAY): void {
   });
   afterAll(() => opened.destroy());
 
+  const open = () => ({
+    memory: new MemoryTable({ keyAttributes: ["pk", "sk"] }),
+    theirs: new DynamoDBTable(way.over(opened), table),
+  });
+
   it(`answers like MemoryTable, for ${sequences} sequences from seed ${seed}`, async () => {
-    await agree(() => ({
-      memory: new MemoryTable({ keyAttributes: ["pk", "sk"] }),
-      theirs: new DynamoDBTable(way.over(opened), table),
-    }));
+    await agree(open);
   }, 600_000);
+
+  // Part of the test above: it tells how an engine differs that fails there.
+  it.runIf(isAnotherEngine)(
+    "answers like MemoryTable to valid requests",
+    async () => {
+      await agree(open, validOperations, "lock#valid-");
+    },
+    600_000,
+  );
 }
 
 describe("the adapter on the engine in memory", () => {

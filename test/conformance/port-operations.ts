@@ -299,3 +299,22 @@ function normal(value: AttributeValue): unknown {
   if ("N" in value) return { N: normalDecimal(value.N) };
   return value;
 }
+
+/** Whether DynamoDB evaluates the condition, and does not refuse it as invalid. */
+function isValidCondition(condition: Condition): boolean {
+  if (condition.kind === "all" || condition.kind === "any") {
+    return condition.of.every(isValidCondition);
+  }
+  if (condition.kind === "same") return condition.attribute !== condition.as;
+  if (condition.kind !== "below" && condition.kind !== "at-least") return true;
+  return ["N", "S", "B"].some((type) => type in condition.value);
+}
+
+/** The same without writes whose condition or change is invalid: an engine may accept what DynamoDB refuses. */
+export const validOperations: fc.Arbitrary<readonly Operation[]> = operations.map((asked) =>
+  asked.filter((each) => {
+    if (each.kind !== "write") return true;
+    const { set, remove } = each.write.change;
+    return isValidCondition(each.write.condition) && !remove.some((name) => name in set);
+  }),
+);

@@ -13,6 +13,7 @@ const FILES = [
   "scripts/model.mjs",
   "scripts/porcupine.mjs",
   "scripts/drill.mjs",
+  "scripts/engines/run.mjs",
   "scripts/sim.mjs",
 ];
 

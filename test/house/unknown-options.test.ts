@@ -14,7 +14,13 @@ import { Once } from "../../src/nestjs/once.js";
 import { WithLock } from "../../src/nestjs/with-lock.js";
 import { nodeCronCoordinator } from "../../src/node-cron/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
-import { checkTable, createTable, diagnose, policyFor } from "../../src/table/index.js";
+import {
+  checkTable,
+  createTable,
+  diagnose,
+  diagnoseEngine,
+  policyFor,
+} from "../../src/table/index.js";
 import { startTelemetry } from "../../src/telemetry/index.js";
 import { local, MemoryObjects } from "../../src/testing/index.js";
 import { expectErrorToBe } from "../support/errors.js";
@@ -92,6 +98,7 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   createTable: (o) => createTable({ ...o, client, table: "unknown" } as never),
   checkTable: (o) => checkTable({ ...o, client, table: "unknown" } as never),
   diagnose: (o) => diagnose({ ...o, client, table: "unknown" } as never),
+  diagnoseEngine: (o) => diagnoseEngine({ ...o, client, table: "unknown" } as never),
   policyFor: (o) => policyFor({ ...o, for: ["lock"], table: "unknown" }),
   objectCommitter: (o) => objectCommitter({ ...o, s3: new MemoryObjects(), bucket: "b" }),
   putIfAbsent: (o) => committer().putIfAbsent("k", "", o),

@@ -255,6 +255,16 @@ describe("an answer through lean()", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  // MiniStack names the error in a header, too.
+  it("is no refused condition without its item, and the record is read", async () => {
+    const headers = { "x-amzn-errortype": "ConditionalCheckFailedException" };
+    server.answer = { status: 400, body: "half an answ", headers };
+    const condition = { kind: "absent", attribute: "holder" } as const;
+    const write: Write = { key: KEY, condition, change: { set: {}, remove: ["x"] } };
+    expect((await leanOf().write(write, CALL)).kind).toBe("misconfigured");
+    expect(server.requests.map(({ body }) => body["ConsistentRead"])).toEqual([undefined, true]);
+  });
+
   it("is unknown after a long wait for a connection, and the request is never sent", async () => {
     const client = lean(sdkOf(), { connections: 1 });
     ends.push(() => client.destroy());

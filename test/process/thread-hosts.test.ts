@@ -48,7 +48,7 @@ const appOf = (worker: string) => `
   const [endpoint, table] = process.argv.slice(2);
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const locks = new Holdfast({
-    client: new DynamoDBClient({ endpoint, region: "local", credentials }),
+    client: new DynamoDBClient({ endpoint, region: "us-east-1", credentials }),
     table,
     lease: ${LEASE_MS},
     sharedSession: { thread: ${worker}, mayBlock: "30s" },

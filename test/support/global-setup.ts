@@ -8,13 +8,21 @@ import {
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Where DynamoDB Local answers; undefined on a machine without Java. */
+    /** Where DynamoDB Local answers, or the engine under test; undefined on a machine without Java. */
     dynamodbLocal: string | undefined;
   }
 }
 
-/** One DynamoDB Local for all test files of a run, because a start takes more than a second. */
+/**
+ * One DynamoDB Local for all test files of a run, because a start takes more than a second. HOLDFAST_TEST_ENDPOINT names
+ * another engine, which is running: `npm run engines` sets it.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const another = process.env["HOLDFAST_TEST_ENDPOINT"];
+  if (another !== undefined) {
+    project.provide("dynamodbLocal", another);
+    return async () => undefined;
+  }
   const server = await startOrExplain();
   project.provide("dynamodbLocal", server?.endpoint);
   return async () => server?.stop();

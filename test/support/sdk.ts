@@ -6,7 +6,8 @@ import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/in
 export function sdkClient(endpoint: string, config: DynamoDBClientConfig = {}): DynamoDBClient {
   return new DynamoDBClient({
     endpoint,
-    region: "local",
+    // Some engines refuse a region that AWS does not have.
+    region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
     ...config,
   });

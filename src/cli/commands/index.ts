@@ -16,6 +16,7 @@ export { release } from "./release.js";
 export { semaphore, setLimit } from "./semaphore.js";
 export { sessions } from "./sessions.js";
 export { diagnose } from "./table/diagnose.js";
+export { diagnoseEngine } from "./table/diagnose-engine.js";
 export { policy } from "./table/policy.js";
 export { check as checkTable, create as createTable } from "./table/table.js";
 export { watch } from "./watch.js";

@@ -14,7 +14,7 @@ export function say(event, more = {}) {
 
 export const client = new DynamoDBClient({
   endpoint: task.endpoint,
-  region: "local",
+  region: "us-east-1",
   credentials: { accessKeyId: "local", secretAccessKey: "local" },
 });
 

@@ -10,7 +10,7 @@ if (expiresInMs !== undefined) credentials.expiration = new Date(Date.now() + ex
 const locks = new Holdfast({
   client: new DynamoDBClient({
     endpoint: task.endpoint,
-    region: "local",
+    region: "us-east-1",
     credentials: async () => credentials,
   }),
   table: task.table,

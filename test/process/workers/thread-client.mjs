@@ -14,7 +14,7 @@ export default function client() {
   after("hangsAfterMs", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
   return new DynamoDBClient({
     endpoint: searchParams.get("endpoint"),
-    region: "local",
+    region: "us-east-1",
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
   });
 }

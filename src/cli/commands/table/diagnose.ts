@@ -25,6 +25,7 @@ export interface DiagnoseCommandOptions extends CommonOptions {
   readonly homeRegion?: string;
   readonly scan?: boolean;
   readonly watch?: string;
+  readonly engine?: boolean;
 }
 
 /** A finding of the library, or a finding about records. */

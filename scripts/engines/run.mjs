@@ -1,0 +1,161 @@
+// Judges the engines of engines.mjs, one after the other: npm run engines. For each, `holdfast diagnose --engine`, the
+// conformance tests, and the tests of real processes that take an endpoint. `--short` leaves the tests out, `--only NAME`
+// the other engines; `--write` writes the table to verification/engines.md.
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { writeFigures } from "../lib/figures.mjs";
+import { cacheFolder, MANIFEST, ROOT } from "../lib/projects.mjs";
+import { ENGINES } from "./engines.mjs";
+import { pageWith, summaryOf, tableOf } from "./table.mjs";
+
+const { values } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    only: { type: "string", multiple: true },
+    write: { type: "boolean", default: false },
+  },
+});
+const PAGE = join(ROOT, "verification", "engines.md");
+const TABLE = "engines";
+const SUITES = {
+  conformance: [
+    "--project=together",
+    "--project=alone",
+    "test/conformance",
+    "test/table/table.test.ts",
+  ],
+  processes: [
+    "--project=processes",
+    "test/process/sessions.test.ts",
+    "test/process/first-sight.test.ts",
+  ],
+};
+const SELECTED = "on the engine: ";
+const LIMIT_MS = 900_000;
+
+/** Runs a program to its end without blocking, since a server's output must be read meanwhile. */
+function output(command, args, env) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: ROOT, env: { ...process.env, ...env } });
+    const late = setTimeout(() => child.kill(), LIMIT_MS);
+    const text = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"]) {
+      child[name].on("data", (chunk) => {
+        text[name] = `${text[name]}${chunk}`.slice(-1_000_000);
+      });
+    }
+    child.once("error", reject);
+    child.once("close", (status) => {
+      clearTimeout(late);
+      resolve({ status, ...text });
+    });
+  });
+}
+
+const holdfast = (endpoint, ...words) =>
+  output(process.execPath, [join(ROOT, "dist", "cli", "main.js"), ...words], {
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    HOLDFAST_ENDPOINT: endpoint,
+    HOLDFAST_TABLE: TABLE,
+    HOLDFAST_REGION: "us-east-1",
+  });
+
+/** Creates a table and diagnoses the engine, both as users do. */
+async function diagnose(endpoint) {
+  const created = await holdfast(endpoint, "table", "create");
+  const { stdout, stderr, status } = await holdfast(endpoint, "diagnose", "--engine", "--json");
+  const lines =
+    stdout.trim() === ""
+      ? []
+      : stdout
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line));
+  const verdict = lines.find(({ isFit }) => isFit !== undefined);
+  if (verdict === undefined) throw new Error(`diagnose: exit status ${status}: ${stderr.trim()}`);
+  return {
+    ...verdict,
+    isCreated: created.status === 0,
+    findings: lines.filter(({ check }) => check !== undefined),
+  };
+}
+
+/** Runs the tests of a suite on an engine. Tests that did not run, for example after a failed set-up, count as failed. */
+async function test(endpoint, suite) {
+  const report = join(cacheFolder("engines"), `${suite}.json`);
+  const vitest = join(ROOT, "node_modules", "vitest", "vitest.mjs");
+  const flags = ["-t", SELECTED, "--reporter=json", `--outputFile=${report}`];
+  await output(process.execPath, [vitest, "run", ...SUITES[suite], ...flags], {
+    HOLDFAST_TEST_ENDPOINT: endpoint,
+  });
+  const { testResults } = JSON.parse(readFileSync(report, "utf8"));
+  const results = testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ fullName }) => fullName.startsWith(SELECTED))
+      .map(({ title, status }) => ({ file: name.split("/").at(-1), title, status })),
+  );
+  if (results.length === 0) throw new Error(`The suite ${suite} ran no test.`);
+  return {
+    passed: results.filter(({ status }) => status === "passed").length,
+    failed: results.filter(({ status }) => status !== "passed"),
+  };
+}
+
+async function judge(engine) {
+  const installed = engine.install();
+  const server = await engine.start(installed);
+  try {
+    const { endpoint } = server;
+    const diagnosis = await diagnose(endpoint);
+    const isTested = !values.short;
+    return {
+      version: installed.version,
+      diagnosis,
+      conformance: isTested ? await test(endpoint, "conformance") : undefined,
+      processes: isTested && diagnosis.isFit ? await test(endpoint, "processes") : undefined,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+/** What is wrong with the result of an engine, against the list; undefined if nothing is. */
+function faultOf({ isRequired, isFit, differs }, { missing, diagnosis, conformance, processes }) {
+  if (missing !== undefined) return isRequired ? missing : undefined;
+  if (isFit !== undefined && diagnosis.isFit !== isFit) {
+    return `the verdict is ${diagnosis.isFit ? "fit" : "NOT fit"}, not as expected`;
+  }
+  if (!diagnosis.isFit) return undefined;
+  const failed = [...(conformance?.failed ?? []), ...(processes?.failed ?? [])];
+  const isExpected = ({ title }) => (differs ?? []).some((begin) => title.startsWith(begin));
+  const unexpected = failed.filter((each) => !isExpected(each));
+  if (unexpected.length === 0) return undefined;
+  const titles = unexpected.map(({ file, title }) => `${file}: ${title}`);
+  return ["tests failed unexpectedly:", ...titles].join("\n          ");
+}
+
+const rows = [];
+let isBad = false;
+for (const engine of ENGINES) {
+  if (values.only !== undefined && !values.only.includes(engine.name)) continue;
+  if (values.only === undefined && values.short && engine.isHeavy) continue;
+  const fromMs = performance.now();
+  const result = await judge(engine).catch((error) => ({ missing: error.message.split("\n")[0] }));
+  const seconds = Math.round((performance.now() - fromMs) / 1000);
+  const row = { name: engine.name, seconds, ...result };
+  const fault = faultOf(engine, row);
+  isBad ||= fault !== undefined;
+  console.log(`${fault === undefined ? "ok     " : "FAILED "} ${summaryOf(row)}`);
+  if (fault !== undefined) console.log(`        ${fault}`);
+  rows.push(row);
+}
+if (rows.length === 0) throw new Error("No engine has this name.");
+
+if (values.write) {
+  const made = `${new Date().toISOString().slice(0, 10)}, Holdfast ${MANIFEST.version}, Node ${process.versions.node}`;
+  writeFigures(PAGE, pageWith(readFileSync(PAGE, "utf8"), made, tableOf(rows)));
+}
+if (isBad) process.exitCode = 1;
