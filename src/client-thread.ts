@@ -1,7 +1,7 @@
 import type { HoldfastOptions } from "./client-options.js";
 import type { ClientContext } from "./core/context.js";
 import type { FormatTypes } from "./core/record/format-types.js";
-import type { SharedThread } from "./core/session/shared.js";
+import type { ThreadSettings } from "./core/session/thread-messages.js";
 import { resolveThread } from "./core/thread-options.js";
 import { HoldfastError } from "./errors.js";
 import { sharedClock } from "./platform/clock.js";
@@ -15,7 +15,7 @@ export function threadFrom<S extends FormatTypes>(
   options: HoldfastOptions<S>,
   { timers }: ClientContext,
   leaseMs: number,
-): SharedThread | undefined {
+): ThreadSettings | undefined {
   const choice = resolveThread(options.sharedSession, leaseMs);
   if (choice === undefined) return undefined;
   const { client, table } = options;
@@ -39,7 +39,6 @@ export function threadFrom<S extends FormatTypes>(
   return {
     mayBlockMs,
     clock: sharedClock,
-    load: async () => (await import("./core/session/thread-keep-alive.js")).ThreadKeepAlive,
     start: async (start, events) =>
       (await import("./thread/start.js")).startThread(parts, start, events),
   };

@@ -8,14 +8,8 @@ import type { Hold } from "../hold/hold.js";
 import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import type { Kept } from "../scheduler.js";
 import { SessionKeepAlive } from "./keep-alive.js";
-import type { ThreadKeepAlive } from "./thread-keep-alive.js";
+import { ThreadKeepAlive } from "./thread-keep-alive.js";
 import type { ThreadSettings } from "./thread-messages.js";
-
-/** The thread that renews a session. */
-export interface SharedThread extends ThreadSettings {
-  /** Loads the main thread's part of it, which only a client with a thread needs. */
-  readonly load: () => Promise<typeof ThreadKeepAlive>;
-}
 
 /**
  * The session of a client with `sharedSession: true`. The client opens the session when the first renewal of a lease is
@@ -29,12 +23,12 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   #session: SessionKeepAlive | undefined;
   #isOpening = false;
   readonly #openOnce = new SingleFlight<void>();
-  readonly #threadSettings: SharedThread | undefined;
+  readonly #threadSettings: ThreadSettings | undefined;
   #thread: ThreadKeepAlive | undefined;
   readonly prepare: ((hold: Hold) => Promise<void>) | undefined;
 
   /** `thread`: the thread that renews the session, if any. */
-  constructor(context: AcquireContext, settings: AcquireSettings, thread?: SharedThread) {
+  constructor(context: AcquireContext, settings: AcquireSettings, thread?: ThreadSettings) {
     this.#context = context;
     this.#settings = settings;
     this.#threadSettings = thread;
@@ -93,12 +87,10 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   }
 
   async #openNew(): Promise<void> {
-    const settings = this.#threadSettings;
-    const Thread = await settings?.load();
     const session = await SessionKeepAlive.open(this.#context, this.#settings);
     this.#session = session;
-    if (settings === undefined || Thread === undefined) return;
-    const thread = new Thread(session.hold, settings);
+    if (this.#threadSettings === undefined) return;
+    const thread = new ThreadKeepAlive(session.hold, this.#threadSettings);
     this.#thread = thread;
     session.over.addEventListener("abort", () => thread.finish());
   }

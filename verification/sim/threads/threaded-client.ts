@@ -4,7 +4,6 @@ import { closeAll } from "../../../src/core/hold/close.js";
 import { resolveAcquire } from "../../../src/core/options.js";
 import { SharedSession } from "../../../src/core/session/shared.js";
 import { SharedState } from "../../../src/core/session/shared-state.js";
-import { ThreadKeepAlive } from "../../../src/core/session/thread-keep-alive.js";
 import type { StartThread, ThreadEvents } from "../../../src/core/session/thread-messages.js";
 import { ThreadSide } from "../../../src/core/session/thread-side.js";
 import { nativeFormat } from "../../../src/formats/native.js";
@@ -104,7 +103,7 @@ export function threadedClient(
   };
   const clientOptions = { lease: leaseMs };
   const shared = new SharedSession(context, resolveAcquire([clientOptions], "threaded"), {
-    ...{ mayBlockMs, start, clock: main.clock, load: async () => ThreadKeepAlive },
+    ...{ mayBlockMs, start, clock: main.clock },
   });
   const mutex = (name: string) =>
     new Lock({
