@@ -18,6 +18,7 @@ const FOR_TOOLS = [
   "Unlicense",
   "LGPL-3.0-only",
   "MIT OR Apache-2.0",
+  "Apache 2.0",
   "(MIT OR GPL-3.0-or-later)",
 ];
 

@@ -295,7 +295,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
   ],
   [
     "a forced release while the client closes",
-    about("closed", /\bby force\b/),
+    about("closed", /\bforced release\b/),
     async (scene) => {
       await scene.world.until(scene.theirs.locks.mutex("a").acquire());
       const { locks } = scene.mine;
