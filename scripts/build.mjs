@@ -83,6 +83,12 @@ const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 24_000, sourcemap
 // No merging: help and the version must not wait for the SDK, nor fail without the SDK.
 const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: false };
 
+/**
+ * The file of a worker thread, which shares no module with the program. Chunks shared with this file would be two more
+ * files for every `import "holdfast"`.
+ */
+const THREAD = "src/thread/index.ts";
+
 /** Names a chunk after its largest folder of src, for readable stack traces. */
 function sharedName({ moduleIds, name }) {
   // The bundler's own helpers are in no folder of src: their second part is a file.
@@ -205,11 +211,14 @@ function entriesAbove(id, modules, seen = new Set()) {
 async function buildAll() {
   // A file removed from src must also leave dist, or the next release would publish the file.
   rmSync(DIST, { recursive: true, force: true });
-  const library = subpaths.map(({ source }) => source);
-  const chunks = await bundle(library, LIBRARY);
+  const sources = subpaths.map(({ source }) => source);
+  const chunks = await bundle(
+    sources.filter((source) => source !== THREAD),
+    LIBRARY,
+  );
   chunks.forEach(dropSmallMap);
   // A program in a single file needs no further files at its start.
-  for (const program of programs) chunks.push(...(await bundle([program], PROGRAM)));
+  for (const program of [THREAD, ...programs]) chunks.push(...(await bundle([program], PROGRAM)));
   chunks.push(...(await bundlePage()));
   chunks.forEach(checkStartedFiles);
   writeFileSync(
@@ -219,7 +228,7 @@ async function buildAll() {
   const { programOf } = await import(pathToFileURL(join(DIST, "cli", "program.js")).href);
   const grammar = programOf([], () => undefined);
   writeFileSync(join(DIST, "holdfast.1"), manPage(grammar, MANIFEST.version));
-  if (withTypes) await rollUpDeclarations(library);
+  if (withTypes) await rollUpDeclarations(sources);
 }
 
 const variant = withTypes ? "with types" : "without types";

@@ -3,8 +3,9 @@
 import { writeSync } from "node:fs";
 import { createRequire, registerHooks, syncBuiltinESMExports } from "node:module";
 
+const DIST = new URL("../../../dist/", import.meta.url).href;
 const threads = createRequire(import.meta.url)("node:worker_threads");
-const used = { workers: 0, buffers: 0, files: [] };
+const used = { workers: 0, buffers: 0, files: 0 };
 threads.Worker = class extends threads.Worker {
   constructor(...args) {
     super(...args);
@@ -20,7 +21,7 @@ globalThis.SharedArrayBuffer = class extends SharedArrayBuffer {
 };
 registerHooks({
   load(url, context, next) {
-    if (/holdfast|dist\//.test(url) && /thread/.test(url)) used.files.push(url.split("/").pop());
+    if (url.startsWith(DIST)) used.files += 1;
     return next(url, context);
   },
 });
