@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useTable } from "./api.js";
 import { Header } from "./frame.js";
 import { Leaders } from "./leaders.js";
@@ -22,7 +22,8 @@ function useRoute(): string {
 function useRouteFocus(route: string) {
   const main = useRef<HTMLElement>(null);
   const last = useRef(route);
-  useEffect(() => {
+  // In the frame of the new view: a key that is pressed at once must not reach the old place.
+  useLayoutEffect(() => {
     if (last.current !== route) main.current?.focus();
     last.current = route;
   }, [route]);
