@@ -23,6 +23,7 @@ import { systemTimers } from "../../platform/timers.js";
 import type { TableSchema } from "../schema.js";
 
 const REQUEST_MS = 5_000;
+const CALL: Call = { timeoutMs: REQUEST_MS };
 const LEASE_MS = 1_000;
 const OWNER = "holdfast diagnose --engine";
 const NO_CHANGE = Object.freeze({ set: {}, remove: [] });
@@ -51,6 +52,7 @@ export class Probe {
   readonly #schema: TableSchema;
   readonly #signal: SignalLike | undefined;
   readonly #keys = new Map<string, Item>();
+  readonly #inFlight = new Set<Promise<unknown>>();
   #requests = 0;
 
   constructor({ client, table, schema, prefix, signal }: ProbePlace) {
@@ -115,7 +117,7 @@ export class Probe {
 
   /** Sends a write. Throws if the engine refuses this kind of write, or if the caller aborted. */
   async write(write: Write, timeoutMs = REQUEST_MS): Promise<Exclude<WriteAnswer, Misconfigured>> {
-    const answer = await this.#count(this.#table.write(write, this.#call(timeoutMs)));
+    const answer = await this.#count(this.#table.write(write, { timeoutMs }));
     if (answer.kind === "misconfigured") throw answer.error;
     return answer;
   }
@@ -143,7 +145,7 @@ export class Probe {
 
   /** Sends a transaction. */
   transact(transaction: Transaction): Promise<TransactionAnswer> {
-    return this.#count(this.#table.transact(transaction, this.#call(REQUEST_MS)));
+    return this.#count(this.#table.transact(transaction, CALL));
   }
 
   /** Reads a record, strongly consistent. */
@@ -154,7 +156,7 @@ export class Probe {
 
   /** As {@link Probe.read}, with the `Date` of the answer. */
   async readDated(ref: RecordRef): Promise<Dated & { readonly item: Item | undefined }> {
-    const reading = this.#table.read({ key: ref.key, consistent: true }, this.#call(REQUEST_MS));
+    const reading = this.#table.read({ key: ref.key, consistent: true }, CALL);
     const answer = await this.#count(reading);
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "found") return answer;
@@ -171,7 +173,7 @@ export class Probe {
       sort: { attribute: sk, from: at, to: at },
       consistent: true,
     };
-    const answer: ScanAnswer = await this.#count(this.#table.query(query, this.#call(REQUEST_MS)));
+    const answer: ScanAnswer = await this.#count(this.#table.query(query, CALL));
     if (answer.kind === "misconfigured") throw answer.error;
     if (answer.kind === "page") return answer.items;
     throw unsettled(answer.kind);
@@ -179,26 +181,25 @@ export class Probe {
 
   /**
    * Deletes all records. Returns the number of records that are left, for example because the caller may not delete.
-   * Ignores the caller's signal: after an abort, the records still have to go.
+   * Ignores the caller's signal: after an abort, the records still have to go. First waits for the requests in flight,
+   * because a claim that arrives after the deletion of its record would create the record again.
    */
   async cleanUp(): Promise<number> {
+    await Promise.allSettled(this.#inFlight);
     const present = { kind: "present", attribute: this.#schema.keys.pk } as const;
     const deleted = [...this.#keys.values()].map(async (key) => {
       this.#requests += 1;
       const write: Write = { key, condition: present, change: NO_CHANGE, as: "delete" };
-      const { kind } = await this.#table.write(write, { timeoutMs: REQUEST_MS });
+      const { kind } = await this.#table.write(write, CALL);
       return kind === "applied" || kind === "refused";
     });
     return (await Promise.all(deleted)).filter((isGone) => !isGone).length;
   }
 
-  #call(timeoutMs: number): Call {
-    return { timeoutMs, signal: this.#signal };
-  }
-
   async #count<A>(answer: Promise<A>): Promise<A> {
     this.#requests += 1;
-    const answered = await answer;
+    this.#inFlight.add(answer);
+    const answered = await answer.finally(() => this.#inFlight.delete(answer));
     if (this.#signal?.aborted === true) throw this.#signal.reason;
     return answered;
   }

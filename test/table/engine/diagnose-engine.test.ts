@@ -9,7 +9,7 @@ import {
 import { memoryClient } from "../../../src/testing/index.js";
 import { describeOnDynamoDBLocal } from "../../support/dynamodb-local.js";
 import { expectError } from "../../support/errors.js";
-import { freshTable, sdkClient } from "../../support/sdk.js";
+import { freshTable, pause, sdkClient } from "../../support/sdk.js";
 import {
   BROKEN,
   engineWith,
@@ -127,6 +127,25 @@ describe.concurrent("diagnoseEngine", () => {
     });
     await expect(reportOn(client, { signal: controller.signal })).rejects.toThrow("enough");
     expect(requests).toBeLessThan(after + 200);
+    expect(await itemsIn(client)).toEqual([]);
+  });
+
+  it("waits for the writes in flight before it deletes its records", async () => {
+    const controller = new AbortController();
+    const client = memoryClient(memoryEngine());
+    const { requestHandler } = client.config;
+    const handle = requestHandler.handle.bind(requestHandler);
+    let updates = 0;
+    // The engine applies each update after a while, also one whose connection was closed.
+    requestHandler.handle = async (request) => {
+      if (!String(request.headers["x-amz-target"]).endsWith("UpdateItem")) return handle(request);
+      updates += 1;
+      if (updates === 100) controller.abort(new Error("enough"));
+      else if (updates > 80) await pause(150);
+      return handle(request);
+    };
+    await expect(reportOn(client, { signal: controller.signal })).rejects.toThrow("enough");
+    await pause(300);
     expect(await itemsIn(client)).toEqual([]);
   });
 

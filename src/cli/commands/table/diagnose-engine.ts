@@ -44,7 +44,7 @@ export async function diagnoseEngine(
   } catch (error) {
     const { exitCode } = interruptions;
     if (exitCode === undefined) throw error;
-    output.note("Interrupted. The records were deleted.");
+    output.note("Interrupted. TTL deletes what the engine did not let this command delete.");
     return exitCode;
   } finally {
     interruptions.dispose();
