@@ -363,7 +363,7 @@ describe("diagnose --engine", () => {
     running.child.kill("SIGINT");
     const { status, stderr } = await running.result;
     expect(status).toBe(130);
-    expect(stderr).toMatch(/deleted/);
+    expect(stderr).toMatch(/Interrupted. TTL deletes/);
     expect(await itemsLeft()).toEqual([]);
   });
 
