@@ -111,10 +111,10 @@ const plain = new WeakMap<ClientOptions, AcquireSettings>();
 
 /**
  * Grants a name to one holder at a time: a mutex, or a fair lock. A mutex does **not** promise order among waiters of
- * different processes; after 16 grants to other waiters, a waiter joins the queue, so that it does not starve. A fair
- * lock serves waiters first come, first served, in the order of their tickets from the table. A fair lock does **not**
- * promise a turn to a waiter that could not keep its place: a waiter that is paused or cut off for longer than its
- * lease joins again at the back. Only the record grants, so an error in the queue can cost a turn, never exclusion. A
+ * different processes; after at most 16 grants to other waiters, a waiter joins the queue, so that it does not starve. A
+ * fair lock serves waiters first come, first served, in the order of their tickets from the table. A fair lock does
+ * **not** promise a turn to a waiter that could not keep its place: a waiter that is paused or cut off for longer than
+ * its lease joins again at the back. Only the record grants, so an error in the queue can cost a turn, never exclusion. A
  * holder can lose the lock: see {@link Lease}. Not reentrant by default.
  *
  * Protocol: spec/protocol.md. The AWS lock client introduced the watch of a holder's version. Lamport's bakery
@@ -166,12 +166,13 @@ export class Lock<S extends FormatTypes = NativeTypes> {
    *
    * A fair lock that is held or has a queue costs three writes (the attempt, the ticket, the place in the queue) and a
    * query; then queries of half a unit, from two a second for the first waiter down to one in 5 s, and a renewal a
-   * period; at the turn, reads of half a unit, one write and one deletion. The cost does not depend on the number of
-   * waiters. A mutex with a queue costs the same.
+   * period; at the turn, reads of half a unit, one write, one deletion and a query. With more than sixteen waiters
+   * before it, a waiter also counts the queue. A mutex with a queue costs the same.
    *
    * A waiter of a mutex joins the queue, which costs three more writes, as soon as others are queued, after 16 grants
-   * to others, or after four once a quarter of `wait` has passed. The first such waiter of a client asks DynamoDB for
-   * the permission, by one write unit. A client without the permissions of a fair lock polls on instead.
+   * to others, or after four once a quarter of `wait` has passed; also at each grant to another with a chance of 1 in
+   * 64, so that a crowd queues soon. The first such waiter of a client asks DynamoDB for the permission, by one write
+   * unit. A client without the permissions of a fair lock polls on instead.
    *
    * Rejects with `not-acquired` after the wait, or with `onPlaceExpired: "fail"` after the loss of the place; with the
    * reason of `signal` if the signal aborts; with `closed`, `throttled`, `unreachable`, `misconfigured`,

@@ -1,6 +1,6 @@
 import { GrantWrite } from "../../src/core/acquire/grant.js";
 import { AcquireLoop } from "../../src/core/acquire/loop.js";
-import { outcomeOf } from "../../src/core/acquire/outcome.js";
+import { mostPassedAt, outcomeOf } from "../../src/core/acquire/outcome.js";
 import { Hold } from "../../src/core/hold/hold.js";
 import { giveUpLease } from "../../src/core/hold/release.js";
 import { LocalQueue } from "../../src/core/local-queue.js";
@@ -8,13 +8,16 @@ import { Pacer } from "../../src/core/pacer.js";
 import { Entry } from "../../src/core/queue/entry.js";
 import { queueing } from "../../src/core/queue/fifo.js";
 import { readQueue } from "../../src/core/queue/predecessors.js";
+import { leftByRecord } from "../../src/core/queue/progress.js";
 import { takeTickets } from "../../src/core/queue/ticket.js";
+import { Waiting } from "../../src/core/queue/wait-turn.js";
 import { decide } from "../../src/core/record/decide.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { queueCondition } from "../../src/formats/native-conditions.js";
 import type { Edit, Variant } from "./variant.js";
 
 const STARVATION = "test/locks/starvation.test.ts";
+const CROWD = "test/locks/crowd.test.ts";
 const TROUBLE = "test/locks/fair-lock/trouble.test.ts";
 
 const COUNTER_BEHIND_UNSEEN: Edit = {
@@ -313,8 +316,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { outcomeOf },
-        from: "return hasQueue || passedBy >= mostPassed(waitMs, waitedMs)",
-        to: "return hasQueue",
+        from: "hasQueue || passedBy >= most",
+        to: "hasQueue",
       },
     ],
     caughtBy: {
@@ -330,8 +333,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { outcomeOf },
-        from: "return waitedMs >= waitMs / 4 ? MOST_PASSED_IN_A_QUARTER : MOST_PASSED;",
-        to: "return waitedMs < 0 ? waitMs : MOST_PASSED;",
+        from: "const most = waitedMs >= waitMs / 4 ? Math.min(mostPassed, MOST_PASSED_IN_A_QUARTER) : mostPassed;",
+        to: "const most = waitedMs < 0 ? waitMs : mostPassed;",
       },
     ],
     caughtBy: {
@@ -341,10 +344,84 @@ export const QUEUES: readonly Variant[] = [
     },
   },
   {
+    name: "crowd-never-queues",
+    what: "Each waiter of a mutex waits for 16 grants to others before it takes a place, however many wait.",
+    rules: [],
+    edits: [
+      {
+        in: { mostPassedAt },
+        from: "return Math.min(MOST_PASSED, Math.max(1, passed));",
+        to: "return Math.max(MOST_PASSED, Math.min(1, passed));",
+      },
+    ],
+    caughtBy: { test: CROWD, title: "queue before a mutex after the first grants" },
+  },
+  {
+    name: "progress-unseen",
+    what: "A waiter far back does not subtract the grants that the lock's record shows.",
+    rules: [],
+    edits: [
+      {
+        in: { leftByRecord },
+        from: "counted.before - Number(record.fence - counted.fence)",
+        to: "counted.before",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/progress.test.ts",
+      title: "subtracts the grants since the last count: at fence 8n, 79 are left",
+    },
+  },
+  {
+    name: "next-waits-for-a-count",
+    what: "The next waiter does not read the queue when the lock is free, so a waiter before it that gave up stops it.",
+    rules: [],
+    edits: [
+      {
+        in: { leftByRecord },
+        from: "return isHeld ? 1 : undefined;",
+        to: "return isHeld ? 1 : 1;",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/progress.test.ts",
+      title: "lets the next waiter read the queue only when the lock is not held",
+    },
+  },
+  {
+    name: "leftovers-kept",
+    what: "A waiter whose turn the lock's record showed leaves the entries of granted waiters in the queue.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { Waiting },
+        from: "if (!this.#isTurnUnread) return;",
+        to: "if (!this.#isTurnUnread || this.#isTurnUnread) return;",
+      },
+    ],
+    caughtBy: {
+      test: TROUBLE,
+      title: "to the deletion of an entry leaves the entry to the next waiter",
+    },
+  },
+  {
+    name: "claim-after-long-read",
+    what: "A waiter whose place expired while it read the queue claims with its ticket.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { Waiting },
+        from: 'if (retried.kind !== "answered" || this.#entry.isStopped) throw this.#entry.error();',
+        to: 'if (retried.kind !== "answered") throw this.#entry.error();',
+      },
+    ],
+    caughtBy: { test: TROUBLE, title: "does not claim if its place ends during its last read" },
+  },
+  {
     name: "mutex-waits-before-a-queue",
     what: "A waiter of a mutex takes its place only once it finds the lock free, and then watches dead waiters.",
     rules: [],
-    edits: [{ in: { outcomeOf }, from: "return hasQueue || passedBy", to: "return passedBy" }],
+    edits: [{ in: { outcomeOf }, from: "hasQueue || passedBy", to: "passedBy" }],
     caughtBy: {
       test: "test/locks/lock.test.ts",
       title: "reports the position of a mutex that queues behind others",

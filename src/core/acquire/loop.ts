@@ -10,13 +10,15 @@ import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
 import { noteSighting } from "./note-sighting.js";
-import { type AcquireOutcome, outcomeOf } from "./outcome.js";
+import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
 import type { AcquireSettings, Granted, Place, Queueing } from "./settings.js";
 import { untilAnswered } from "./until-answered.js";
 
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
 const LEAST_JITTER = 0.75;
+
+const NO_RIVALS: Rivalry = { passedBy: 0, mostPassed: 1, hasQueue: false };
 
 /** Contends for one record: decides, writes, waits, reads, and decides again. */
 export class AcquireLoop {
@@ -30,6 +32,8 @@ export class AcquireLoop {
   readonly #pace: PollPace;
   /** The fence of the first holder that this waiter saw. */
   #firstFence: bigint | undefined;
+  /** After how many grants to others this waiter takes a place. */
+  #mostPassed: number | undefined;
   #isDeniedPlaces = false;
   /** The error of the attempt that took too long, for a call without a wait. */
   #silence: unknown;
@@ -119,12 +123,14 @@ export class AcquireLoop {
   }
 
   /** Returns how often other waiters got the lock first, and whether they queue. Each grant raises the fence by one. */
-  #rivalry({ kind }: Decision): { readonly passedBy: number; readonly hasQueue: boolean } {
+  #rivalry({ kind }: Decision): Rivalry {
     const record = this.#context.observations.of(this.#ref.id)?.record;
-    if (kind !== "wait" || record?.state !== "held") return { passedBy: 0, hasQueue: false };
+    if (kind !== "wait" || record?.state !== "held") return NO_RIVALS;
     this.#firstFence ??= record.fence;
+    this.#mostPassed ??= mostPassedAt(this.#context.random.fraction());
     const passedBy = Number(record.fence - this.#firstFence);
-    return { passedBy, hasQueue: standing(record.queue, undefined) === "queued" };
+    const hasQueue = standing(record.queue, undefined) === "queued";
+    return { passedBy, mostPassed: this.#mostPassed, hasQueue };
   }
 
   async #mayJoin(queueing: Queueing | undefined): Promise<boolean> {

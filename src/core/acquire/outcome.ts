@@ -11,23 +11,34 @@ export type AcquireOutcome =
   | { readonly kind: "not-available" | "queued" | "not-first" | "passed-over" };
 
 /**
- * The number of grants to other waiters after which a waiter takes a place. A smaller number is only bad luck among
+ * The most grants to other waiters after which a waiter takes a place. A smaller number is only bad luck among
  * waiters that poll. A place costs three requests, and the place of a killed waiter stops the queue for a lease.
  */
 const MOST_PASSED = 16;
 /** The grants to others in a quarter of the wait after which a waiter takes a place: its wait might end too soon. */
 const MOST_PASSED_IN_A_QUARTER = 4;
+/**
+ * At each grant to another waiter, a waiter takes a place with a chance of one in this number. So some waiter of a
+ * crowd takes a place after the first grants, and then the others must queue, too; a few waiters hardly ever queue.
+ */
+const CHANCE_OF_PLACE = 64;
+
+/** What a waiter has seen of the other waiters. */
+export interface Rivalry {
+  /** How many grants other waiters got while the acquisition waited. */
+  readonly passedBy: number;
+  /** After how many grants to others the waiter takes a place, from {@link mostPassedAt}. */
+  readonly mostPassed: number;
+  /** Whether waiters are queued before the record, so that only a ticket gets the lock after its release. */
+  readonly hasQueue: boolean;
+}
 
 /** The settings that end an acquisition at a record which cannot be acquired now. */
-interface Terms {
+interface Terms extends Rivalry {
   readonly waitMs: number;
   /** Undefined: the acquisition takes no place in a queue. */
   readonly queueing: Pick<Queueing, "joins"> | undefined;
   readonly waitedMs: number;
-  /** How many grants other waiters got while the acquisition waited. */
-  readonly passedBy: number;
-  /** Whether waiters are queued before the record, so that only a ticket gets the lock after its release. */
-  readonly hasQueue: boolean;
 }
 
 /**
@@ -36,9 +47,10 @@ interface Terms {
  */
 export function outcomeOf(
   decision: Decision,
-  { waitMs, waitedMs, queueing, passedBy, hasQueue }: Terms,
+  { waitMs, waitedMs, queueing, passedBy, mostPassed, hasQueue }: Terms,
 ): "not-available" | "queued" | "passed-over" | "needs-place" | undefined {
   const tries = waitMs === 0;
+  const most = waitedMs >= waitMs / 4 ? Math.min(mostPassed, MOST_PASSED_IN_A_QUARTER) : mostPassed;
   switch (decision.kind) {
     case "missing":
       return "not-available";
@@ -52,12 +64,14 @@ export function outcomeOf(
       if (queueing?.joins === "at once") return "queued";
       if (queueing === undefined) return undefined;
       // Without a place until the release, the waiter would watch a dead holder and then a dead place, for two leases.
-      return hasQueue || passedBy >= mostPassed(waitMs, waitedMs) ? "needs-place" : undefined;
+      return hasQueue || passedBy >= most ? "needs-place" : undefined;
     default:
       return undefined;
   }
 }
 
-function mostPassed(waitMs: number, waitedMs: number): number {
-  return waitedMs >= waitMs / 4 ? MOST_PASSED_IN_A_QUARTER : MOST_PASSED;
+/** Draws after how many grants to others a waiter takes a place. `fraction`: random, at least 0 and below 1. Pure. */
+export function mostPassedAt(fraction: number): number {
+  const passed = Math.ceil(Math.log(1 - fraction) / Math.log(1 - 1 / CHANCE_OF_PLACE));
+  return Math.min(MOST_PASSED, Math.max(1, passed));
 }

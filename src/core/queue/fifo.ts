@@ -172,7 +172,10 @@ async function contendInTurn(
     const place = { isFirst: () => waiting.isFirst() };
     const contending = { context, ref, localQueue, settings: own, cancellation: entry, place };
     const outcome = await contend(contending);
-    if (outcome.kind === "granted") return outcome;
+    if (outcome.kind === "granted") {
+      context.inBackground(() => waiting.tidy());
+      return outcome;
+    }
     if (outcome.kind === "passed-over") return { kind: "passed-over" };
     // The record is gone.
     if (outcome.kind !== "not-first") return { kind: "again" };

@@ -12,8 +12,9 @@ export interface QueueOptions {
   readonly onPlaceExpired?: "requeue" | "fail" | undefined;
   /**
    * The client calls this whenever a read shows a new number of waiters before this waiter. The first waiter has the
-   * number 0. The number is exact up to 16. Further back, the client counts once a renewal period. An error of the
-   * callback ends the acquisition.
+   * number 0. The number is exact up to 16; a waiter with one waiter before it may learn only after 5 s that this
+   * waiter gave up. Further back, the client subtracts the grants that it sees from its last count. It counts at half
+   * the distance, and at least once a renewal period. An error of the callback ends the acquisition.
    */
   readonly onPosition?: ((position: number) => void) | undefined;
 }

@@ -1,7 +1,10 @@
-import { unlessMisconfigured } from "../../platform/retry.js";
+import { Abort } from "../../platform/abort.js";
+import { AGAIN, type Again, retry, unlessMisconfigured } from "../../platform/retry.js";
 import type { Item, Query } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
+import type { AcquireSettings } from "../acquire/settings.js";
+import { steady } from "../backoff.js";
 import { removeEntry } from "../hold/release.js";
 import type { RecordRef } from "../record/format.js";
 import type { LeaseRecord } from "../record/record.js";
@@ -115,6 +118,46 @@ export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | 
   const shared = typeof data === "number" && data > 1 ? Math.floor(data) : 1;
   const left = served === undefined ? shared : Number(ticket - served);
   return Math.max(1, Math.min(shared, left));
+}
+
+// The acquisition has ended, so nothing cancels its last read.
+const UNCANCELLED: Cancelling = {
+  signal: new Abort(),
+  isStopped: false,
+  onWait: () => undefined,
+  onResponse: () => undefined,
+  onNoResponse: () => undefined,
+  error: () => undefined,
+};
+
+/**
+ * Removes the nearest entries before a granted ticket: their waiters could not delete them. Tries for a lease at most,
+ * because the next waiters of the queue can remove these entries, too.
+ */
+export async function removeGranted(
+  context: AcquireContext,
+  ref: RecordRef,
+  ticket: bigint,
+  { owner, leaseMs, minPollMs }: AcquireSettings,
+): Promise<void> {
+  const look: Look = { strength: "strong", isWhole: false };
+  const fromMs = context.nowMs();
+  const read = async (): Promise<Answered | Again> => {
+    const reading = await readQueue(context, ref, ticket - 1n, look, UNCANCELLED);
+    return reading === undefined ? AGAIN : { kind: "read", reading };
+  };
+  const retried = await retry(context, read, {
+    backoff: steady(minPollMs),
+    isOver: () => context.nowMs() - fromMs >= leaseMs,
+    keepsAlive: false,
+  });
+  if (retried.kind !== "answered") return;
+  await clearedOf(context, ref, retried.answer.reading.entries, owner, UNCANCELLED);
+}
+
+interface Answered {
+  readonly kind: "read";
+  readonly reading: Reading;
 }
 
 async function isDead(

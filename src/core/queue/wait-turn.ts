@@ -1,4 +1,4 @@
-import { AGAIN, type Again, retry } from "../../platform/retry.js";
+import { AGAIN, type Again, retry, unlessMisconfigured } from "../../platform/retry.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { pauseInQueueMs } from "../acquire/poll-pace.js";
@@ -7,8 +7,17 @@ import { steady } from "../backoff.js";
 import { emitPosition } from "../events.js";
 import { FAIR_POLL } from "../options.js";
 import type { RecordRef } from "../record/format.js";
+import type { ObservedRecord } from "../record/observation.js";
 import type { QueueOptions } from "./options.js";
-import { clearedOf, type Look, pollSessions, readQueue, WINDOW } from "./predecessors.js";
+import {
+  clearedOf,
+  type Look,
+  pollSessions,
+  readQueue,
+  removeGranted,
+  WINDOW,
+} from "./predecessors.js";
+import { type Count, leftByRecord } from "./progress.js";
 
 const ALL: Look = { strength: "strong", isWhole: true };
 const ALL_LATE: Look = { strength: "eventual", isWhole: true };
@@ -41,7 +50,13 @@ export class Waiting {
   readonly #inOrder: QueueContext;
   readonly #entry: TicketHolder;
   #position: number | undefined;
+  /** The last count of the whole queue, and when it was made. */
+  #counted: Count = { before: 0, fence: 0n };
   #countedMs = Number.NEGATIVE_INFINITY;
+  /** When this waiter last read entries of the queue. */
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  /** Whether the lock's record alone showed the turn, so that entries of granted waiters may be left. */
+  #isTurnUnread = false;
   /** When a read last showed another position. */
   #movedMs: number;
 
@@ -57,8 +72,7 @@ export class Waiting {
     let before = this.#position || (await this.#readAll());
     while (before > 0) {
       await this.#pause(before);
-      const seen = await this.#poll(before);
-      before = seen > 0 ? (this.#position ?? 1) : await this.#readAll();
+      before = await this.#poll(before);
     }
   }
 
@@ -67,12 +81,18 @@ export class Waiting {
    * the last granted ticket.
    */
   async isFirst(): Promise<boolean> {
-    const { context, ref } = this.#inOrder;
-    const record = context.observations.of(ref.id)?.record;
+    const record = this.#record;
     const served =
       record === undefined || record.state === "absent" ? undefined : record.queue.served;
     if (served === this.#entry.ticket - 1n) return true;
     return (await this.#readAll()) === 0;
+  }
+
+  /** Removes the nearest entries that granted waiters have left, if no read of the queue did so at the turn. */
+  async tidy(): Promise<void> {
+    if (!this.#isTurnUnread) return;
+    const { context, ref, settings } = this.#inOrder;
+    await removeGranted(context, ref, this.#entry.ticket, settings);
   }
 
   /** Counts the predecessors, by a strongly consistent read of the whole queue. */
@@ -84,16 +104,58 @@ export class Waiting {
       isOver: () => this.#entry.isStopped,
       signal: this.#entry.signal,
     });
-    if (retried.kind !== "answered") throw this.#entry.error();
+    // The process may have been paused during the read, for so long that the place has expired.
+    if (retried.kind !== "answered" || this.#entry.isStopped) throw this.#entry.error();
     return retried.answer.before;
   }
 
-  /** Counts the nearest predecessors, by an eventually consistent read. A result above 0 is a lower bound. */
+  /** Counts the predecessors: by the lock's record where that is enough, or else by the entries of the queue. */
   async #poll(known: number): Promise<number> {
-    const { context } = this.#inOrder;
-    const isDue = context.nowMs() - this.#countedMs >= this.#periodMs;
-    const read = await this.#read(isDue ? ALL_LATE : NEAREST);
-    return read.kind === "counted" ? read.before : known;
+    const { context, ref } = this.#inOrder;
+    const isFar = known > WINDOW;
+    // The record shows the progress of the queue and the release of the lock, the entries show waiters that died or gave
+    // up. So the position is exact among the first sixteen waiters. The next waiter of a semaphore waits for room, and
+    // not for a release.
+    let left: number | undefined;
+    if (isFar || (known === 1 && ref.kind === "lock")) {
+      if (!(await this.#readRecord())) return known;
+      left = this.#leftByRecord(known);
+    }
+    const looksEachMs = isFar ? this.#periodMs : this.#longestPollMs;
+    if (left === 0 || (left !== undefined && context.nowMs() - this.#lookedMs < looksEachMs)) {
+      this.#setPosition(left);
+      this.#isTurnUnread = left === 0;
+      return left;
+    }
+    const read = await this.#read(isFar ? ALL_LATE : NEAREST);
+    if (read.kind !== "counted") return known;
+    return read.before > 0 ? (this.#position ?? 1) : this.#readAll();
+  }
+
+  /** Reads the lock's record. Resolves with false if DynamoDB did not answer. */
+  async #readRecord(): Promise<boolean> {
+    const { context, ref } = this.#inOrder;
+    const { pollAttributes } = context.format.codec;
+    const attributes = ref.kind === "lock" ? { attributes: pollAttributes } : {};
+    const read = { key: ref.key, consistent: false, ...attributes };
+    const { requestTimeoutMs } = context.settings;
+    const answer = unlessMisconfigured(
+      await context.read(read, requestTimeoutMs, this.#entry.signal),
+    );
+    if (answer.kind !== "found") {
+      this.#entry.onNoResponse(answer);
+      return false;
+    }
+    this.#entry.onResponse();
+    context.seeRecord(ref, answer, "eventual");
+    return true;
+  }
+
+  #leftByRecord(known: number): number | undefined {
+    const { context, ref } = this.#inOrder;
+    const { ticket } = this.#entry;
+    const isHeld = context.decide(ref, false, { kind: "ticket", ticket }).kind === "wait";
+    return leftByRecord({ known, ticket, record: this.#record, counted: this.#counted, isHeld });
   }
 
   async #read(look: Look): Promise<Counted | Again> {
@@ -106,9 +168,11 @@ export class Waiting {
     const stillMs = this.#periodMs + 2 * intervalMs;
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
-    // A read of the whole queue counts all predecessors. If the queue is longer than a poll, the waiter counts them
-    // once a period.
-    if (isWhole) this.#countedMs = context.nowMs();
+    this.#lookedMs = context.nowMs();
+    if (isWhole) {
+      this.#countedMs = context.nowMs();
+      this.#counted = { before, fence: fenceIn(this.#record) };
+    }
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
     return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };
   }
@@ -123,17 +187,26 @@ export class Waiting {
   // turn of this waiter.
   #intervalMs(before: number): number {
     const { context, ref, settings } = this.#inOrder;
-    const { minPollMs, maxPollMs, adaptsPoll } = settings;
     // The waiters of mutexes and fair locks in one queue read equally often, unless the caller has set `poll`.
-    const { min, max } = adaptsPoll ? FAIR_POLL : { min: minPollMs, max: maxPollMs };
-    const longestMs = Math.min(max, Math.max(1, before / 2) * min);
-    if (!adaptsPoll) return longestMs;
+    const minMs = settings.adaptsPoll ? FAIR_POLL.min : settings.minPollMs;
+    const longestMs = Math.min(this.#longestPollMs, Math.max(1, before / 2) * minMs);
+    if (!settings.adaptsPoll) return longestMs;
     const nowMs = context.nowMs();
     const seen = context.observations.holdsSeen(ref.id, nowMs);
     // A poll of a long queue shows only its end, so the position is from an earlier count.
     const turnsSince = (nowMs - this.#countedMs) / (seen.usualMs ?? Number.POSITIVE_INFINITY);
     const left = before > WINDOW ? Math.max(WINDOW, before - turnsSince) : before;
     return pauseInQueueMs(left, seen, nowMs - this.#movedMs, longestMs);
+  }
+
+  get #record(): ObservedRecord | undefined {
+    const { context, ref } = this.#inOrder;
+    return context.observations.of(ref.id)?.record;
+  }
+
+  get #longestPollMs(): number {
+    const { adaptsPoll, maxPollMs } = this.#inOrder.settings;
+    return adaptsPoll ? FAIR_POLL.max : maxPollMs;
   }
 
   get #periodMs(): number {
@@ -153,4 +226,8 @@ export class Waiting {
     this.#position = position;
     this.#inOrder.options.onPosition?.(position);
   }
+}
+
+function fenceIn(record: ObservedRecord | undefined): bigint {
+  return record === undefined || record.state === "absent" ? 0n : record.fence;
 }

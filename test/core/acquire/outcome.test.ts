@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { outcomeOf } from "../../../src/core/acquire/outcome.js";
+import { mostPassedAt, outcomeOf } from "../../../src/core/acquire/outcome.js";
 import type { Decision } from "../../../src/core/record/decide.js";
 
 const WAIT = { kind: "wait", acquirableAtMs: 9_000 } as const;
@@ -30,12 +30,19 @@ describe("outcomeOf", () => {
   ] as const)(
     "decides on %j with a wait of %i ms and %j: %s",
     (decision, waitMs, queueing, outcome) => {
-      for (const [waitedMs, mostPassed] of [
+      for (const [waitedMs, most] of [
         [0, 16],
         [1_249, 16],
         [1_250, 4],
       ] as const) {
-        const terms = { waitMs, waitedMs, queueing, passedBy: mostPassed - 1, hasQueue: false };
+        const terms = {
+          waitMs,
+          waitedMs,
+          queueing,
+          passedBy: most - 1,
+          mostPassed: 16,
+          hasQueue: false,
+        };
         expect(outcomeOf(decision, terms)).toBe(outcome);
       }
     },
@@ -51,7 +58,14 @@ describe("outcomeOf", () => {
     (decision) => {
       for (const waitMs of [0, 5_000]) {
         for (const queueing of [NO_QUEUE, AT_ONCE, BEHIND_OTHERS]) {
-          const terms = { waitMs, waitedMs: 0, queueing, passedBy: 16, hasQueue: true };
+          const terms = {
+            waitMs,
+            waitedMs: 0,
+            queueing,
+            passedBy: 16,
+            mostPassed: 16,
+            hasQueue: true,
+          };
           expect(outcomeOf(decision, terms)).toBeUndefined();
         }
       }
@@ -59,12 +73,19 @@ describe("outcomeOf", () => {
   );
 
   describe.each([
-    ["after 16 grants to others", { passedBy: 16, waitedMs: 1_249, hasQueue: false }],
+    [
+      "after 16 grants to others",
+      { passedBy: 16, mostPassed: 16, waitedMs: 1_249, hasQueue: false },
+    ],
     [
       "after four grants to others and a quarter of the wait",
-      { passedBy: 4, waitedMs: 1_250, hasQueue: false },
+      { passedBy: 4, mostPassed: 16, waitedMs: 1_250, hasQueue: false },
     ],
-    ["before a lock with a queue", { passedBy: 0, waitedMs: 0, hasQueue: true }],
+    [
+      "after as many grants to others as drawn",
+      { passedBy: 2, mostPassed: 2, waitedMs: 0, hasQueue: false },
+    ],
+    ["before a lock with a queue", { passedBy: 0, mostPassed: 16, waitedMs: 0, hasQueue: true }],
   ])("%s", (_, rivalry) => {
     it.each([
       [WAIT, 5_000, BEHIND_OTHERS, "needs-place"],
@@ -78,5 +99,19 @@ describe("outcomeOf", () => {
         expect(outcomeOf(decision, { waitMs, queueing, ...rivalry })).toBe(outcome);
       },
     );
+  });
+});
+
+describe("mostPassedAt", () => {
+  it.each([
+    [0, 1],
+    [1 / 64, 1],
+    [0.02, 2],
+    [0.1, 7],
+    [0.2, 15],
+    [0.23, 16],
+    [0.999_999, 16],
+  ])("draws at %d: %i", (fraction, passed) => {
+    expect(mostPassedAt(fraction)).toBe(passed);
   });
 });

@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { AcquireOptions, Holdfast } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
-import { entriesIn, NAME, Turns } from "../../support/queue.js";
+import { entriesIn, NAME, Turns, ticketOf } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const isDeletion = (request: FaultRequest): boolean =>
   request.kind === "write" && request.write.as === "delete";
+
+/** The ticket with which a request claims the lock. */
+function claimed(request: Extract<FaultRequest, { readonly kind: "write" }>): string | undefined {
+  const served = request.write.change?.set?.["served"];
+  return served !== undefined && "N" in served ? served.N : undefined;
+}
 
 const LEASE_MS = 60_000;
 const RENEW_MS = 20_000;
@@ -209,6 +215,30 @@ describe("a waiter paused for longer than the lease", () => {
     expect(after).toHaveLength(2);
     expect(after[1]?.["sk"]).not.toEqual(before[1]?.["sk"]);
     await end(middle);
+  });
+
+  // The next waiter reads the queue once more before its claim: no earlier ticket was served last. The step of its wall
+  // clock ends its place.
+  // rule: protocol 72
+  it("does not claim if its place ends during its last read", async () => {
+    const { world, before, behind, held, turns, end } = await scene();
+    const ticket = String(ticketOf(entriesIn(world)[0]));
+    let claims = 0;
+    let reads = 0;
+    before.network.script((request) => {
+      if (request.kind === "write" && claimed(request) === ticket) claims += 1;
+      if (request.kind === "query" && request.query.consistent) {
+        reads += 1;
+        if (reads === 1) before.process.stepWall(2 * LEASE_MS);
+      }
+      return undefined;
+    });
+    await world.until(held.release());
+    await end();
+    expect(reads).toBeGreaterThan(1);
+    expect(claims).toBe(0);
+    expect(turns.order).toEqual(["before"]);
+    await expectNothingLeft(world, behind.locks);
   });
 
   it("does not block the waiters behind the front", async () => {
