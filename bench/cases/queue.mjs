@@ -1,5 +1,5 @@
-// Waiters in a queue, a process each, in virtual time: the cost of a waiter per minute, and the extra cost of a
-// grant compared with a single client. For comparison, the same number of processes waiting for a mutex.
+// Waiters in a queue, a process each, in virtual time: the cost of a waiter per minute before a long hold, and then of a
+// grant, until each process has had the lock once. For comparison, the same number of processes waiting for a mutex.
 import { round } from "../lib/statistics.mjs";
 import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
 
@@ -7,9 +7,6 @@ export const title = "Waiters of a fair lock and of a mutex, a process each, in 
 export const isQuick = true;
 
 const SECTION_MS = 100;
-// Enough grants for an average, with any number of waiters; they take a renewal period, in which all clients
-// renew.
-const grantsOf = (waiters) => (waiters < 1_000 ? 50 : 25);
 // As long as a waiter's longest interval, its renewal, or three such intervals.
 const watchMsOf = (waiters) => (waiters < 1_000 ? 60_000 : 20_000);
 
@@ -26,15 +23,12 @@ async function play(kind, waiters) {
   const holder = world.client();
   const held = await world.until(LOCKS[kind](holder.locks).acquire(HOLDING));
   const turns = [];
-  let releasedMs;
   const waits = Array.from({ length: waiters }, async (_, at) => {
     const { locks, pause } = world.client();
     await pause(at * 10);
     const lease = await LOCKS[kind](locks).acquire({ wait: Number.POSITIVE_INFINITY });
-    turns.push({ at, waitedMs: world.time.nowMs - releasedMs });
-    if (turns.length > grantsOf(waiters)) return;
+    turns.push(at);
     await pause(SECTION_MS);
-    releasedMs = world.time.nowMs;
     await lease.release();
   });
   await world.time.advance(waiters * 10 + 10_000);
@@ -43,27 +37,20 @@ async function play(kind, waiters) {
 
   const before = world.table.counts;
   const fromMs = world.time.nowMs;
-  releasedMs = world.time.nowMs;
   await world.until(held.release());
-  const wanted = Math.min(waiters, grantsOf(waiters));
-  while (turns.length < wanted) await world.time.advance(100);
+  await world.until(Promise.all(waits));
   const granting = costBetween(before, world.table.counts);
-  const seconds = (world.time.nowMs - fromMs) / 1_000;
-  for (const wait of waits) wait.catch(() => undefined);
-  const inOrder = turns.slice(0, wanted).every(({ at }, place) => at === place);
-  // The cost of the remaining waiters during this time is not part of a grant.
-  const stillWaiting = waiters - wanted / 2;
-  const meanwhile = (waiting.requests / waiters / (60 * minutes)) * seconds * stillWaiting;
   return {
     kind,
     waiters,
     requestsAWaiterMinute: round(waiting.requests / waiters / minutes, 1),
     readUnitsAWaiterMinute: round(waiting.readUnits / waiters / minutes, 1),
     writeUnitsAWaiterMinute: round(waiting.writeUnits / waiters / minutes, 1),
-    requestsAGrant: round(granting.requests / wanted, 1),
-    requestsAGrantAlone: round(Math.max(0, granting.requests - meanwhile) / wanted, 1),
-    secondsAGrant: round(seconds / wanted, 2),
-    inOrder,
+    requestsAGrant: round(granting.requests / waiters, 1),
+    readUnitsAGrant: round(granting.readUnits / waiters, 1),
+    writeUnitsAGrant: round(granting.writeUnits / waiters, 1),
+    msAGrant: round((world.time.nowMs - fromMs) / waiters, 0),
+    inOrder: turns.every((at, place) => at === place),
   };
 }
 

@@ -148,7 +148,8 @@ function queue(found) {
   );
   return columns(rows, {
     "waiting processes": ([{ waiters }]) => count(waiters),
-    "requests a grant": (row) => pair(row, ({ requestsAGrantAlone }) => count(requestsAGrantAlone)),
+    "requests a grant": (row) => pair(row, ({ requestsAGrant }) => count(requestsAGrant)),
+    "ms a grant": (row) => pair(row, ({ msAGrant }) => count(msAGrant)),
     "in order": (row) => pair(row, ({ inOrder }) => (inOrder ? "yes" : "no")),
   });
 }
