@@ -339,15 +339,25 @@ const QUEUE_SEARCHES = [
     name: "three processes twice, those that oversleep, a crash",
     bounds: { TRIES: 2, SLEEPS: 2, CRASHES: 1 },
   },
+  {
+    name: "two places for two calls each, a late message, one that oversleeps, a crash",
+    bounds: { SHARED: 2, LATE: 1, CANCELS: 1, SLEEPS: 1, CRASHES: 1 },
+  },
 ];
 
-const SHORT_QUEUE_SEARCHES = QUEUE_SEARCHES.slice(0, 2);
+const SHORT_QUEUE_SEARCHES = [
+  ...QUEUE_SEARCHES.slice(0, 2),
+  {
+    name: "a place for two calls, one that oversleeps",
+    bounds: { SHARED: 1, CANCELS: 1, SLEEPS: 1 },
+  },
+];
 
 const QUEUE_MUTANTS = [
   {
     name: "RECORD",
     breaks: "Exclusion",
-    what: "whoever is first in the queue holds, whoever the record names",
+    what: "the first waiter of the queue counts as the holder, despite another holder in the record",
   },
   {
     name: "SERVED",
@@ -364,7 +374,7 @@ const QUEUE_MUTANTS = [
   {
     name: "FAST",
     breaks: "NoBarging",
-    what: "whoever finds the record free claims it, queue or not",
+    what: "a process that finds the record free claims it, despite a queue",
   },
   { name: "LOOK", breaks: "FirstCome", what: "a waiter claims without a look at those before it" },
   {
@@ -373,7 +383,19 @@ const QUEUE_MUTANTS = [
     what: "refused, it claims again without another look",
     bounds: { TRIES: 2 },
   },
-  { name: "WATCH", breaks: "PlaceKept", what: "a waiter removes whoever is before it" },
+  {
+    name: "HAND_MINE",
+    breaks: "ServedOrder",
+    what: "a process that lost the lock hands it off to its next call, without a condition",
+    bounds: { SHARED: 1, SLEEPS: 1 },
+  },
+  {
+    name: "SKIP",
+    breaks: "FirstCome",
+    what: "a release marks the tickets of other processes as granted, too",
+    bounds: { SHARED: 1 },
+  },
+  { name: "WATCH", breaks: "PlaceKept", what: "a waiter removes the entry before its own" },
   {
     name: "REJOIN",
     breaks: "NobodyStuck",

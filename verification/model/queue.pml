@@ -1,13 +1,15 @@
 /*
  * The queue before a record, for Spin: `npm run model`.
  *
- * Omitted: eventually consistent polls, local hand-offs, mutex users with a place, entries on sessions, namespaces.
+ * Omitted: eventually consistent polls, hand-offs without a ticket, mutex users with a place, entries on sessions,
+ * namespaces.
  *
  * PROCESSES processes contend for one record, each at most TRIES times: without a ticket if the queue is empty,
  * otherwise with a ticket. The lease protocol is in lease.pml, and is assumed to be correct here: a process
  * believes in its hold, or in its place, until this belief is over, and only then can rivals see it dead. So the
  * model has no clocks: a belief ends at any time, where SLEEPS allows this. A ticket, an entry and a claim are
- * separate steps, and a copy of an entry or of a claim may stay in the network and take effect at any later time,
+ * separate steps. A process may take two tickets and one place for two calls, hands the lock off to its second call in
+ * one write, or marks the second ticket as granted with its release. A copy of an entry or of a claim may stay in the network and take effect at any later time,
  * whether or not its sender continued; the answer to a ticket is lost; a waiter is cancelled; a process crashes.
  * Bounds limit how often.
  *
@@ -49,8 +51,11 @@
 #ifndef CANCELS
 #define CANCELS 0
 #endif
+#ifndef SHARED
+#define SHARED 0 /* places for two calls */
+#endif
 
-#define MOST_TICKETS (PROCESSES * TRIES + LOST)
+#define MOST_TICKETS (PROCESSES * TRIES + LOST + SHARED)
 #if MOST_TICKETS > 6
 #error no more than six tickets
 #endif
@@ -70,7 +75,8 @@ typedef Process {
   mtype phase = idle;
   bit believes; /* in its hold */
   bit keeps;    /* in its place */
-  byte ticket;
+  byte ticket;  /* the next one of its place */
+  byte last;    /* the last one, in the key of its entry */
   byte tries;
   byte saw;     /* the record's version at the last read */
   short before  /* the waiters before it at the last read or refusal: for FirstCome alone */
@@ -80,7 +86,7 @@ Process at[PROCESSES];
 typedef Copy { mtype kind; byte who; byte ticket; byte version }
 Copy late[LATE + 1];
 
-byte lostUsed, lateUsed, crashesUsed, sleepsUsed, cancelsUsed;
+byte lostUsed, lateUsed, crashesUsed, sleepsUsed, cancelsUsed, sharedUsed;
 byte e, q;
 
 bool Exclusion = true, ServedOrder = true, FirstCome = true, NoBarging = true;
@@ -94,7 +100,7 @@ bool PlaceKept = true, NobodyStuck = true, NothingLeft = true;
 
 #define BIT(t) (1 << (t))
 #define OWNER(t) (entry[t] - 1)
-#define IS_KEPT(t) (entry[t] != 0 && at[OWNER(t)].keeps && at[OWNER(t)].ticket == (t))
+#define IS_KEPT(t) (entry[t] != 0 && at[OWNER(t)].keeps && at[OWNER(t)].last == (t))
 #define IS_OPEN (tail == served)
 #ifdef DROP_RECORD
 #define IS_TO_BE_HAD true
@@ -147,6 +153,16 @@ inline grantTicket(by, with) {
 #else
 #define IS_FIRST(p) (BEFORE(at[p].ticket) == 0)
 #endif
+#ifdef DROP_HAND_MINE
+#define MAY_HAND_OFF(p) (at[p].phase == holding || at[p].phase == lost)
+#else
+#define MAY_HAND_OFF(p) (at[p].phase == holding && holder == p + 1)
+#endif
+#ifdef DROP_SKIP
+#define SKIPPED_TO(p) tail
+#else
+#define SKIPPED_TO(p) (at[p].last)
+#endif
 #ifdef DROP_WATCH
 #define IS_GONE(t) true
 #else
@@ -161,18 +177,18 @@ inline grantTicket(by, with) {
 inline leave(what, by) {
   lateUsed++;
   late[lateUsed - 1].kind = what; late[lateUsed - 1].who = by;
-  late[lateUsed - 1].ticket = at[by].ticket; late[lateUsed - 1].version = version
+  late[lateUsed - 1].ticket = (what == put -> at[by].last : at[by].ticket); late[lateUsed - 1].version = version
 }
 
 inline giveUpPlace(by) {
 #ifndef DROP_LEAVE
   at[by].keeps = 0;
   if
-  :: entry[at[by].ticket] == by + 1 -> entry[at[by].ticket] = 0
+  :: entry[at[by].last] == by + 1 -> entry[at[by].last] = 0
   :: else
   fi;
 #endif
-  at[by].ticket = 0; at[by].before = 0; at[by].saw = 0
+  at[by].ticket = 0; at[by].last = 0; at[by].before = 0; at[by].saw = 0
 }
 
 inline removeGone(by, which) {
@@ -194,19 +210,24 @@ end:
   /* If the record is held, or has a queue, the process takes a ticket: in one step, or without an answer. */
   :: d_step { at[p].phase == idle && at[p].tries < TRIES && (!IS_TO_BE_HAD || !MAY_PASS) &&
       tail < MOST_TICKETS ->
-      at[p].tries++; tail++; at[p].ticket = tail; at[p].phase = ticketed;
+      at[p].tries++; tail++; at[p].ticket = tail; at[p].last = tail; at[p].phase = ticketed;
       printf("p%d takes ticket %d\n", p, tail) }
+  :: d_step { at[p].phase == idle && at[p].tries < TRIES && (!IS_TO_BE_HAD || !MAY_PASS) &&
+      tail + 1 < MOST_TICKETS && sharedUsed < SHARED ->
+      sharedUsed++; at[p].tries++; tail = tail + 2; at[p].ticket = tail - 1; at[p].last = tail;
+      at[p].phase = ticketed;
+      printf("p%d takes tickets %d and %d\n", p, tail - 1, tail) }
   :: d_step { at[p].phase == idle && at[p].tries < TRIES && lostUsed < LOST &&
       (!IS_TO_BE_HAD || !MAY_PASS) ->
       printf("p%d never learns of ticket %d\n", p, tail + 1);
       lostUsed++; tail++ }
   :: d_step { at[p].phase == ticketed ->
       printf("p%d enters with ticket %d\n", p, at[p].ticket);
-      entry[at[p].ticket] = p + 1; at[p].keeps = 1; at[p].phase = waiting; at[p].before = BEFORE(at[p].ticket) }
+      entry[at[p].last] = p + 1; at[p].keeps = 1; at[p].phase = waiting; at[p].before = BEFORE(at[p].ticket) }
   /* Its entry is still in flight when it gives up; a late entry is no process's place. */
   :: d_step { at[p].phase == ticketed && lateUsed < LATE && cancelsUsed < CANCELS ->
       printf("p%d is cancelled, its entry on its way\n", p);
-      cancelsUsed++; leave(put, p); at[p].ticket = 0; at[p].before = 0; at[p].phase = idle }
+      cancelsUsed++; leave(put, p); at[p].ticket = 0; at[p].last = 0; at[p].before = 0; at[p].phase = idle }
   /* Waiting: it reads the entries before its own, and removes dead ones. */
   :: d_step { at[p].phase == waiting && at[p].keeps && at[p].before != BEFORE(at[p].ticket) ->
       at[p].before = BEFORE(at[p].ticket) }
@@ -238,13 +259,33 @@ end:
       printf("p%d is cancelled\n", p);
       cancelsUsed++; giveUpPlace(p); at[p].phase = idle }
   /* Its place is over: it never returns to this place. */
-  :: d_step { (at[p].phase == waiting || at[p].phase == first) && at[p].keeps && sleepsUsed < SLEEPS ->
+  :: d_step { (at[p].phase == waiting || at[p].phase == first || (at[p].phase == holding && at[p].ticket < at[p].last)) &&
+      at[p].keeps && sleepsUsed < SLEEPS ->
       printf("p%d oversleeps\n", p);
       sleepsUsed++; at[p].keeps = 0 }
   :: d_step { (at[p].phase == waiting || at[p].phase == first) && !at[p].keeps ->
       giveUpPlace(p); at[p].phase = idle }
-  /* Granted: it deletes its entry, and frees the record after its work. */
-  :: d_step { at[p].phase == holding && at[p].ticket != 0 -> giveUpPlace(p) }
+  /* Granted with its last ticket: it deletes its entry, and frees the record after its work. */
+  :: d_step { at[p].phase == holding && at[p].ticket != 0 && at[p].ticket == at[p].last -> giveUpPlace(p) }
+  /* With a ticket left: it hands the lock off to its second call, or that call gives up and the release skips its
+     ticket. The place may have ended meanwhile. */
+  :: d_step { at[p].ticket < at[p].last && MAY_HAND_OFF(p) ->
+      printf("p%d hands off to ticket %d\n", p, at[p].last);
+      at[p].before = BEFORE(at[p].last);
+      checkFirstCome(p, at[p].last); grantTicket(p, at[p].last); at[p].ticket = at[p].last;
+      at[p].phase = holding; at[p].believes = 1; checkExclusion() }
+  :: d_step { at[p].phase == holding && at[p].ticket < at[p].last ->
+      printf("p%d releases, and skips ticket %d\n", p, at[p].last);
+      at[p].believes = 0;
+      if
+      :: holder == p + 1 ->
+        for (e : 1 .. MOST_TICKETS) {
+          require(FirstCome, e <= served || e > SKIPPED_TO(p) || !IS_KEPT(e) || OWNER(e) == p)
+        }
+        e = 0; holder = 0; version++; served = SKIPPED_TO(p)
+      :: else
+      fi;
+      giveUpPlace(p); at[p].phase = idle }
   :: d_step { at[p].phase == holding && at[p].believes && sleepsUsed < SLEEPS ->
       printf("p%d loses it\n", p);
       sleepsUsed++; at[p].believes = 0; at[p].phase = lost }
