@@ -100,7 +100,7 @@ export interface Occupant {
  */
 export class LocalQueue<Settings, Granted> {
   readonly #waiting: LocalWaiter<Settings, Granted>[] = [];
-  /** The number of consecutive handoffs within the process. */
+  /** The number of consecutive hand-offs within the process. */
   #localHandoffs = 0;
   #place: SharedPlace | undefined;
   /** The number of waiters before the first waiter of this queue; undefined while it is not known. */
@@ -186,7 +186,7 @@ export class LocalQueue<Settings, Granted> {
     this.#unavailable = unavailable;
   }
 
-  /** Counts a handoff to a waiter of this process. */
+  /** Counts a hand-off to a waiter of this process. */
   handedOver(): void {
     this.#localHandoffs += 1;
   }
@@ -226,7 +226,7 @@ export class LocalQueue<Settings, Granted> {
     this.#waiting.unshift(waiter);
   }
 
-  /** Removes a waiter that gives up, synchronously, so that no handoff can reach the waiter. */
+  /** Removes a waiter that gives up, synchronously, so that no hand-off can reach the waiter. */
   leave(waiter: LocalWaiter<Settings, Granted>, error: unknown): void {
     waiter.giveUp(error);
     const at = this.#waiting.indexOf(waiter);
@@ -234,7 +234,7 @@ export class LocalQueue<Settings, Granted> {
     if (at >= 0 && this.#before !== undefined) this.announce(this.#before);
   }
 
-  /** Removes and returns the first waiter, for a handoff. */
+  /** Removes and returns the first waiter, for a hand-off. */
   shift(): LocalWaiter<Settings, Granted> | undefined {
     return this.#waiting.shift();
   }

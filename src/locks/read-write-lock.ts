@@ -133,7 +133,7 @@ export class ReadWriteLock {
   }
 
   /**
-   * Reads the lock and its readers, or its writer. Acquires nothing. A reader's permit weighs 1, and a writer's permit
+   * Reads who reads or writes under the lock. Acquires nothing. A reader's permit weighs 1, and a writer's permit
    * the whole limit. Costs as {@link Semaphore.inspect}. Rejects with coded errors.
    */
   inspect(): Promise<PermitInspection> {

@@ -21,7 +21,7 @@ async function namesOf(
 }
 
 describe("admin.list of semaphores and read-write locks", () => {
-  it("lists one kind, with permits, and free records only on demand", async () => {
+  it("lists the records of one kind with their permits, and free records only on demand", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
     await world.until(locks.semaphore("a", { permits: 2 }).acquire({ weight: 2 }));
@@ -39,7 +39,7 @@ describe("admin.list of semaphores and read-write locks", () => {
     ]);
   });
 
-  it("lists the places in their queues, and unreadable records apart", async () => {
+  it("lists the places in the queues, and lists unreadable records separately", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant({ owner: "waiter" })];
     await world.until(a.locks.semaphore("s", { permits: 1 }).acquire());

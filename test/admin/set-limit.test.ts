@@ -3,7 +3,7 @@ import { expectError } from "../support/errors.js";
 import { World } from "../support/world.js";
 
 describe("admin.setLimit", () => {
-  it("changes the limit, and cuts nobody off", async () => {
+  it("changes the limit, and keeps the permits above a lower limit", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const held = await world.until(locks.semaphore("s", { permits: 4 }).acquire({ weight: 3 }));

@@ -67,7 +67,7 @@ function declare(client: () => DynamoDBClient, way = SDK_WAY): void {
     await agree(open);
   }, 600_000);
 
-  // On the usual engines these requests are part of the test above. They tell how another engine differs that fails there.
+  // The test above sends these requests, too. If another engine fails there, this test shows in which answer.
   if (!isAnotherEngine) return;
   it("answers like MemoryTable to valid requests", async () => {
     await agree(open, validOperations, "lock#valid-");

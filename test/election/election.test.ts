@@ -125,7 +125,7 @@ describe("a campaign", () => {
     });
   });
 
-  it("reports how long nobody led after a resignation, at most a poll too long", async () => {
+  it("reports the time without a leader after a resignation, at most a poll too long", async () => {
     const [a, b] = [candidate(world), candidate(world)];
     const first = await world.until(a.election.campaign());
     const campaign = b.election.campaign();

@@ -31,7 +31,7 @@ export function actionsOf(row: Row, table: string): Action[] {
   return areWords(row, holder) ? all : [];
 }
 
-/** The commands for what can be done with one permit. */
+/** Returns the commands that end one permit. */
 export function actionsOfPermit(row: Row, { holder }: Permit, table: string): Action[] {
   if (!areWords(row, holder)) return [];
   const action = actionOf(row, table);

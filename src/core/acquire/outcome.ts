@@ -23,7 +23,7 @@ const MOST_PASSED_IN_A_QUARTER = 4;
  */
 const CHANCE_OF_PLACE = 64;
 
-/** What a waiter has seen of the other waiters. */
+/** The progress of the other waiters, as a waiter has observed it. */
 export interface Rivalry {
   /** How many grants other waiters got while the acquisition waited. */
   readonly passedBy: number;

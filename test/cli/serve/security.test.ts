@@ -24,7 +24,7 @@ describe("the server of the page", () => {
     expect((await world.send("/api/table", { headers: { host } })).status).toBe(200);
   });
 
-  it("knows its own Host on the port that browsers leave out", () => {
+  it("accepts its own Host without the port 80, as browsers send it", () => {
     const policy = { token: TOKEN, port: 80, allowRelease: false };
     const statusOf = (host: string, origin = `http://${host}`) => {
       const url = new URL(`http://${host}/?token=${TOKEN}`);

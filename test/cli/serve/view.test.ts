@@ -95,7 +95,7 @@ describe("the sessions", () => {
 });
 
 describe("the metrics", () => {
-  it("say of kinds without a queue that they have none, not that no client waits", async () => {
+  it("show for a kind without a queue that it has none, instead of an empty queue", async () => {
     const rows = ["lock", "leader", "once", "semaphore", "read-write"].map((kind) => ({
       ...row({}),
       kind,
