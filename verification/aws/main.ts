@@ -1,0 +1,116 @@
+/** Holdfast on an AWS account: `npm run aws`. verification/aws.md says what it does. */
+import { randomBytes } from "node:crypto";
+import { createInterface } from "node:readline/promises";
+import { awsOf } from "./clients.js";
+import { conduct, removeLeft, type Surroundings } from "./conduct.js";
+import type { Resource } from "./ledger.js";
+import { HELP, type Settings, settingsOf, UsageError } from "./options.js";
+import { planOf, planText } from "./plan.js";
+import { isGood, jsonLinesOf, leftoverLines, lineOf, summaryOf } from "./report.js";
+import type { Identity, RunSuite } from "./scene.js";
+
+/** What the command needs, besides this code. */
+export interface Command {
+  readonly args: readonly string[];
+  /** Makes the clients of IAM and STS. */
+  readonly identity: (settings: Settings) => Promise<Identity>;
+  readonly runSuite: RunSuite;
+  /** Where the lists of made things are kept, by the ids of runs. */
+  readonly store: {
+    readonly save: (run: string, resources: readonly Resource[]) => void;
+    readonly load: (run: string) => readonly Resource[];
+  };
+  readonly versions: Readonly<Record<string, string>>;
+  /** Asks a question; undefined if nobody can answer. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
+  readonly note: (text: string) => void;
+  readonly print: (text: string) => void;
+  readonly onInterrupt: Surroundings["onInterrupt"];
+  readonly exit: () => void;
+}
+
+const RETRY_MS = 5_000;
+
+/** Runs the command. Returns its exit status. */
+export async function main(command: Command): Promise<number> {
+  try {
+    const settings = settingsOf(command.args);
+    if (settings === "help") {
+      command.print(HELP);
+      return 0;
+    }
+    if (settings.removes !== undefined) return await remove(settings, settings.removes, command);
+    return await start(settings, command);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    command.note(`${error.message}\nSee npm run aws -- --help.`);
+    return 2;
+  }
+}
+
+async function start(settings: Settings, command: Command): Promise<number> {
+  const { note, print, ask } = command;
+  const plan = planOf(settings);
+  note(planText(plan, settings));
+  if (settings.isDryRun) return 0;
+  if (plan.usd > settings.ceilingUsd) {
+    throw new UsageError(
+      "The plan costs more than the ceiling: raise --ceiling, or shorten --hours.",
+    );
+  }
+  if (!settings.isConfirmed) {
+    if (ask === undefined) {
+      throw new UsageError("Nobody can be asked here: add --yes, if you agree to the cost.");
+    }
+    if ((await ask('Type "yes" to begin: ')).trim().toLowerCase() !== "yes") {
+      note("Nothing was sent.");
+      return 1;
+    }
+  }
+  const run = randomBytes(4).toString("hex");
+  note(
+    `Run ${run}. If it is killed: npm run aws -- --remove ${run}, with the same profile and region.`,
+  );
+  const result = await conduct(settings, await surroundingsOf(settings, run, command));
+  const lines = result.findings.map(lineOf).join("\n");
+  if (settings.isJson) print(jsonLinesOf(result, command.versions));
+  else print(lines);
+  note(summaryOf(result, settings.profile));
+  return isGood(result) ? 0 : 1;
+}
+
+async function remove(settings: Settings, run: string, command: Command): Promise<number> {
+  const resources = command.store.load(run);
+  command.note(`Removing ${resources.length} things of run ${run}.`);
+  const around = await surroundingsOf(settings, run, command);
+  const leftovers = await removeLeft(resources, around);
+  command.note(leftoverLines(leftovers, settings.profile).join("\n"));
+  return leftovers.length === 0 ? 0 : 1;
+}
+
+async function surroundingsOf(
+  settings: Settings,
+  run: string,
+  { identity, runSuite, store, note, onInterrupt, exit }: Command,
+): Promise<Surroundings> {
+  return {
+    aws: awsOf(settings, await identity(settings)),
+    runSuite,
+    run,
+    save: (resources) => store.save(run, resources),
+    retryMs: RETRY_MS,
+    note,
+    onInterrupt,
+    exit,
+  };
+}
+
+/** Asks on a terminal. */
+export async function askOnTerminal(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}

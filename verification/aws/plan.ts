@@ -1,0 +1,108 @@
+import type { PartName, Settings } from "./options.js";
+import { NO_USAGE, plus, priceFactor, sumOf, type Usage, usdOf, usdText } from "./prices.js";
+
+/** A part of the plan: what it does, and what it will use at most. */
+export interface PlannedPart {
+  readonly part: PartName;
+  readonly what: string;
+  readonly usage: Usage;
+}
+
+export interface Plan {
+  readonly parts: readonly PlannedPart[];
+  readonly factor: number;
+  readonly usd: number;
+  readonly makes: readonly string[];
+}
+
+const WHAT: Readonly<Record<PartName, string>> = {
+  engine: "what Holdfast needs of DynamoDB: racing writes, refusals, transactions",
+  conformance: "the conformance tests, on tables of their own (some 30 minutes)",
+  policies: "each policy of `holdfast table policy`, and without each permission, as IAM judges",
+  conflicts: "TransactionConflict, provoked",
+  throttling: "throttling, provoked on a table with one write unit a second",
+  objects: "conditional writes and copies of S3",
+  global: "a global table with strong consistency",
+  steps: "each step, measured",
+  ttl: "how late TTL deletes",
+};
+
+/** Of one run against a server on this machine, twice as much, since waiting clients poll for longer on AWS. */
+const FIXED: Readonly<Partial<Record<PartName, Partial<Usage>>>> = {
+  engine: { writeUnits: 5_000, readUnits: 500 },
+  conformance: { writeUnits: 40_000, readUnits: 40_000 },
+  policies: { writeUnits: 10_000, readUnits: 10_000, s3Writes: 100, s3Reads: 200 },
+  conflicts: { writeUnits: 4_000, readUnits: 2_000 },
+  throttling: { writeUnits: 7_000, readUnits: 500, provisionedHours: 1 },
+  objects: { writeUnits: 2_000, readUnits: 1_000, s3Writes: 2_000, s3Reads: 4_000 },
+};
+const GLOBAL: Partial<Usage> = { writeUnits: 8_000, readUnits: 2_000 };
+const ROUND: Partial<Usage> = { writeUnits: 45, readUnits: 20 };
+const TTL_ITEMS = 10;
+const TTL_READS_AN_HOUR = 600;
+
+function usageOf(part: PartName, settings: Settings): Usage {
+  const { hours, everyS, replicas } = settings;
+  if (part === "steps") {
+    // A round itself takes a second or more, so there are never more rounds than this.
+    const rounds = 2 + Math.ceil((hours * 3_600) / Math.max(everyS, 1));
+    return times(plus(NO_USAGE, ROUND), rounds);
+  }
+  if (part === "ttl") {
+    return plus(NO_USAGE, { writeUnits: TTL_ITEMS, readUnits: TTL_READS_AN_HOUR * hours });
+  }
+  if (part === "global") {
+    const writeUnits = (GLOBAL.writeUnits ?? 0) * (1 + replicas.length);
+    return plus(NO_USAGE, { ...GLOBAL, writeUnits });
+  }
+  return plus(NO_USAGE, FIXED[part] ?? {});
+}
+
+function times(usage: Usage, count: number): Usage {
+  const entries = Object.entries(usage).map(([key, value]) => [key, value * count]);
+  return Object.fromEntries(entries) as unknown as Usage;
+}
+
+/** What a run will do and make, and what it costs at most. Pure. */
+export function planOf(settings: Settings): Plan {
+  const { parts, region, replicas } = settings;
+  const factor = priceFactor([region, ...replicas]);
+  const planned = parts.map((part) => ({ part, what: WHAT[part], usage: usageOf(part, settings) }));
+  const usd = usdOf(sumOf(planned.map(({ usage }) => usage)), factor);
+  return { parts: planned, factor, usd, makes: makesOf(settings) };
+}
+
+/** Whether the run needs a bucket, and a table of commit records. */
+export function needsObjects({ parts }: Pick<Settings, "parts">): boolean {
+  return parts.includes("objects") || parts.includes("policies");
+}
+
+function makesOf(settings: Settings): string[] {
+  const { parts, replicas, region } = settings;
+  return [
+    "a table",
+    ...(needsObjects(settings) ? ["a table of commit records", "an S3 bucket"] : []),
+    ...(parts.includes("conformance") ? ["some 30 tables of the tests"] : []),
+    ...(parts.includes("policies") ? ["an IAM role", "some tables"] : []),
+    ...(parts.includes("throttling") ? ["a table with provisioned capacity"] : []),
+    ...(parts.includes("global") ? [`a global table in ${[region, ...replicas].join(", ")}`] : []),
+  ];
+}
+
+/** The plan for people. */
+export function planText({ parts, factor, usd, makes }: Plan, settings: Settings): string {
+  const { region, hours, ceilingUsd, endpoint } = settings;
+  const width = Math.max(...parts.map(({ part }) => part.length));
+  const lines = parts.map(
+    ({ part, what, usage }) => `  ${part.padEnd(width)}  ${usdText(usdOf(usage, factor))}: ${what}`,
+  );
+  const prices =
+    factor === 1 ? "the prices of us-east-1" : `${factor} times the prices of us-east-1`;
+  return [
+    `Holdfast on ${endpoint ?? `AWS, region ${region}`}:`,
+    ...lines,
+    `It makes ${makes.join(", ")}, tagged or named holdfast-aws-RUN, and removes all of it.`,
+    `It measures for ${hours} h. It costs at most about ${usdText(usd)}, by ${prices};`,
+    `at ${usdText(ceilingUsd)} it stops. Storage, data transfer, logs and taxes are not counted.`,
+  ].join("\n");
+}
