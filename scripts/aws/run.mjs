@@ -24,7 +24,7 @@ await build({
   logLevel: "warning",
   outfile,
 });
-const { askOnTerminal, main } = await import(pathToFileURL(outfile).href);
+const { askOnTerminal, awsOf, main } = await import(pathToFileURL(outfile).href);
 
 const store = {
   save(run, resources) {
@@ -45,10 +45,10 @@ function onInterrupt(listener) {
 
 process.exitCode = await main({
   args: process.argv.slice(2),
-  async identity(settings) {
+  async aws(settings) {
     installTools("scripts/aws");
     const { identityOf } = await import("./identity.mjs");
-    return identityOf(settings);
+    return awsOf(settings, identityOf(settings));
   },
   runSuite: (endpoint, signal) =>
     runSuite(endpoint, "conformance", { limitMs: SUITE_LIMIT_MS, signal }),

@@ -29,6 +29,8 @@ export interface Surroundings {
   readonly run: string;
   readonly save: LedgerOptions["save"];
   readonly retryMs: number;
+  /** The features whose policies are tried. */
+  readonly features: Scene["features"];
   note(text: string): void;
   /** Calls this at each interruption. Returns a function that stops it. */
   onInterrupt(listener: () => void): () => void;
@@ -128,7 +130,7 @@ type Kept = Pick<Scene, "meter" | "ledger" | "signal">;
 
 /** Makes the tables and the bucket that several parts use. */
 async function sceneOf(settings: Settings, around: Surroundings, kept: Kept): Promise<Scene> {
-  const { aws, run, runSuite, note } = around;
+  const { aws, run, runSuite, features, note } = around;
   const { meter, ledger } = kept;
   const { region, replicas } = settings;
   const account = await aws.identity.account();
@@ -146,7 +148,7 @@ async function sceneOf(settings: Settings, around: Surroundings, kept: Kept): Pr
     operation === "CreateTable" ? { Tags, ...input } : input;
   const scene: Scene = {
     ...kept,
-    ...{ settings, run, names, account, aws, runSuite, tags, note },
+    ...{ settings, run, names, account, aws, runSuite, features, tags, note },
     client: metered(aws.dynamodb(region), meter, {
       prepared: (operation, input) => listed(operation, tagged(operation, input)),
     }),

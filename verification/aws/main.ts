@@ -1,19 +1,21 @@
 /** Holdfast on an AWS account: `npm run aws`. verification/aws.md says what it does. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
-import { awsOf } from "./clients.js";
+import { POLICY_FEATURES, type PolicyFeature } from "../../src/table/index.js";
 import { conduct, removeLeft, type Surroundings } from "./conduct.js";
 import type { Resource } from "./ledger.js";
 import { HELP, type Settings, settingsOf, UsageError } from "./options.js";
 import { planOf, planText } from "./plan.js";
 import { isGood, jsonLinesOf, leftoverLines, lineOf, summaryOf } from "./report.js";
-import type { Identity, RunSuite } from "./scene.js";
+import type { Aws, RunSuite } from "./scene.js";
+
+export { awsOf } from "./clients.js";
 
 /** What the command needs, besides this code. */
 export interface Command {
   readonly args: readonly string[];
-  /** Makes the clients of IAM and STS. */
-  readonly identity: (settings: Settings) => Promise<Identity>;
+  /** Makes the clients, with those of IAM and STS. */
+  readonly aws: (settings: Settings) => Promise<Aws>;
   readonly runSuite: RunSuite;
   /** Where the lists of made things are kept, by the ids of runs. */
   readonly store: {
@@ -27,6 +29,10 @@ export interface Command {
   readonly print: (text: string) => void;
   readonly onInterrupt: Surroundings["onInterrupt"];
   readonly exit: () => void;
+  /** The pause before a removal is tried again. Default 5 s. */
+  readonly retryMs?: number;
+  /** The features of the policies. Default: all. */
+  readonly features?: readonly PolicyFeature[];
 }
 
 const RETRY_MS = 5_000;
@@ -91,14 +97,15 @@ async function remove(settings: Settings, run: string, command: Command): Promis
 async function surroundingsOf(
   settings: Settings,
   run: string,
-  { identity, runSuite, store, note, onInterrupt, exit }: Command,
+  { aws, runSuite, store, note, onInterrupt, exit, retryMs, features }: Command,
 ): Promise<Surroundings> {
   return {
-    aws: awsOf(settings, await identity(settings)),
+    aws: await aws(settings),
     runSuite,
     run,
     save: (resources) => store.save(run, resources),
-    retryMs: RETRY_MS,
+    retryMs: retryMs ?? RETRY_MS,
+    features: features ?? POLICY_FEATURES,
     note,
     onInterrupt,
     exit,

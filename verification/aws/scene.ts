@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { S3Client } from "@aws-sdk/client-s3";
-import type { PolicyDocument } from "../../src/table/index.js";
+import type { PolicyDocument, PolicyFeature } from "../../src/table/index.js";
 import type { Ledger } from "./ledger.js";
 import type { Meter } from "./meter.js";
 import type { Settings } from "./options.js";
@@ -70,6 +70,8 @@ export interface Scene {
   readonly account: string;
   readonly aws: Aws;
   readonly runSuite: RunSuite;
+  /** The features whose policies are tried. */
+  readonly features: readonly PolicyFeature[];
   readonly meter: Meter;
   readonly ledger: Ledger;
   /** The tags of everything that the run makes. */

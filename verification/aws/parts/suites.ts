@@ -23,7 +23,7 @@ export async function conformance(scene: Scene): Promise<Finding[]> {
       check: "tests",
       level: failed.length === 0 ? "ok" : "problem",
       message: `${passed} passed, ${failed.length} failed.`,
-      figures: { passed, failed: failed.length },
+      figures: { passed, failed: failed.length, tables: gate.tables.size },
     };
     const each = failed.map(
       ({ file, title }): Finding => ({

@@ -1,4 +1,5 @@
-import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { withoutRetries } from "../../../src/platform/dynamodb/sdk.js";
 import { createTable } from "../../../src/table/index.js";
 import type { Finding, Scene } from "../scene.js";
 import { Clients, codeOf, ended, pause, unlessEnded } from "../steps-kit.js";
@@ -7,7 +8,7 @@ import { makeTable } from "../tables.js";
 const PART = "throttling";
 const AT_ONCE = 20;
 /** More than the unused capacity of five minutes, which DynamoDB lends to a table. */
-const MOST_WRITES = 3_000;
+const MOST_WRITES = 1_000;
 const THROTTLED = new Set(["ProvisionedThroughputExceededException", "ThrottlingException"]);
 
 const finding = (check: string, level: Finding["level"], message: string): Finding => ({
@@ -68,6 +69,7 @@ export async function throttling(scene: Scene): Promise<Finding[]> {
 /** Writes of other records, each without a retry. */
 class Load {
   readonly #scene: Scene;
+  readonly #client: DynamoDBClient;
   #ordinal = 0;
   #isOn = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -75,6 +77,7 @@ class Load {
 
   constructor(scene: Scene) {
     this.#scene = scene;
+    this.#client = withoutRetries(scene.client);
   }
 
   /** Writes until DynamoDB throttles; false if it never does. */
@@ -113,7 +116,7 @@ class Load {
       ExpressionAttributeNames: { "#n": "n" },
       ExpressionAttributeValues: { ":one": { N: "1" } },
     });
-    const answer = await ended(this.#scene.client.send(command));
+    const answer = await ended(this.#client.send(command));
     if ("value" in answer) {
       this.accepted += 1;
       return false;
