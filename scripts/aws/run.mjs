@@ -1,6 +1,6 @@
 // Tries Holdfast on an AWS account: npm run aws -- --help. Bundles verification/aws, and gives it its surroundings: a
 // terminal, signals, a file with the list of what the run made, and the SDK's clients of IAM and STS.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -32,7 +32,9 @@ const store = {
     if (resources.length === 0) rmSync(listOf(run), { force: true });
     else writeFileSync(listOf(run), `${JSON.stringify(resources, undefined, 2)}\n`);
   },
-  load: (run) => JSON.parse(readFileSync(listOf(run), "utf8")),
+  load(run) {
+    return existsSync(listOf(run)) ? JSON.parse(readFileSync(listOf(run), "utf8")) : undefined;
+  },
 };
 
 function onInterrupt(listener) {
@@ -43,7 +45,14 @@ function onInterrupt(listener) {
   };
 }
 
-process.exitCode = await main({
+// An error that nobody awaits must not end the process before everything is removed.
+let hasFailed = false;
+process.on("uncaughtException", (error) => {
+  hasFailed = true;
+  console.error(error);
+});
+
+const status = await main({
   args: process.argv.slice(2),
   async aws(settings) {
     installTools("scripts/aws");
@@ -60,3 +69,4 @@ process.exitCode = await main({
   onInterrupt,
   exit: () => process.exit(130),
 });
+process.exitCode = hasFailed ? 1 : status;

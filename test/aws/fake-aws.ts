@@ -9,16 +9,16 @@ import { FakeS3 } from "./fake-s3.js";
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** A request as the fake sees it. */
+/** A request to the fake. */
 export interface Seen {
   readonly operation: string;
   readonly region: string;
   readonly body: Body;
-  /** How many requests of this operation came before. */
+  /** The number of earlier requests of this operation. */
   readonly before: number;
 }
 
-/** An error in the place of an answer. */
+/** An injected error. */
 export interface Fault {
   readonly name: string;
   readonly message?: string;
@@ -29,12 +29,14 @@ export interface Fault {
 export interface FakeOptions {
   /** The difference to inject. */
   readonly fault?: (seen: Seen) => Fault | undefined;
-  /** The policies of sessions are not judged, or all but one action is. */
+  /** An action that every session may use, whatever its policy. */
   readonly unjudged?: string;
   readonly objects?: MemoryObjectsOptions;
-  /** A global table as without strong consistency: each region has its own items. */
+  /** Leaves the missing action out of refusals. */
+  readonly isMute?: boolean;
+  /** Gives each region of a global table separate items, as without strong consistency. */
   readonly isEventual?: boolean;
-  /** A global table that takes TTL and transactions, and ignores them. */
+  /** Accepts TTL and transactions on a global table. */
   readonly isSilent?: boolean;
 }
 
@@ -74,7 +76,7 @@ export class FakeAws implements Aws {
   dynamodb(region: string, credentials?: Credentials): DynamoDBClient {
     const policy = this.#policyOf(credentials);
     const engine = this.#engine(region);
-    // The same tables behind a door.
+    // The same tables, with the permissions of this caller.
     const door: MemoryDynamoDB = Object.create(engine);
     door.handle = (operation, body) => this.#handle(region, policy, operation, body as Body);
     return memoryClient(door);
@@ -144,13 +146,16 @@ export class FakeAws implements Aws {
     engine.allows =
       allows && ((access) => access.action === this.#options.unjudged || allows(access));
     try {
-      return this.#described(operation, body, engine.handle(operation, body));
+      const answer = this.#described(operation, body, engine.handle(operation, body));
+      const isDenied = JSON.stringify(answer.body["__type"] ?? "").includes("AccessDenied");
+      if (!isDenied || this.#options.isMute !== true) return answer;
+      return { ...answer, body: { ...answer.body, message: "no" } };
     } finally {
       engine.allows = undefined;
     }
   }
 
-  /** What a strongly consistent global table does not have. */
+  /** Refuses the operations that a strongly consistent global table lacks. */
   #refusedGlobally(operation: string, body: Body): Fault | undefined {
     if (this.#globals.size === 0 || this.#options.isSilent === true) return undefined;
     const isGlobal = [...this.#globals.keys()].some((name) => JSON.stringify(body).includes(name));

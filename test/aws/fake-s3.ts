@@ -17,7 +17,7 @@ interface Response {
   readonly body: Readable;
 }
 
-/** Whether a caller may do this to a bucket or an object. */
+/** Whether a caller may use this action on a bucket or an object. */
 export type MayUse = (action: string, arn: string) => boolean;
 
 const COMMIT = "x-amz-meta-holdfast-commit";
@@ -33,7 +33,7 @@ const refusal = (status: number, code: string): Response =>
 const quoted = (headers: Request["headers"], name: string): string | undefined =>
   Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
 
-/** S3 in memory, behind the SDK's real client: some requests, conditions on puts and copies, and permissions. */
+/** S3 in memory behind the SDK's real client, with conditions on puts and copies, and with permissions. */
 export class FakeS3 {
   readonly #buckets = new Map<string, MemoryObjects>();
   readonly #options: MemoryObjectsOptions;

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { FakeAws, type Fault, type Seen } from "./fake-aws.js";
 import { checksOf, expectNothingLeft, messageOf, tryOut } from "./trial.js";
 
-/** The parts of `npm run aws` on an account in memory, which differs as AWS does, or as it must not. */
+/** The parts of `npm run aws` on an account in memory, with the differences of AWS and of unfit servers. */
 
 describe.concurrent("policies", () => {
-  it("are sufficient, and each missing permission is named by the error", async () => {
+  it("passes each policy, and the refusal of each permission", async () => {
     const features = ["condition", "once", "table", "object-commit"] as const;
     const trial = await tryOut("--only policies", { features });
     expect(checksOf(trial, "problem")).toEqual([]);
@@ -22,7 +22,7 @@ describe.concurrent("policies", () => {
     expectNothingLeft(trial);
   });
 
-  it("report an action that nobody misses", async () => {
+  it("reports a permission that the feature does not need", async () => {
     const aws = new FakeAws({ unjudged: "dynamodb:UpdateItem" });
     const trial = await tryOut("--only policies", { aws, features: ["once"] });
     expect(checksOf(trial, "problem")).toEqual([
@@ -32,7 +32,14 @@ describe.concurrent("policies", () => {
     expectNothingLeft(trial);
   });
 
-  it("are not reported as tried on a server that judges none", async () => {
+  it("reports an error without the name of the action", async () => {
+    const aws = new FakeAws({ isMute: true });
+    const trial = await tryOut("--only policies", { aws, features: ["condition"] });
+    expect(checksOf(trial, "problem")).toHaveLength(5);
+    expect(checksOf(trial, "ok")).toEqual(["policies: condition with its policy"]);
+  });
+
+  it("leaves the policies out on a server without IAM", async () => {
     const aws = new FakeAws({ unjudged: "dynamodb:GetItem" });
     const trial = await tryOut("--only policies", { aws, features: ["once"] });
     expect(checksOf(trial, "unseen")).toEqual(["policies: judged"]);
@@ -40,7 +47,7 @@ describe.concurrent("policies", () => {
   });
 });
 
-/** Throttles a table from its 40th write, for as long as at least five writes come in 100 ms. */
+/** Throttles a table after 40 writes, during a load of more than five writes in 100 ms. */
 function throttle(): (seen: Seen) => Fault | undefined {
   const times: number[] = [];
   return ({ operation, body }) => {
@@ -55,7 +62,7 @@ function throttle(): (seen: Seen) => Fault | undefined {
 }
 
 describe.concurrent("throttling", () => {
-  it("is provoked, and a lock is granted afterwards", async () => {
+  it("provokes throttling, and takes a lock during it and after it", async () => {
     const aws = new FakeAws({ fault: throttle() });
     const trial = await tryOut("--only throttling", { aws });
     expect(checksOf(trial, "ok")).toEqual([
@@ -66,13 +73,13 @@ describe.concurrent("throttling", () => {
     expectNothingLeft(trial);
   });
 
-  it("is unseen on a server without limits", async () => {
+  it("reports throttling as unseen on a server without limits", async () => {
     const trial = await tryOut("--only throttling");
     expect(checksOf(trial, "unseen")).toEqual(["throttling: provoked"]);
     expect(trial.status).toBe(0);
   });
 
-  it("is a problem if the lock is refused for another reason", async () => {
+  it("reports a lock refused for another reason", async () => {
     const throttled = throttle();
     const fault = (seen: Seen): Fault | undefined => {
       const isLock = JSON.stringify(seen.body).includes("lock#throttled");
@@ -83,7 +90,7 @@ describe.concurrent("throttling", () => {
   });
 });
 
-/** Cancels every fourth of the first transactions, and one write, for a conflict. */
+/** Cancels a quarter of the first transactions, and one write, because of a conflict. */
 function conflict({ operation, before }: Seen): Fault | undefined {
   const CancellationReasons = [{ Code: "TransactionConflict", Message: "" }];
   if (operation === "TransactWriteItems" && before % 4 === 1 && before < 164) {
@@ -94,7 +101,7 @@ function conflict({ operation, before }: Seen): Fault | undefined {
 }
 
 describe.concurrent("conflicts", () => {
-  it("are provoked, while renewals and several locks at once succeed", async () => {
+  it("provokes conflicts beside renewals and several locks", async () => {
     const trial = await tryOut("--only conflicts", { aws: new FakeAws({ fault: conflict }) });
     expect(checksOf(trial, "ok")).toEqual([
       "conflicts: provoked",
@@ -104,7 +111,18 @@ describe.concurrent("conflicts", () => {
     expectNothingLeft(trial);
   });
 
-  it("report a transaction that is refused for another reason", async () => {
+  it("reports a lease lost during the race", async () => {
+    const aws = new FakeAws();
+    aws.fault = ({ operation, body, before }: Seen): undefined => {
+      if (operation !== "UpdateItem" || before !== 5) return;
+      const { TableName, Key } = body;
+      void aws.forward({ operation: "DeleteItem", body: JSON.stringify({ TableName, Key }) });
+    };
+    const trial = await tryOut("--only conflicts", { aws });
+    expect(checksOf(trial, "problem")).toEqual(["conflicts: renewals beside transactions"]);
+  });
+
+  it("reports several locks refused for another reason", async () => {
     const fault = ({ operation, body }: Seen): Fault | undefined =>
       operation === "TransactWriteItems" && JSON.stringify(body).includes("conflicts/a")
         ? { name: "ValidationException" }
@@ -115,14 +133,14 @@ describe.concurrent("conflicts", () => {
 });
 
 describe.concurrent("objects", () => {
-  it("are as expected on a store that honours all conditions", async () => {
+  it("passes a store with all conditions", async () => {
     const trial = await tryOut("--only objects");
     expect(checksOf(trial, "problem")).toEqual([]);
     expect(checksOf(trial, "ok")).toHaveLength(17);
     expectNothingLeft(trial);
   });
 
-  it("report a store that ignores conditions of copies", async () => {
+  it("reports a store without conditions on copies", async () => {
     const aws = new FakeAws({ objects: { copyConditions: "ignored" } });
     const trial = await tryOut("--only objects", { aws });
     expect(checksOf(trial, "problem")).toEqual([
@@ -131,7 +149,7 @@ describe.concurrent("objects", () => {
     ]);
   });
 
-  it("report a store whose puts race", async () => {
+  it("reports a store with racing puts", async () => {
     const aws = new FakeAws({ objects: { conditions: "unlocked" } });
     const problems = checksOf(await tryOut("--only objects", { aws }), "problem");
     expect(problems).toContain("objects: PutObject If-None-Match, at once");
@@ -140,14 +158,14 @@ describe.concurrent("objects", () => {
 
 const REPLICAS = "--only global --replica us-east-2 --replica us-west-2";
 
-/** Ends the checks of the engine at their first request: they take seconds. */
+/** Fails the checks of the engine at the first request, because these checks take seconds. */
 function withoutEngine({ body }: Seen): Fault | undefined {
   const isEngine = JSON.stringify(body).includes("holdfast-engine");
   return isEngine ? { name: "ValidationException" } : undefined;
 }
 
 describe.concurrent("a global table", () => {
-  it("with strong consistency excludes, is swept, and refuses by name", async () => {
+  it("passes a table with strong consistency", async () => {
     const fault = ({ operation, body, before }: Seen): Fault | undefined =>
       operation === "PutItem" && JSON.stringify(body).includes("race#") && before % 3 === 2
         ? { name: "ReplicatedWriteConflictException" }
@@ -177,7 +195,7 @@ describe.concurrent("a global table", () => {
     expectNothingLeft(trial);
   });
 
-  it("that ignores TTL and transactions instead of refusing them is a problem", async () => {
+  it("reports accepted TTL and transactions", async () => {
     const aws = new FakeAws({ isSilent: true, fault: withoutEngine });
     const trial = await tryOut(REPLICAS, { aws });
     expect(checksOf(trial, "problem")).toEqual([
@@ -190,7 +208,7 @@ describe.concurrent("a global table", () => {
     expect(checksOf(trial, "unseen")).toEqual(["global: conflicts between regions"]);
   });
 
-  it("without strong consistency does not exclude", async () => {
+  it("reports a table without strong consistency", async () => {
     const trial = await tryOut(REPLICAS, {
       aws: new FakeAws({ isEventual: true, fault: withoutEngine }),
     });
@@ -205,7 +223,7 @@ describe.concurrent("a global table", () => {
 });
 
 describe.concurrent("the measured parts", () => {
-  it("measure every step, and how late TTL deletes", async () => {
+  it("measures every step and the delay of TTL", async () => {
     const trial = await tryOut("--only steps --only ttl --hours 0");
     expect(checksOf(trial, "problem")).toEqual([]);
     expect(checksOf(trial, "measured")).toHaveLength(15);
@@ -213,7 +231,7 @@ describe.concurrent("the measured parts", () => {
     expectNothingLeft(trial);
   });
 
-  it("count a step that fails", async () => {
+  it("counts the failures of a step", async () => {
     const fault = ({ operation, body }: Seen): Fault | undefined =>
       operation === "TransactWriteItems" && before(body)
         ? { name: "AccessDeniedException" }

@@ -2,14 +2,18 @@ import { PutItemCommand, QueryCommand, TransactWriteItemsCommand } from "@aws-sd
 import { describe, expect, it } from "vitest";
 import { Holdfast } from "../../src/index.js";
 import { checkTable, createTable } from "../../src/table/index.js";
+import { awsOf } from "../../verification/aws/clients.js";
 import type { Resource } from "../../verification/aws/ledger.js";
+import { settingsOf } from "../../verification/aws/options.js";
 import type { RunSuite } from "../../verification/aws/scene.js";
 import { sweep } from "../../verification/aws/sweep.js";
+import { expectedSignature, signatureOf } from "../package/signature.js";
+import { type StubRequest, StubServer } from "../package/stub-server.js";
 import { sdkClient } from "../support/sdk.js";
 import { FakeAws, type Fault, type Seen } from "./fake-aws.js";
 import { checksOf, expectNothingLeft, tryOut } from "./trial.js";
 
-/** The beginning and the end of `npm run aws`: consent, ceiling, interruption, removal. Its gate and its sweep. */
+/** `npm run aws`: consent, ceiling, interruption, removal, the gate of the tests, the sweep. */
 
 describe.concurrent("before the start", () => {
   it.each([
@@ -22,7 +26,7 @@ describe.concurrent("before the start", () => {
     expect(trial.notes).toMatch(/costs at most about .* USD/);
   });
 
-  it("begins after the answer yes", async () => {
+  it("starts after the answer yes", async () => {
     const options = { isConfirmed: false, answer: "Yes " };
     const trial = await tryOut("--only ttl --hours 0", options);
     expect(trial.status).toBe(0);
@@ -35,7 +39,7 @@ describe.concurrent("before the start", () => {
     expect(trial.aws.requests).toEqual([]);
   });
 
-  it("refuses a plan that costs more than the ceiling", async () => {
+  it("refuses a plan above the ceiling", async () => {
     const trial = await tryOut("--hours 24 --ceiling 0.01");
     expect(trial.status).toBe(2);
     expect(trial.aws.requests).toEqual([]);
@@ -51,6 +55,7 @@ describe.concurrent("before the start", () => {
     "--hours x",
     "--hours -1",
     "--unknown",
+    "--remove none",
   ])("refuses %s", async (args) => {
     const trial = await tryOut(args);
     expect(trial.status).toBe(2);
@@ -65,7 +70,7 @@ const failing =
     seen.operation === operation && when(seen) ? { name } : undefined;
 
 describe.concurrent("after the start", () => {
-  it("removes everything if a part fails, and plays the next part", async () => {
+  it("removes everything after a failed part, and plays the next part", async () => {
     const isReplica = ({ body }: Seen): boolean => JSON.stringify(body).includes("Create");
     const aws = new FakeAws({ fault: failing("UpdateTable", "ValidationException", isReplica) });
     const args = "--only global --only ttl --replica us-east-2 --replica us-west-2 --hours 0";
@@ -76,7 +81,7 @@ describe.concurrent("after the start", () => {
     expectNothingLeft(trial);
   });
 
-  it("removes everything if the beginning fails", async () => {
+  it("removes everything after a failed start", async () => {
     const isCommits = ({ body }: Seen): boolean => String(body["TableName"]).endsWith("-commits");
     const aws = new FakeAws({ fault: failing("UpdateTimeToLive", "AccessDenied", isCommits) });
     const trial = await tryOut("--only objects", { aws });
@@ -86,7 +91,7 @@ describe.concurrent("after the start", () => {
   });
 
   it("stops at the ceiling, and removes everything", async () => {
-    // As much as the ten writes: the first read is over the ceiling.
+    // The price of ten writes: the first read exceeds the ceiling.
     const trial = await tryOut("--only ttl --hours 0.0001 --ceiling 0.0000063");
     expect(trial.status).toBe(1);
     expect(trial.summary["brokenOff"]).toContain("ceiling");
@@ -95,7 +100,7 @@ describe.concurrent("after the start", () => {
     expectNothingLeft(trial);
   });
 
-  it("stops at an interruption in the middle of a part, and removes everything", async () => {
+  it("stops at an interruption, and removes everything", async () => {
     let interrupt = (): void => undefined;
     const fault = (seen: Seen): undefined => {
       if (JSON.stringify(seen.body).includes("steps/1")) interrupt();
@@ -109,10 +114,13 @@ describe.concurrent("after the start", () => {
     });
     expect(trial.status).toBe(1);
     expect(trial.summary["brokenOff"]).toBe("Interrupted.");
+    // The figures of the complete first round.
+    expect(checksOf(trial, "measured")).toHaveLength(15);
+    expect(checksOf(trial, "problem")).toEqual([]);
     expectNothingLeft(trial);
   });
 
-  it("prints how to remove the rest at a second interruption, and ends", async () => {
+  it("prints the commands of the removal at a second interruption, and exits", async () => {
     let interrupt = (): void => undefined;
     let exits = 0;
     const fault = ({ operation }: Seen): undefined => {
@@ -131,7 +139,7 @@ describe.concurrent("after the start", () => {
     expect(trial.notes).toMatch(/aws dynamodb delete-table --table-name holdfast-aws-\w+ --region/);
   });
 
-  it("tries a removal again until it is possible", async () => {
+  it("retries a refused removal", async () => {
     const isEarly = ({ before }: Seen): boolean => before < 3;
     const aws = new FakeAws({ fault: failing("DeleteTable", "ResourceInUseException", isEarly) });
     const trial = await tryOut("--only ttl --hours 0", { aws });
@@ -139,7 +147,7 @@ describe.concurrent("after the start", () => {
     expectNothingLeft(trial);
   });
 
-  it("lists what cannot be removed, for --remove", async () => {
+  it("lists each remaining resource for --remove", async () => {
     const lists = new Map<string, readonly Resource[]>();
     const aws = new FakeAws({ fault: failing("DeleteTable", "AccessDeniedException") });
     const trial = await tryOut("--only ttl --hours 0", { aws, lists });
@@ -153,7 +161,7 @@ describe.concurrent("after the start", () => {
     expectNothingLeft(removal);
   });
 
-  it("makes everything with the run's name, and the tables with a tag", async () => {
+  it("names every resource after the run, and tags the tables", async () => {
     const aws = new FakeAws();
     const trial = await tryOut("--only policies", { aws });
     const run = String(trial.summary["run"]);
@@ -168,8 +176,24 @@ describe.concurrent("after the start", () => {
   });
 });
 
+describe.concurrent("a forwarded request", () => {
+  it("has the expected signature", async () => {
+    const server = await StubServer.start();
+    server.answer = { status: 200, body: {} };
+    const settings = settingsOf(["--region", "eu-west-1", "--endpoint", server.endpoint]);
+    if (settings === "help") throw new Error("There are no settings.");
+    const aws = awsOf(settings, new FakeAws().identity);
+    await aws.forward({ operation: "ListTables", body: '{"ExclusiveStartTableName":"ü"}' });
+    await server.stop();
+    const [request] = server.requests as [StubRequest];
+    expect(request.operation).toBe("ListTables");
+    expect(signatureOf(request)).toMatchObject({ key: "local", region: "eu-west-1" });
+    expect(signatureOf(request).signature).toBe(expectedSignature(request, "local"));
+  });
+});
+
 describe.concurrent("the gate", () => {
-  it("gives the tests' tables the run's name and tag, and removes them", async () => {
+  it("names, tags and removes the tables of the tests", async () => {
     const aws = new FakeAws();
     const runSuite: RunSuite = async (endpoint) => {
       const client = sdkClient(endpoint);
@@ -217,7 +241,7 @@ describe.concurrent("the gate", () => {
     expect(aws.tables()).toEqual(["theirs"]);
   });
 
-  it("shows the used units only to a request that asks for them, and refuses all at the ceiling", async () => {
+  it("shows used units on request only, and refuses every request at the ceiling", async () => {
     const units: unknown[] = [];
     const runSuite: RunSuite = async (endpoint) => {
       const client = sdkClient(endpoint);
@@ -242,7 +266,7 @@ describe.concurrent("a sweep", () => {
     Item: { pk: { S: pk }, sk: { S: "a" }, expiresAt: { N: String(expiresAt) } },
   });
 
-  it("keeps a record that changes between the read and the deletion", async () => {
+  it("keeps a record changed after the read", async () => {
     const aws = new FakeAws();
     const client = aws.dynamodb("us-east-1");
     await createTable({ client, table: TABLE });

@@ -5,14 +5,14 @@ import { type Command, main } from "../../verification/aws/main.js";
 import type { Finding, RunSuite } from "../../verification/aws/scene.js";
 import { FakeAws } from "./fake-aws.js";
 
-/** What a call of the command did. */
+/** The result of a call of the command. */
 export interface Trial {
   readonly status: number;
   readonly findings: readonly Finding[];
   readonly summary: Readonly<Record<string, unknown>>;
   readonly notes: string;
   readonly aws: FakeAws;
-  /** What is listed as made, and not as removed. */
+  /** The listed resources at the end. */
   readonly listed: readonly Resource[];
 }
 
@@ -24,7 +24,7 @@ export interface TrialOptions {
   readonly runSuite?: RunSuite;
   readonly onExit?: () => void;
   readonly lists?: Map<string, readonly Resource[]>;
-  /** Gets the function that interrupts the run. */
+  /** Receives the function that interrupts the run. */
   readonly interrupting?: (interrupt: () => void) => void;
 }
 
@@ -46,7 +46,7 @@ export async function tryOut(args: string, options: TrialOptions = {}): Promise<
     runSuite: options.runSuite ?? PASSED,
     store: {
       save: (run, resources) => void lists.set(run, resources),
-      load: (run) => lists.get(run) ?? [],
+      load: (run) => lists.get(run),
     },
     versions: {},
     ask: answer === undefined ? undefined : async () => answer,
@@ -90,7 +90,7 @@ export function messageOf({ findings }: Trial, check: string): string {
   return found?.message ?? "";
 }
 
-/** Fails if the account still has anything of the run. */
+/** Fails if the account still has a resource of the run. */
 export function expectNothingLeft({ aws, listed, notes }: Trial): void {
   expect(aws.requests.length).toBeGreaterThan(0);
   expect({ tables: aws.tables(), buckets: aws.s3Store.buckets, roles: [...aws.roles] }).toEqual({

@@ -4,11 +4,11 @@ import aws4 from "aws4";
 import type { Settings } from "./options.js";
 import type { Aws, Credentials, Identity, RawAnswer, RawRequest } from "./scene.js";
 
-/** What a server of an endpoint takes for credentials. */
+/** The credentials for an endpoint. */
 const LOCAL: Credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const FORWARD_TIMEOUT_MS = 30_000;
 
-/** The clients of the SDK for an account, or for an endpoint. */
+/** Makes the SDK's clients for an account or an endpoint. */
 export function awsOf(settings: Settings, identity: Identity): Aws {
   const { profile, region, endpoint } = settings;
   const common = (credentials: Credentials | undefined) => ({
@@ -36,7 +36,7 @@ export function awsOf(settings: Settings, identity: Identity): Aws {
   };
 }
 
-/** Sends a request as it is, with a signature of these credentials. */
+/** Sends a request unchanged, with a new signature. */
 async function forward(
   { operation, body }: RawRequest,
   { region, endpoint }: Settings,
@@ -77,7 +77,7 @@ function hostOf(region: string): string {
   return `dynamodb.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
 }
 
-/** Without the headers about the body, which the gate may change. */
+/** Drops the headers about the body, because the gate may change the body. */
 function keptOf(headers: Headers): Record<string, string> {
   const kept = ["content-type", "x-amzn-requestid", "date", "x-amzn-errortype"];
   return Object.fromEntries([...headers].filter(([name]) => kept.includes(name)));

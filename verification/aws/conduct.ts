@@ -22,17 +22,17 @@ import { leftoverLines, type Result } from "./report.js";
 import { type Aws, type Finding, namesOf, type RunSuite, type Scene } from "./scene.js";
 import { unlessEnded } from "./steps-kit.js";
 
-/** What a run needs of its surroundings. */
+/** The dependencies of a run. */
 export interface Surroundings {
   readonly aws: Aws;
   readonly runSuite: RunSuite;
   readonly run: string;
   readonly save: LedgerOptions["save"];
   readonly retryMs: number;
-  /** The features whose policies are tried. */
+  /** The features with a policy to try. */
   readonly features: Scene["features"];
   note(text: string): void;
-  /** Calls this at each interruption. Returns a function that stops it. */
+  /** Registers a listener for interruptions. Returns a function that removes the listener. */
   onInterrupt(listener: () => void): () => void;
   /** Ends the process at once. */
   exit(): void;
@@ -50,11 +50,11 @@ const PLAYS: Readonly<Record<PartName, (scene: Scene) => Promise<Finding[]>>> = 
   ttl,
 };
 
-/** How long requests in flight may take to end before the removal. A table made later would stay. */
+/** The longest wait for requests in flight before the removal. A table created later would stay. */
 const SETTLE_MS = 15_000;
 const REMOVAL_LIMIT_MS = 30 * 60_000;
 
-/** Makes what the run needs, plays its parts, and removes everything, whatever happens. Never rejects. */
+/** Creates the resources, plays the parts, and removes every resource, also after a failure. Never rejects. */
 export async function conduct(settings: Settings, around: Surroundings): Promise<Result> {
   const { run } = around;
   const startMs = performance.now();
@@ -89,7 +89,7 @@ export async function conduct(settings: Settings, around: Surroundings): Promise
   };
 }
 
-/** Removes what an interrupted run left. */
+/** Removes the listed resources of an interrupted run. */
 export async function removeLeft(resources: readonly Resource[], around: Surroundings) {
   return ledgerOf(around, resources).removeAll();
 }
@@ -99,7 +99,7 @@ function ledgerOf({ aws, save, retryMs }: Surroundings, resources?: readonly Res
   return new Ledger({ remove: removerOver(aws), save, patienceMs, retryMs }, resources);
 }
 
-/** The first interruption ends the run, and everything is removed. The second ends the process. */
+/** The first interruption aborts the run and starts the removal. The second ends the process. */
 function onInterrupts(
   { profile }: Settings,
   { onInterrupt, note, exit }: Surroundings,
@@ -118,7 +118,7 @@ function onInterrupts(
   });
 }
 
-/** Waits until the work has noticed the end: what it is about to make must be there to be removed. */
+/** Waits until the work has stopped, because the removal must see every created resource. */
 async function settled(work: Promise<unknown>): Promise<void> {
   const over = new AbortController();
   const limit = sleep(SETTLE_MS, undefined, { signal: over.signal }).catch(() => undefined);
@@ -128,7 +128,7 @@ async function settled(work: Promise<unknown>): Promise<void> {
 
 type Kept = Pick<Scene, "meter" | "ledger" | "signal">;
 
-/** Makes the tables and the bucket that several parts use. */
+/** Creates the common tables and the bucket. */
 async function sceneOf(settings: Settings, around: Surroundings, kept: Kept): Promise<Scene> {
   const { aws, run, runSuite, features, note } = around;
   const { meter, ledger } = kept;
@@ -182,21 +182,26 @@ async function prepare(scene: Scene): Promise<void> {
   await s3.send(new PutBucketTaggingCommand({ Bucket, Tagging: { TagSet } }));
 }
 
-/** Plays the parts one after the other; TTL is awaited meanwhile. */
+/** Plays the parts in sequence, and the part for TTL beside them. */
 async function playAll(scene: Scene, findings: Finding[]): Promise<void> {
   const { parts } = scene.settings;
   const meanwhile = parts.includes("ttl") ? play(scene, "ttl", findings) : Promise.resolve();
-  // Awaited below; its rejection must not count as unhandled before.
+  // Awaited below: a rejection before must not count as unhandled.
   meanwhile.catch(() => undefined);
   for (const part of parts) if (part !== "ttl") await play(scene, part, findings);
   await meanwhile;
+  scene.signal.throwIfAborted();
 }
 
-/** A part that fails is a finding, and the next part begins; the end of the run ends all parts. */
+/**
+ * Plays a part. A failure of the part is a finding, and the next part starts. After an abort of the run, a part may still
+ * return its figures.
+ */
 async function play(scene: Scene, part: PartName, findings: Finding[]): Promise<void> {
+  scene.signal.throwIfAborted();
   scene.note(`${part} …`);
   try {
-    findings.push(...(await unlessEnded(PLAYS[part](scene), scene.signal)));
+    findings.push(...(await PLAYS[part](scene)));
   } catch (error) {
     scene.signal.throwIfAborted();
     const { name, message } = error as Error;

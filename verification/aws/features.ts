@@ -23,9 +23,9 @@ export interface FeatureScene {
   readonly bucket: string;
   /** The object store of the process under test. */
   readonly s3: Parameters<typeof objectCommitter>[0]["s3"];
-  /** The name of a lock or of an object: what another case left behind must not disturb this one. */
+  /** Returns the name of a lock or an object, unused by other cases. */
   name(of: string): string;
-  /** How long a waiter may take to join a queue. */
+  /** The time for a waiter to join a queue. */
   readonly joinMs: number;
   /** For how long to wait for the fresh table. */
   readonly creation: Duration;

@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import { isCharged } from "./meter.js";
 import type { RawAnswer, Scene } from "./scene.js";
 
-/** A server on this machine that passes DynamoDB's requests on to the account. */
+/** A server on this machine that forwards DynamoDB's requests to the account. */
 export interface Gate {
   readonly url: string;
-  /** The tables that were made through the gate, by their names in the account. */
+  /** The tables created through the gate, by their names in the account. */
   readonly tables: ReadonlySet<string>;
   close(): Promise<void>;
 }
@@ -16,9 +16,9 @@ type Body = Record<string, unknown> & { TableName?: string; TransactItems?: Body
 type GateScene = Pick<Scene, "aws" | "meter" | "ledger" | "tags" | "names" | "settings">;
 
 /**
- * Starts a gate for the conformance tests, which know neither credentials nor regions. The gate gives each table of the
- * tests the run's prefix and tags, and lists it, so that no request reaches another table of the account; it counts
- * what the requests cost, and signs them.
+ * Starts a gate for the conformance tests, which have neither credentials nor regions. The gate adds the run's prefix to
+ * each table name, so that no request reaches another table of the account. It tags and lists each new table, counts the
+ * cost of each request, and signs it.
  */
 export async function startGate(scene: GateScene): Promise<Gate> {
   const tables = new Set<string>();
@@ -50,7 +50,7 @@ class Passing {
     const operation = String(incoming.headers["x-amz-target"] ?? "").split(".")[1] ?? "";
     const text = await textOf(incoming);
     const body = parsed(text);
-    // A request that is no JSON is DynamoDB's to refuse.
+    // DynamoDB refuses a request without JSON.
     const answer =
       body === undefined
         ? await this.#scene.aws.forward({ operation, body: text })
@@ -121,7 +121,7 @@ function parsed(text: string): Body | undefined {
   }
 }
 
-/** A refusal that no client tries again. */
+/** A refusal that no client retries. */
 function refused(message: string): RawAnswer {
   return {
     status: 400,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** A thing that the run made in the account, in the form of the ledger's file. */
+/** A resource of the run, in the form of the list file. */
 export interface Resource {
   readonly kind: "table" | "global-table" | "bucket" | "role";
   readonly name: string;
@@ -9,10 +9,10 @@ export interface Resource {
   readonly replicas?: readonly string[] | undefined;
 }
 
-/** Removes one thing; does nothing if it is gone. */
+/** Removes a resource. Does nothing if the resource is gone. */
 export type Remover = (resource: Resource) => Promise<void>;
 
-/** A thing that could not be removed. */
+/** A resource after a failed removal. */
 export interface Leftover {
   readonly resource: Resource;
   readonly error: Error;
@@ -20,9 +20,9 @@ export interface Leftover {
 
 export interface LedgerOptions {
   readonly remove: Remover;
-  /** Keeps the list where it outlives the process. */
+  /** Saves the list outside the process. */
   readonly save: (resources: readonly Resource[]) => void;
-  /** For how long to repeat a refused removal: a table that is being made cannot be deleted yet. */
+  /** For how long to retry a refused removal, for example of a table during its creation. */
   readonly patienceMs: number;
   readonly retryMs: number;
 }
@@ -30,7 +30,7 @@ export interface LedgerOptions {
 const isSame = (one: Resource, other: Resource): boolean =>
   one.kind === other.kind && one.name === other.name && one.region === other.region;
 
-/** The list of all that the run made. A thing is listed before the request that makes it. */
+/** The list of the resources of a run. A resource enters the list before the request that creates it. */
 export class Ledger {
   readonly #options: LedgerOptions;
   #resources: readonly Resource[];
@@ -49,15 +49,12 @@ export class Ledger {
     this.#keep([...this.#resources, resource]);
   }
 
-  /** Removes everything, the newest first. Never rejects: what stays is returned, and stays in the list. */
+  /** Removes all resources. Never rejects: failed removals are returned, and their resources stay in the list. */
   async removeAll(): Promise<Leftover[]> {
-    const leftovers = await Promise.all(
-      [...this.#resources].reverse().map((one) => this.#try(one)),
-    );
-    return leftovers.filter((one) => one !== undefined);
+    return this.remove(() => true);
   }
 
-  /** Removes these things. */
+  /** Removes the selected resources, like {@link Ledger.removeAll}. */
   async remove(which: (resource: Resource) => boolean): Promise<Leftover[]> {
     const leftovers = await Promise.all(this.#resources.filter(which).map((one) => this.#try(one)));
     return leftovers.filter((one) => one !== undefined);
@@ -84,12 +81,12 @@ export class Ledger {
   }
 }
 
-// A permission that is missing stays missing; the state of a resource, a lost connection or a throttle may change.
+// A retry helps after a lost connection, a throttle or a wrong state of the resource, and not without a permission.
 function isPassing(error: Error): boolean {
   return !/denied|not ?authorized|credentials|expired/i.test(`${error.name} ${error.message}`);
 }
 
-/** The commands that remove a thing by hand. */
+/** The commands of a removal by hand. */
 export function commandsFor(resource: Resource, profile: string | undefined): string[] {
   const { kind, name, region, replicas = [] } = resource;
   const where = `${profile === undefined ? "" : ` --profile ${profile}`} --region ${region}`;
@@ -107,5 +104,5 @@ export function commandsFor(resource: Resource, profile: string | undefined): st
   ];
 }
 
-/** The name of the only policy of the run's role. */
+/** The name of the policy of the run's role. */
 export const ROLE_POLICY = "run";

@@ -11,25 +11,25 @@ import type { Aws, RunSuite } from "./scene.js";
 
 export { awsOf } from "./clients.js";
 
-/** What the command needs, besides this code. */
+/** The dependencies of the command. */
 export interface Command {
   readonly args: readonly string[];
   /** Makes the clients, with those of IAM and STS. */
   readonly aws: (settings: Settings) => Promise<Aws>;
   readonly runSuite: RunSuite;
-  /** Where the lists of made things are kept, by the ids of runs. */
+  /** The lists of resources, by the ids of the runs. */
   readonly store: {
     readonly save: (run: string, resources: readonly Resource[]) => void;
-    readonly load: (run: string) => readonly Resource[];
+    readonly load: (run: string) => readonly Resource[] | undefined;
   };
   readonly versions: Readonly<Record<string, string>>;
-  /** Asks a question; undefined if nobody can answer. */
+  /** Asks a question; undefined without a terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
   readonly note: (text: string) => void;
   readonly print: (text: string) => void;
   readonly onInterrupt: Surroundings["onInterrupt"];
   readonly exit: () => void;
-  /** The pause before a removal is tried again. Default 5 s. */
+  /** The pause before the retry of a removal. Default 5 s. */
   readonly retryMs?: number;
   /** The features of the policies. Default: all. */
   readonly features?: readonly PolicyFeature[];
@@ -87,6 +87,7 @@ async function start(settings: Settings, command: Command): Promise<number> {
 
 async function remove(settings: Settings, run: string, command: Command): Promise<number> {
   const resources = command.store.load(run);
+  if (resources === undefined) throw new UsageError(`There is no list of a run ${run} here.`);
   command.note(`Removing ${resources.length} things of run ${run}.`);
   const around = await surroundingsOf(settings, run, command);
   const leftovers = await removeLeft(resources, around);

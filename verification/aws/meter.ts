@@ -2,7 +2,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { NO_USAGE, plus, type Usage, usdOf } from "./prices.js";
 
-/** Rejects everything after the ceiling, and is the reason of the run's end. */
+/** The error of every request after the ceiling, and the abort reason of the run. */
 export class CeilingReached extends Error {
   override readonly name = "CeilingReached";
 }
@@ -14,12 +14,12 @@ const READS = new Set(["GetItem", "Query", "Scan"]);
 const S3_WRITES = new Set(["PutObject", "CopyObject", "ListObjectsV2", "CreateBucket"]);
 const S3_READS = new Set(["GetObject", "HeadObject"]);
 
-/** Whether an operation reads or writes items, and so has capacity units. */
+/** Whether an operation consumes capacity units. */
 export function isCharged(operation: string): boolean {
   return WRITES.has(operation) || READS.has(operation) || operation === "TransactWriteItems";
 }
 
-/** The least that a request costs, with small items: what a request without an answer is charged. */
+/** The lowest usage of a request, for small items. A request without an answer counts with this usage. */
 export function leastUsage(operation: string, input: Input): Partial<Usage> {
   if (WRITES.has(operation)) return { writeUnits: 1 };
   if (READS.has(operation)) return { readUnits: input["ConsistentRead"] === true ? 1 : 0.5 };
@@ -30,7 +30,7 @@ export function leastUsage(operation: string, input: Input): Partial<Usage> {
   return S3_READS.has(operation) ? { s3Reads: 1 } : {};
 }
 
-/** What the answer of DynamoDB says that the request cost. */
+/** The usage in the answer of DynamoDB. */
 function toldUsage(operation: string, answer: unknown): Partial<Usage> {
   const { ConsumedCapacity } = (answer ?? {}) as { ConsumedCapacity?: unknown };
   const told = [ConsumedCapacity ?? []].flat() as { CapacityUnits?: number }[];
@@ -38,7 +38,7 @@ function toldUsage(operation: string, answer: unknown): Partial<Usage> {
   return READS.has(operation) ? { readUnits: units } : { writeUnits: units };
 }
 
-/** Counts what the requests of a run cost, and ends the run at the ceiling. */
+/** Counts the cost of all requests of a run, and aborts the run at the ceiling. */
 export class Meter {
   readonly ceilingUsd: number;
   readonly #factor: number;
@@ -64,7 +64,7 @@ export class Meter {
     return usdOf(this.#usage, this.#factor);
   }
 
-  /** Charges a request before it is sent: with or without an answer, AWS may charge for it. Throws at the ceiling. */
+  /** Charges a request before the send, because AWS also charges for lost answers. Throws at the ceiling. */
   charge(operation: string, input: Input, replicas = 1): void {
     const least = leastUsage(operation, input);
     const writeUnits = (least.writeUnits ?? 0) * replicas;
@@ -77,7 +77,7 @@ export class Meter {
     this.#usage = plus(this.#usage, { ...least, writeUnits });
   }
 
-  /** Adds what the answer says beyond the charge. */
+  /** Adds the usage in the answer beyond the charge. */
   correct(operation: string, input: Input, answer: unknown, replicas = 1): void {
     const least = leastUsage(operation, input);
     const told = toldUsage(operation, answer);
@@ -95,20 +95,20 @@ interface Passing {
   readonly input: Input;
 }
 
-/** The part of a client that a middleware is added to. */
+/** The middleware stack of a client. */
 interface Stacked {
   readonly middlewareStack: { add(middleware: unknown, options: object): void };
 }
 
-/** What to do with the requests of a client, besides counting them. */
+/** Further treatment of the requests of a client. */
 export interface Watch {
-  /** A write to a global table costs a unit in each region. */
+  /** The regions of a global table: a write costs a unit in each region. */
   readonly replicas?: number;
-  /** Changes the input of an operation before it is sent. */
+  /** Changes the input of an operation before the send. */
   readonly prepared?: (operation: string, input: Input) => Input;
 }
 
-/** Counts all requests of a client. Requests of derived clients, such as those of `Holdfast`, are counted, too. */
+/** Counts all requests of a client, and of derived clients, such as the copies of `Holdfast`. */
 export function metered<Client extends DynamoDBClient | S3Client>(
   client: Client,
   meter: Meter,

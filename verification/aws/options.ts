@@ -27,11 +27,11 @@ export interface Settings {
   readonly isConfirmed: boolean;
   readonly isDryRun: boolean;
   readonly isJson: boolean;
-  /** The id of a former run to remove what it left. */
+  /** The id of a former run, to remove its resources. */
   readonly removes: string | undefined;
 }
 
-/** A mistake in the words of the command. */
+/** An error in the arguments of the command. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -50,7 +50,7 @@ Tries Holdfast on DynamoDB and S3 in your account, and removes everything that i
   --dry-run         print the plan and its cost, and send nothing
   --yes             do not ask before the start
   --json            print the results as JSON lines on stdout
-  --remove RUN      remove what an interrupted run left, and do nothing else
+  --remove RUN      remove the resources of an interrupted run, and do nothing else
   --endpoint URL    another server with these APIs, for a trial
   --help            print this text
 

@@ -1,7 +1,7 @@
 import type { PartName, Settings } from "./options.js";
 import { NO_USAGE, plus, priceFactor, sumOf, type Usage, usdOf, usdText } from "./prices.js";
 
-/** A part of the plan: what it does, and what it will use at most. */
+/** A part of the plan, with its action and its highest expected usage. */
 export interface PlannedPart {
   readonly part: PartName;
   readonly what: string;
@@ -27,7 +27,7 @@ const WHAT: Readonly<Record<PartName, string>> = {
   ttl: "how late TTL deletes",
 };
 
-/** Of one run against a server on this machine, twice as much, since waiting clients poll for longer on AWS. */
+/** Twice the usage on a server on this machine, because waiting clients poll for longer on AWS. */
 const FIXED: Readonly<Partial<Record<PartName, Partial<Usage>>>> = {
   engine: { writeUnits: 5_000, readUnits: 500 },
   conformance: { writeUnits: 12_000, readUnits: 5_000 },
@@ -44,7 +44,7 @@ const TTL_READS_AN_HOUR = 600;
 function usageOf(part: PartName, settings: Settings): Usage {
   const { hours, everyS, replicas } = settings;
   if (part === "steps") {
-    // A round itself takes a second or more, so there are never more rounds than this.
+    // A round takes a second or more, whatever the pause.
     const rounds = 2 + Math.ceil((hours * 3_600) / Math.max(everyS, 1));
     return times(plus(NO_USAGE, ROUND), rounds);
   }
@@ -63,7 +63,7 @@ function times(usage: Usage, count: number): Usage {
   return Object.fromEntries(entries) as unknown as Usage;
 }
 
-/** What a run will do and make, and what it costs at most. Pure. */
+/** Plans the parts, the resources and the highest expected cost of a run. Pure. */
 export function planOf(settings: Settings): Plan {
   const { parts, region, replicas } = settings;
   const factor = priceFactor([region, ...replicas]);

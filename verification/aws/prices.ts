@@ -1,6 +1,6 @@
 import { ON_DEMAND_PRICES } from "../../src/cli/election-cost.js";
 
-/** What AWS charges for, as counts. */
+/** The counts that AWS charges for. */
 export interface Usage {
   readonly writeUnits: number;
   readonly readUnits: number;
@@ -32,10 +32,10 @@ const USD: Usage = Object.freeze({
 /** The regions with the prices of us-east-1. */
 const CHEAPEST = new Set(["us-east-1", "us-east-2", "us-west-2"]);
 
-/** More than the most expensive region costs, in multiples of us-east-1. */
+/** The multiple for every other region, above the most expensive region. */
 const DEAREST = 2;
 
-/** The multiple of the prices of us-east-1 to count with in these regions; never too low. */
+/** The multiple of the prices of us-east-1 for these regions; never too low. */
 export function priceFactor(regions: readonly string[]): number {
   return regions.every((region) => CHEAPEST.has(region)) ? 1 : DEAREST;
 }
@@ -56,7 +56,7 @@ export function plus(one: Usage, other: Partial<Usage>): Usage {
   return Object.fromEntries(added) as unknown as Usage;
 }
 
-/** A price for people: never rounded down to nothing. */
+/** The text of a price, never rounded down to zero. */
 export function usdText(usd: number): string {
   return usd > 0 && usd < 0.01 ? "less than 0.01 USD" : `${usd.toFixed(2)} USD`;
 }

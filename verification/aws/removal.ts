@@ -14,7 +14,7 @@ import {
 import type { Remover, Resource } from "./ledger.js";
 import type { Aws } from "./scene.js";
 
-/** Removes the things of a run through the profile's own clients: at the ceiling, the run's clients send nothing. */
+/** Removes resources with separate clients, because the run's clients send nothing after the ceiling. */
 export function removerOver(aws: Aws): Remover {
   return async (resource) => {
     const { kind, name, region } = resource;
@@ -40,17 +40,17 @@ async function removeTable(client: DynamoDBClient, TableName: string): Promise<v
   }
 }
 
-/** All replicas at once: a strongly consistent global table refuses to lose one alone. The table itself comes last. */
-async function removeReplicas(client: DynamoDBClient, { name }: Resource): Promise<void> {
+/** Removes all replicas in one request: a strongly consistent global table refuses the removal of one replica. */
+async function removeReplicas(client: DynamoDBClient, { name, region }: Resource): Promise<void> {
   const table = await described(client, name);
-  const replicas = table?.Replicas ?? [];
+  const replicas = (table?.Replicas ?? []).filter(({ RegionName }) => RegionName !== region);
   if (replicas.length === 0) return;
   const isBeingRemoved = replicas.some(({ ReplicaStatus }) => ReplicaStatus === "DELETING");
   if (!isBeingRemoved) {
     const ReplicaUpdates = replicas.map(({ RegionName }) => ({ Delete: { RegionName } }));
     await client.send(new UpdateTableCommand({ TableName: name, ReplicaUpdates }));
   }
-  // The ledger tries again.
+  // The ledger retries.
   throw new Error(`The replicas of ${name} are not removed yet.`);
 }
 

@@ -8,7 +8,7 @@ export interface Result {
   readonly run: string;
   readonly region: string;
   readonly findings: readonly Finding[];
-  /** Why the run ended before its end; undefined for a complete run. */
+  /** The reason of an early end; undefined for a complete run. */
   readonly brokenOff: string | undefined;
   readonly requests: number;
   readonly usage: Usage;
@@ -28,7 +28,7 @@ export function lineOf({ part, check, level, message }: Finding): string {
   return `${SIGNS[level]}  ${part}: ${check}: ${message.split("\n")[0]}`;
 }
 
-/** Whether everything was as expected, and nothing is left. `unseen` is no failure: nothing was shown to be wrong. */
+/** Whether the run was complete, without a problem and without a remaining resource. `unseen` is no problem. */
 export function isGood({ findings, brokenOff, leftovers }: Result): boolean {
   const isFine = findings.every(({ level }) => level !== "problem");
   return isFine && brokenOff === undefined && leftovers.length === 0;
@@ -41,7 +41,7 @@ function counted(findings: readonly Finding[]): string {
     .join(", ");
 }
 
-/** The end of the report for people. */
+/** The summary for people. */
 export function summaryOf(result: Result, profile: string | undefined): string {
   const { findings, brokenOff, requests, usd, seconds, leftovers } = result;
   return [
@@ -51,7 +51,7 @@ export function summaryOf(result: Result, profile: string | undefined): string {
   ].join("\n");
 }
 
-/** How to remove by hand what could not be removed. */
+/** The remaining resources, with the commands of a removal by hand. */
 export function leftoverLines(
   leftovers: readonly Leftover[],
   profile: string | undefined,

@@ -14,15 +14,15 @@ export interface Credentials {
 /** The requests to IAM and STS. */
 export interface Identity {
   account(): Promise<string>;
-  /** Makes a role that this account may assume, with one policy. Returns the role's ARN. */
+  /** Creates a role with one policy, for principals of this account. Returns the ARN of the role. */
   createRole(name: string, policy: object, tags: Readonly<Record<string, string>>): Promise<string>;
-  /** Deletes the role and its policy; does nothing if they are gone. */
+  /** Deletes a role and its policy. Does nothing if the role is gone. */
   deleteRole(name: string): Promise<void>;
-  /** Returns credentials that have the permissions that both the role and this policy allow. */
+  /** Returns credentials with the permissions that both the role and this policy allow. */
   assumeRole(arn: string, session: string, policy: PolicyDocument): Promise<Credentials>;
 }
 
-/** A request for items or tables, as it travels. */
+/** A request to DynamoDB in wire form. */
 export interface RawRequest {
   readonly operation: string;
   readonly body: string;
@@ -34,12 +34,12 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Everything of AWS, or what stands for it in a test. */
+/** The services of AWS, or their fakes in a test. */
 export interface Aws {
   dynamodb(region: string, credentials?: Credentials): DynamoDBClient;
   s3(credentials?: Credentials): S3Client;
   readonly identity: Identity;
-  /** Sends a request of DynamoDB's API, signed by the profile. */
+  /** Sends a request to DynamoDB, signed with the profile's credentials. */
   forward(request: RawRequest): Promise<RawAnswer>;
 }
 
@@ -52,7 +52,7 @@ export type RunSuite = (
   readonly failed: readonly { readonly file: string; readonly title: string }[];
 }>;
 
-/** The names of everything that the run makes: all begin alike, so that a policy can name them. */
+/** The names of the resources, with a common prefix for policies. */
 export interface Names {
   readonly table: string;
   readonly commits: string;
@@ -62,7 +62,7 @@ export interface Names {
   readonly role: string;
 }
 
-/** What a part of the run gets. */
+/** The context of a part. */
 export interface Scene {
   readonly settings: Settings;
   readonly run: string;
@@ -70,26 +70,26 @@ export interface Scene {
   readonly account: string;
   readonly aws: Aws;
   readonly runSuite: RunSuite;
-  /** The features whose policies are tried. */
+  /** The features with a policy to try. */
   readonly features: readonly PolicyFeature[];
   readonly meter: Meter;
   readonly ledger: Ledger;
-  /** The tags of everything that the run makes. */
+  /** The tags of the resources. */
   readonly tags: Readonly<Record<string, string>>;
-  /** Aborts at an interruption, and at the ceiling. */
+  /** Aborts at an interruption and at the ceiling. */
   readonly signal: AbortSignal;
-  /** A client of the profile in the first region. Tables made through it are tagged and listed. */
+  /** The profile's client in the first region. It tags and lists each new table. */
   readonly client: DynamoDBClient;
-  /** Makes a client of a session with fewer permissions; its tables are listed, and not tagged. */
+  /** Makes a client of a session with fewer permissions. It lists each new table, without tags. */
   restricted(credentials: Credentials): DynamoDBClient;
-  /** Makes a client for the global table's replica in a region. */
+  /** Makes a client for the replica of the global table in a region. */
   inRegion(region: string): DynamoDBClient;
   /** Makes a client for S3, with the profile's credentials by default. */
   s3(credentials?: Credentials): S3Client;
   note(text: string): void;
 }
 
-/** `unseen`: what should be shown did not happen. `measured`: figures, without an expectation. */
+/** `unseen`: the run could not provoke the event. `measured`: figures without an expectation. */
 export type Level = "ok" | "problem" | "unseen" | "measured";
 
 export interface Finding {

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Holdfast, type HoldfastOptions } from "../../src/index.js";
 
-/** Waits, unless the run ends. */
+/** Waits. Rejects if the run is aborted. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await wait(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** The result of the work, or the reason of the end of the run if that comes first. */
+/** Awaits the work. Rejects with the abort reason if the run is aborted first. */
 export async function unlessEnded<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const over = new AbortController();
   const ended = new Promise<never>((_, reject) => {
@@ -21,7 +21,7 @@ export async function unlessEnded<T>(work: Promise<T>, signal: AbortSignal): Pro
   }
 }
 
-/** What an attempt ended with: a value, or the error. */
+/** The value or the error of an attempt. */
 export type Ended<T> = { readonly value: T } | { readonly error: Error };
 
 export async function ended<T>(work: Promise<T>): Promise<Ended<T>> {
@@ -31,13 +31,13 @@ export async function ended<T>(work: Promise<T>): Promise<Ended<T>> {
   );
 }
 
-/** The name of an error for a report: Holdfast's code, or the SDK's name. */
+/** The code of a Holdfast error, or the name of an SDK error. */
 export function codeOf(error: unknown): string {
   const { code, name } = error as { code?: unknown; name?: unknown };
   return typeof code === "string" ? code : String(name);
 }
 
-/** Clients for locks, closed together. Background errors belong to the request that a step checks. */
+/** Clients for locks, closed together. Background errors are ignored: each step checks its own requests. */
 export class Clients {
   readonly #made: Holdfast[] = [];
 

@@ -2,8 +2,8 @@ import { DeleteItemCommand, type DynamoDBClient, ScanCommand } from "@aws-sdk/cl
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE } from "../../src/formats/native.js";
 
 /**
- * Deletes the expired records of a table, as TTL would: for a table without TTL. A record that changes between the read
- * and the deletion stays. Returns the number of deleted records.
+ * Deletes the expired records of a table without TTL. A record changed between the read and the deletion stays. Returns
+ * the number of deleted records.
  */
 export async function sweep(client: DynamoDBClient, table: string, nowMs: number): Promise<number> {
   const { pk, sk } = NATIVE_KEYS;

@@ -2,7 +2,7 @@ import { CreateTableCommand, type DynamoDBClient } from "@aws-sdk/client-dynamod
 import { NATIVE_KEYS } from "../../src/formats/native.js";
 import { keySchemaOf } from "../../src/table/schema.js";
 
-/** Makes an empty table with Holdfast's key, and without TTL; does not wait. */
+/** Creates an empty table with Holdfast's key and without TTL. Does not wait until the table is active. */
 export async function makeTable(
   client: DynamoDBClient,
   name: string,

@@ -12,6 +12,7 @@ const TURNS = 4;
 const HOLD_MS = 20;
 /** The pause after a conflict is a part of the lease. */
 const LEASE = "8s";
+const POLL = { min: "20ms", max: "200ms" } as const;
 
 const finding = (check: string, level: Finding["level"], message: string): Finding => ({
   part: PART,
@@ -20,7 +21,7 @@ const finding = (check: string, level: Finding["level"], message: string): Findi
   message,
 });
 
-/** Provokes `TransactionConflict`: transactions race on one record, and Holdfast writes that record meanwhile. */
+/** Provokes `TransactionConflict`: transactions race on one record, and Holdfast writes the record meanwhile. */
 export async function conflicts(scene: Scene): Promise<Finding[]> {
   const clients = new Clients();
   try {
@@ -35,7 +36,7 @@ export async function conflicts(scene: Scene): Promise<Finding[]> {
   }
 }
 
-/** Commits guarded transactions at once; each names the record of the lock. Returns the conflicts. */
+/** Commits racing transactions on the record of the lock. Returns the number of conflicts. */
 async function race(client: DynamoDBClient, lease: Lease): Promise<number> {
   const sends = Array.from({ length: AT_ONCE }, () =>
     ended(client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }))),
@@ -55,7 +56,7 @@ function isConflict(error: Error): boolean {
 
 async function renewalsInConflict(scene: Scene, locks: Holdfast): Promise<Finding[]> {
   const lease = await locks.mutex("conflicts/renewed").acquire({ lease: LEASE, renew: "manual" });
-  // The SDK would hide a conflict by sending again.
+  // A retry of the SDK would hide a conflict.
   const sender = withoutRetries(scene.client);
   let seen = 0;
   const failed: string[] = [];
@@ -86,7 +87,7 @@ async function renewalsInConflict(scene: Scene, locks: Holdfast): Promise<Findin
   ];
 }
 
-/** Several clients take two locks at once, each time in one transaction. No two may hold them together. */
+/** Lets clients contend for two locks in one transaction. Two clients must never hold them at the same time. */
 async function manyAtOnce(scene: Scene, make: () => Holdfast): Promise<Finding> {
   const fences: bigint[] = [];
   let holders = 0;
@@ -95,12 +96,12 @@ async function manyAtOnce(scene: Scene, make: () => Holdfast): Promise<Finding> 
     const locks = make();
     for (let turn = 0; turn < TURNS; turn += 1) {
       scene.signal.throwIfAborted();
-      const both = locks.multiLock(["conflicts/a", "conflicts/b"]);
+      const both = locks.multiLock(["conflicts/a", "conflicts/b"], { poll: POLL });
       const lease = await both.acquire({ wait: "60s", lease: LEASE });
       holders += 1;
       most = Math.max(most, holders);
       fences.push(lease.fences.get("conflicts/a") ?? -1n);
-      // Long enough for another holder to be seen.
+      // Long enough to overlap with a second holder.
       await pause(HOLD_MS, scene.signal);
       holders -= 1;
       await lease.release();

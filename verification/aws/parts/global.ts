@@ -32,7 +32,7 @@ const finding = (check: string, level: Finding["level"], message: string): Findi
   message,
 });
 
-/** Tries a global table with strong consistency: what works, and what is refused by name. */
+/** Tries a global table with strong consistency, and the operations that it must refuse by name. */
 export async function global(scene: Scene): Promise<Finding[]> {
   const { settings, names } = scene;
   const clients = new Clients();
@@ -54,7 +54,7 @@ export async function global(scene: Scene): Promise<Finding[]> {
   }
 }
 
-/** Each group of checks is tried, whatever the others found. */
+/** Runs a group of checks. A failure is a finding, and does not stop the other groups. */
 async function tried(check: string, work: () => Promise<Finding[]>): Promise<Finding[]> {
   const result = await ended(work());
   if ("value" in result) return result.value;
@@ -68,9 +68,9 @@ async function makeGlobal(scene: Scene, senders: readonly DynamoDBClient[]): Pro
   const { region, replicas } = settings;
   const client = first(senders);
   ledger.add({ kind: "global-table", name: names.global, region, replicas });
-  // Without TTL: only an empty table without TTL becomes a strongly consistent global table.
+  // Only an empty table without TTL becomes a strongly consistent global table.
   await makeTable(client, names.global);
-  await untilActive(client, names.global, 0, signal);
+  await untilActive(client, names.global, [], signal);
   await client.send(
     new UpdateTableCommand({
       TableName: names.global,
@@ -79,29 +79,30 @@ async function makeGlobal(scene: Scene, senders: readonly DynamoDBClient[]): Pro
     }),
   );
   scene.note("global: waiting for the replicas");
-  await untilActive(client, names.global, replicas.length, signal);
+  await untilActive(client, names.global, replicas, signal);
 }
 
 async function untilActive(
   client: DynamoDBClient,
   TableName: string,
-  replicas: number,
+  replicas: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
   const untilMs = performance.now() + CREATION_LIMIT_MS;
   for (let pauseMs = 250; ; pauseMs = Math.min(2 * pauseMs, POLL_MS)) {
     const described = await ended(client.send(new DescribeTableCommand({ TableName })));
     const table = "value" in described ? described.value.Table : undefined;
-    const active = (table?.Replicas ?? []).filter(
-      ({ ReplicaStatus }) => ReplicaStatus === "ACTIVE",
-    );
-    if (table?.TableStatus === "ACTIVE" && active.length >= replicas) return;
+    const active = (table?.Replicas ?? [])
+      .filter(({ ReplicaStatus }) => ReplicaStatus === "ACTIVE")
+      .map(({ RegionName }) => RegionName);
+    const isWhole = replicas.every((region) => active.includes(region));
+    if (table?.TableStatus === "ACTIVE" && isWhole) return;
     if (performance.now() > untilMs) throw new Error(`Table ${TableName} is not active.`);
     await pause(pauseMs, signal);
   }
 }
 
-/** What such a table does not have must be refused by name, and never be ignored. */
+/** Checks that the table refuses each unsupported operation by name, instead of ignoring it. */
 async function refusals(
   scene: Scene,
   senders: readonly DynamoDBClient[],
@@ -119,10 +120,10 @@ async function refusals(
   const several = await ended(both.acquire({ wait: "10s" }));
   if ("value" in several) await several.value.release();
   return [
-    refusal("TTL", await ended(client.send(on)), /TTL|Time ?To ?Live/i),
-    refusal("a guarded transaction", transaction, /transact/i),
+    refusal("TTL", await ended(client.send(on)), /TTL|Time ?To ?Live|global table/i),
+    refusal("a guarded transaction", transaction, /transact|global table/i),
     refusal("checkTable()", await ended(checkTable({ client, table })), /TTL/, "misconfigured"),
-    refusal("several locks at once", several, /transact/i, "misconfigured"),
+    refusal("several locks at once", several, /transact|global table/i, "misconfigured"),
   ];
 }
 
@@ -135,7 +136,7 @@ function refusal(what: string, result: Ended<unknown>, names: RegExp, code?: str
   return finding(check, isFine ? "ok" : "problem", text);
 }
 
-/** Clients in all regions contend for one lock. */
+/** Lets clients in all regions contend for one lock. */
 async function exclusion(scene: Scene, locks: readonly Holdfast[]): Promise<Finding[]> {
   const held = await first(locks).mutex("global/held").acquire();
   const tries = await Promise.all(
@@ -182,10 +183,10 @@ async function contention(scene: Scene, locks: readonly Holdfast[]) {
   return { most, fences, failures };
 }
 
-/** Writes one item from all regions at once, and counts the refusals for a conflict of regions. */
+/** Writes one item from all regions at once, and counts the conflicts. */
 async function conflictsSeen(scene: Scene, senders: readonly DynamoDBClient[]): Promise<Finding[]> {
   const TableName = scene.names.global;
-  // The SDK would hide a conflict by sending again.
+  // A retry of the SDK would hide a conflict.
   const once = senders.map((client) => withoutRetries(client));
   let seen = 0;
   for (let race = 0; race < RACES; race += 1) {
@@ -217,7 +218,7 @@ async function sound(scene: Scene, senders: readonly DynamoDBClient[]): Promise<
   );
 }
 
-/** Deletes expired records in place of TTL; records in use stay. */
+/** Sweeps expired records, and checks that other records stay. */
 async function swept(scene: Scene, senders: readonly DynamoDBClient[]): Promise<Finding[]> {
   const client = first(senders);
   const TableName = scene.names.global;
@@ -247,7 +248,7 @@ async function swept(scene: Scene, senders: readonly DynamoDBClient[]): Promise<
 }
 
 async function measured(scene: Scene, locks: readonly Holdfast[]): Promise<Finding[]> {
-  const times = new Times();
+  const times = new Times(scene.signal);
   const one = first(locks);
   for (let round = 0; round < ROUNDS; round += 1) {
     scene.signal.throwIfAborted();

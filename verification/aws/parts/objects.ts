@@ -19,7 +19,7 @@ const finding = (check: string, level: Finding["level"], message: string): Findi
   message,
 });
 
-/** Tries S3's conditional writes and copies: by single requests, and through `holdfast/object-commit`. */
+/** Tries S3's conditional writes and copies, by single requests and through `holdfast/object-commit`. */
 export async function objects(scene: Scene): Promise<Finding[]> {
   const s3 = scene.s3();
   const raw = new Raw(s3, scene.names.bucket);

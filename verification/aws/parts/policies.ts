@@ -1,16 +1,17 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { Holdfast } from "../../../src/index.js";
 import { type PolicyDocument, type PolicyFeature, policyFor } from "../../../src/table/index.js";
 import { FEATURES, type FeatureScene } from "../features.js";
 import { type Permission, permissionsOf, withoutPermission } from "../permissions.js";
 import type { Finding, Scene } from "../scene.js";
-import { Clients, codeOf, type Ended, ended } from "../steps-kit.js";
+import { Clients, codeOf, type Ended, ended, pause } from "../steps-kit.js";
 
 const PART = "policies";
-/** IAM's changes take some seconds to reach every server. */
+/** A change of IAM reaches every server after some seconds. */
 const ROLE_LIMIT_MS = 120_000;
 const ROLE_RETRY_MS = 2_000;
+/** The wait after the first success, for servers without the role. */
+const ROLE_SETTLE_MS = 15_000;
 const JOIN_MS = 1_500;
 const CREATION = "2m";
 
@@ -21,7 +22,7 @@ const finding = (check: string, level: Finding["level"], message: string): Findi
   message,
 });
 
-/** Plays each feature with its policy, and once without each permission of the policy, as IAM judges them. */
+/** Plays each feature with its policy, and once without each permission. IAM judges the requests. */
 export async function policies(scene: Scene): Promise<Finding[]> {
   const role = await makeRole(scene);
   const isJudged = await judges(scene, role);
@@ -45,7 +46,7 @@ async function makeRole({ aws, ledger, names, tags, account }: Scene): Promise<s
     Action,
     Resource,
   });
-  // More than any session gets: a session has what both its own policy and the role's allow.
+  // More than any session needs: a session has the permissions that its own policy and the role both allow.
   const policy = {
     Version: "2012-10-17",
     Statement: [
@@ -68,7 +69,7 @@ const NOTHING: PolicyDocument = {
   ],
 };
 
-/** Whether policies have an effect. Waits until the new role works. */
+/** Waits until the new role works. Returns whether policies have an effect. */
 async function judges(scene: Scene, role: string): Promise<boolean> {
   const { names } = scene;
   const full = policyFor({ for: ["lock"], table: names.table }).document;
@@ -82,9 +83,13 @@ async function judges(scene: Scene, role: string): Promise<boolean> {
   const untilMs = performance.now() + ROLE_LIMIT_MS;
   for (;;) {
     const answer = await read(full);
-    if ("value" in answer) return "error" in (await read(NOTHING));
+    if ("value" in answer) {
+      const isAws = scene.settings.endpoint === undefined;
+      if (isAws) await pause(ROLE_SETTLE_MS, scene.signal);
+      return "error" in (await read(NOTHING));
+    }
     if (performance.now() > untilMs) throw answer.error;
-    await sleep(ROLE_RETRY_MS, undefined, { signal: scene.signal });
+    await pause(ROLE_RETRY_MS, scene.signal);
   }
 }
 
@@ -109,6 +114,7 @@ async function judged(scene: Scene, role: string, feature: PolicyFeature): Promi
     policyFor({
       for: [feature],
       table: feature === "table" ? fresh : (table ?? names.table),
+      partition: partitionOf(scene.settings.region),
       ...(feature === "object-commit" ? { bucket: names.bucket } : {}),
     }).document;
   const play = async (id: string, missing?: Permission): Promise<Ended<void>> => {
@@ -124,7 +130,12 @@ async function judged(scene: Scene, role: string, feature: PolicyFeature): Promi
   return findings;
 }
 
-/** All permissions of a policy, those on the object store, too. */
+function partitionOf(region: string): string {
+  if (region.startsWith("cn-")) return "aws-cn";
+  return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
+}
+
+/** All permissions of a policy, with the permissions on the object store. */
 function permissionsIn(document: PolicyDocument): Permission[] {
   const onObjects = document.Statement.flatMap(({ Action }) => Action)
     .filter((action) => action.startsWith("s3:"))
@@ -172,7 +183,7 @@ function sufficient(feature: PolicyFeature, result: Ended<void>): Finding {
   return finding(check, "problem", `It failed (${codeOf(result.error)}): ${result.error.message}`);
 }
 
-/** The error must say what is missing. The SDK reports a refusal of the user's own transaction. */
+/** Checks that the error names the missing action. The SDK reports the refusal of a user's transaction. */
 function insufficient(
   feature: PolicyFeature,
   { action, key }: Permission,

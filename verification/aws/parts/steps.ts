@@ -9,11 +9,16 @@ const HOUR_MS = 3_600_000;
 const NOTE_EVERY = 60;
 
 /** The times of each step, in milliseconds, and its failures. */
-class Times {
+export class Times {
   readonly #times = new Map<string, number[]>();
   readonly #failures = new Map<string, string[]>();
+  readonly #signal: AbortSignal;
 
-  /** Measures one step. A failure is counted, and ends the round. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Measures one step. Counts a failure, and rethrows it. */
   async of<T>(step: string, work: () => Promise<T>): Promise<T> {
     const startMs = performance.now();
     try {
@@ -21,7 +26,8 @@ class Times {
       this.#note(this.#times, step, performance.now() - startMs);
       return value;
     } catch (error) {
-      this.#note(this.#failures, step, codeOf(error));
+      // After an abort every step fails.
+      if (!this.#signal.aborted) this.#note(this.#failures, step, codeOf(error));
       throw error;
     }
   }
@@ -52,7 +58,7 @@ class Times {
   }
 }
 
-/** Two clients of one table, as two processes would have them. */
+/** Two clients of one table, in the place of two processes. */
 interface Pair {
   readonly ours: Holdfast;
   readonly theirs: Holdfast;
@@ -62,7 +68,7 @@ interface Pair {
 export async function steps(scene: Scene): Promise<Finding[]> {
   const { client, names, settings, signal } = scene;
   const clients = new Clients();
-  const times = new Times();
+  const times = new Times(signal);
   const limitMs = performance.now() + settings.hours * HOUR_MS;
   try {
     const pair: Pair = {
@@ -70,15 +76,14 @@ export async function steps(scene: Scene): Promise<Finding[]> {
       theirs: clients.make({ client, table: names.table }),
     };
     // The first requests load the SDK's parts and open connections.
-    await round(scene, pair, new Times(), "warm-up");
+    await round(scene, pair, new Times(signal), "warm-up");
     for (let at = 0; at === 0 || performance.now() < limitMs; at += 1) {
       if (at % NOTE_EVERY === 0) scene.note(`steps: round ${at + 1}`);
-      // A failure is in the result; the next round has other names.
-      await round(scene, pair, times, String(at)).catch(() => signal.throwIfAborted());
-      await pause(
-        Math.min(settings.everyS * 1_000, Math.max(0, limitMs - performance.now())),
-        signal,
-      );
+      // The result has the failure, and the next round uses other names. After an abort, the former rounds count.
+      await round(scene, pair, times, String(at)).catch(() => undefined);
+      const pauseMs = Math.min(settings.everyS * 1_000, Math.max(0, limitMs - performance.now()));
+      await pause(pauseMs, signal).catch(() => undefined);
+      if (signal.aborted) break;
     }
     return times.findings(PART);
   } finally {
@@ -86,7 +91,7 @@ export async function steps(scene: Scene): Promise<Finding[]> {
   }
 }
 
-/** Every step once, on names of its own. */
+/** Plays every step once, on new names. */
 async function round(scene: Scene, pair: Pair, times: Times, id: string): Promise<void> {
   await mutexSteps(scene, pair, times, `steps/${id}`);
   await otherSteps(pair, times, `steps/${id}`);
@@ -102,6 +107,8 @@ async function mutexSteps(scene: Scene, pair: Pair, times: Times, name: string):
   const guarded = new TransactWriteItemsCommand({ TransactItems: [lease.condition()] });
   await times.of("commit a guarded transaction", () => scene.client.send(guarded));
   const waiting = theirs.mutex(name).acquire({ wait: "30s" });
+  // Awaited below: after an abort the rejection must not count as unhandled.
+  waiting.catch(() => undefined);
   // Until the waiter polls.
   await pause(200, scene.signal);
   await times.of("release", () => lease.release());
@@ -128,5 +135,3 @@ async function otherSteps({ ours, theirs }: Pair, times: Times, name: string): P
     theirs.once(`${name}/once`, { occurrence: "1" }, () => undefined),
   );
 }
-
-export { Times };

@@ -2,7 +2,7 @@ import { diagnoseEngine } from "../../../src/table/index.js";
 import { startGate } from "../gate.js";
 import type { Finding, Scene } from "../scene.js";
 
-/** Checks what Holdfast needs of DynamoDB: `holdfast diagnose --engine`. */
+/** Runs the checks of `holdfast diagnose --engine`. */
 export async function engine({ client, names, signal }: Scene): Promise<Finding[]> {
   const { findings } = await diagnoseEngine({ client, table: names.table, signal });
   return findings.map(({ check, level, message }) => ({
@@ -13,7 +13,7 @@ export async function engine({ client, names, signal }: Scene): Promise<Finding[
   }));
 }
 
-/** Runs the conformance tests, unchanged, through a gate that signs, tags, counts and lists. */
+/** Runs the unchanged conformance tests through the gate. */
 export async function conformance(scene: Scene): Promise<Finding[]> {
   const gate = await startGate(scene);
   try {

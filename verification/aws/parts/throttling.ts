@@ -7,7 +7,7 @@ import { makeTable } from "../tables.js";
 
 const PART = "throttling";
 const AT_ONCE = 20;
-/** More than the unused capacity of five minutes, which DynamoDB lends to a table. */
+/** More than the unused capacity of five minutes, which a table may use in a burst. */
 const MOST_WRITES = 1_000;
 const THROTTLED = new Set(["ProvisionedThroughputExceededException", "ThrottlingException"]);
 
@@ -39,7 +39,7 @@ export async function throttling(scene: Scene): Promise<Finding[]> {
     const provoked = finding("provoked", "ok", `Throttled after ${load.accepted} writes.`);
     const locks = clients.make({ client, table: names.throttled });
     load.goOn();
-    const acquire = locks.mutex("throttled").acquire({ wait: "3s", renew: "manual" });
+    const acquire = locks.mutex("throttled").acquire({ wait: "1500ms", renew: "manual" });
     const during = await unlessEnded(ended(acquire), scene.signal);
     await load.stop();
     const verdict = "error" in during ? codeOf(during.error) : "granted";
@@ -66,7 +66,7 @@ export async function throttling(scene: Scene): Promise<Finding[]> {
   }
 }
 
-/** Writes of other records, each without a retry. */
+/** A load of writes to other records, without retries. */
 class Load {
   readonly #scene: Scene;
   readonly #client: DynamoDBClient;
@@ -90,7 +90,7 @@ class Load {
     return false;
   }
 
-  /** Goes on in the background, so that the capacity does not recover. */
+  /** Continues in the background, so that the capacity does not recover. */
   goOn(): void {
     this.#isOn = true;
     const loop = async (): Promise<void> => {
