@@ -42,6 +42,15 @@ export interface FakeOptions {
 
 const ACCOUNT = "123456789012";
 
+/** A global table. Its replicas are active after some descriptions. */
+interface Global {
+  readonly regions: Set<string>;
+  descriptions: number;
+}
+
+const DESCRIPTIONS = 2;
+const ABOUT_TABLES = /Table|TimeToLive/;
+
 /** An account in memory: DynamoDB in several regions, S3, IAM and STS, with differences to inject. */
 export class FakeAws implements Aws {
   readonly s3Store: FakeS3;
@@ -50,7 +59,7 @@ export class FakeAws implements Aws {
   readonly #options: FakeOptions;
   readonly #engines = new Map<string, MemoryDynamoDB>();
   readonly #sessions = new Map<string, PolicyDocument>();
-  readonly #globals = new Map<string, Set<string>>();
+  readonly #globals = new Map<string, Global>();
   readonly #counts = new Map<string, number>();
   readonly #tags = new Map<string, unknown>();
   fault: FakeOptions["fault"];
@@ -155,11 +164,15 @@ export class FakeAws implements Aws {
     }
   }
 
-  /** Refuses the operations that a strongly consistent global table lacks. */
+  /** Refuses the operations that a strongly consistent global table lacks, and requests before its replicas are active. */
   #refusedGlobally(operation: string, body: Body): Fault | undefined {
-    if (this.#globals.size === 0 || this.#options.isSilent === true) return undefined;
-    const isGlobal = [...this.#globals.keys()].some((name) => JSON.stringify(body).includes(name));
-    if (!isGlobal) return undefined;
+    const text = JSON.stringify(body);
+    const [, table] = [...this.#globals].find(([name]) => text.includes(name)) ?? [];
+    if (table === undefined) return undefined;
+    if (table.descriptions < DESCRIPTIONS && !ABOUT_TABLES.test(operation)) {
+      return { name: "ResourceNotFoundException" };
+    }
+    if (this.#options.isSilent === true) return undefined;
     if (operation === "UpdateTimeToLive") {
       const message = "TTL is not supported for a multi-Region strongly consistent global table";
       return { name: "ValidationException", message };
@@ -172,14 +185,15 @@ export class FakeAws implements Aws {
   #updateTable(body: Body): MemoryAnswer {
     const name = String(body["TableName"]);
     const updates = body["ReplicaUpdates"] as Record<string, { RegionName: string }>[];
-    const regions = this.#globals.get(name) ?? new Set();
+    const table = this.#globals.get(name) ?? { regions: new Set(), descriptions: 0 };
+    const { regions } = table;
     for (const { Create, Delete } of updates) {
       if (Create !== undefined) regions.add(Create.RegionName);
       if (Delete !== undefined) regions.delete(Delete.RegionName);
       if (this.#options.isEventual === true) this.#copyTable(name, Create, Delete);
     }
     if (regions.size === 0) this.#globals.delete(name);
-    else this.#globals.set(name, regions);
+    else this.#globals.set(name, table);
     return { status: 200, body: {} };
   }
 
@@ -200,9 +214,11 @@ export class FakeAws implements Aws {
   }
 
   #described(operation: string, body: Body, answer: MemoryAnswer): MemoryAnswer {
-    const regions = this.#globals.get(String(body["TableName"]));
-    if (operation !== "DescribeTable" || regions === undefined) return answer;
-    const Replicas = [...regions].map((RegionName) => ({ RegionName, ReplicaStatus: "ACTIVE" }));
+    const table = this.#globals.get(String(body["TableName"]));
+    if (operation !== "DescribeTable" || table === undefined) return answer;
+    table.descriptions += 1;
+    const ReplicaStatus = table.descriptions < DESCRIPTIONS ? "CREATING" : "ACTIVE";
+    const Replicas = [...table.regions].map((RegionName) => ({ RegionName, ReplicaStatus }));
     const more = { Replicas, MultiRegionConsistency: "STRONG" };
     return { ...answer, body: { Table: { ...(answer.body["Table"] as object), ...more } } };
   }
