@@ -91,8 +91,15 @@ describe.concurrent("after the start", () => {
   });
 
   it("stops at the ceiling, and removes everything", async () => {
-    // The price of ten writes: the first read exceeds the ceiling.
-    const trial = await tryOut("--only ttl --hours 0.0001 --ceiling 0.0000063");
+    // The first read finds a long item, and costs more than the rest of the plan.
+    const aws = new FakeAws();
+    aws.fault = ({ operation, body, before }: Seen): undefined => {
+      if (operation !== "GetItem" || before !== 0) return;
+      const { TableName, Key } = body;
+      const Item = { ...(Key as object), text: { S: "x".repeat(100_000) } };
+      void aws.forward({ operation: "PutItem", body: JSON.stringify({ TableName, Item }) });
+    };
+    const trial = await tryOut("--only ttl --hours 0.0001 --ceiling 0.0000076", { aws });
     expect(trial.status).toBe(1);
     expect(trial.summary["brokenOff"]).toContain("ceiling");
     const reads = trial.aws.requests.filter(({ operation }) => operation === "GetItem");

@@ -2,6 +2,8 @@ import { expect } from "vitest";
 import type { PolicyFeature } from "../../src/table/index.js";
 import type { Resource } from "../../verification/aws/ledger.js";
 import { type Command, main } from "../../verification/aws/main.js";
+import { settingsOf } from "../../verification/aws/options.js";
+import { planOf } from "../../verification/aws/plan.js";
 import type { Finding, RunSuite } from "../../verification/aws/scene.js";
 import { FakeAws } from "./fake-aws.js";
 
@@ -61,11 +63,17 @@ export async function tryOut(args: string, options: TrialOptions = {}): Promise<
     features: options.features ?? [],
   };
   const status = await main(command);
+  const settings = status === 2 ? "help" : settingsOf(command.args);
   const lines = printed
     .join("\n")
     .split("\n")
     .filter((line) => line.startsWith("{"));
   const parsed = lines.map((line) => JSON.parse(line));
+  const { brokenOff, usd } = parsed.at(-1) ?? {};
+  // The plan states the highest expected cost.
+  if (settings !== "help" && brokenOff === undefined && usd !== undefined) {
+    expect(usd).toBeLessThanOrEqual(planOf(settings).usd);
+  }
   return {
     status,
     findings: parsed.slice(0, -1),

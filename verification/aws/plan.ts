@@ -17,7 +17,7 @@ export interface Plan {
 
 const WHAT: Readonly<Record<PartName, string>> = {
   engine: "what Holdfast needs of DynamoDB: racing writes, refusals, transactions",
-  conformance: "the conformance tests, on tables of their own (some 30 minutes)",
+  conformance: "the conformance tests, on tables of their own",
   policies: "each policy of `holdfast table policy`, and without each permission, as IAM judges",
   conflicts: "TransactionConflict, provoked",
   throttling: "throttling, provoked on a table with one write unit a second",
@@ -29,15 +29,16 @@ const WHAT: Readonly<Record<PartName, string>> = {
 
 /** Twice the usage on a server on this machine, because waiting clients poll for longer on AWS. */
 const FIXED: Readonly<Partial<Record<PartName, Partial<Usage>>>> = {
-  engine: { writeUnits: 5_000, readUnits: 500 },
-  conformance: { writeUnits: 12_000, readUnits: 5_000 },
-  policies: { writeUnits: 10_000, readUnits: 10_000, s3Writes: 100, s3Reads: 200 },
-  conflicts: { writeUnits: 4_000, readUnits: 2_000 },
+  engine: { writeUnits: 4_000, readUnits: 400 },
+  conformance: { writeUnits: 11_000, readUnits: 4_000 },
+  policies: { writeUnits: 1_500, readUnits: 1_500, s3Writes: 50, s3Reads: 50 },
+  conflicts: { writeUnits: 1_500, readUnits: 500 },
   throttling: { writeUnits: 3_000, readUnits: 500, provisionedHours: 1 },
-  objects: { writeUnits: 2_000, readUnits: 1_000, s3Writes: 2_000, s3Reads: 4_000 },
+  objects: { writeUnits: 200, readUnits: 100, s3Writes: 400, s3Reads: 500 },
 };
-const GLOBAL: Partial<Usage> = { writeUnits: 8_000, readUnits: 2_000 };
-const ROUND: Partial<Usage> = { writeUnits: 45, readUnits: 20 };
+/** Of one region. */
+const GLOBAL: Partial<Usage> = { writeUnits: 2_500, readUnits: 400 };
+const ROUND: Partial<Usage> = { writeUnits: 50, readUnits: 15 };
 const TTL_ITEMS = 10;
 const TTL_READS_AN_HOUR = 600;
 
@@ -49,7 +50,10 @@ function usageOf(part: PartName, settings: Settings): Usage {
     return times(plus(NO_USAGE, ROUND), rounds);
   }
   if (part === "ttl") {
-    return plus(NO_USAGE, { writeUnits: TTL_ITEMS, readUnits: TTL_READS_AN_HOUR * hours });
+    return plus(NO_USAGE, {
+      writeUnits: TTL_ITEMS,
+      readUnits: TTL_ITEMS + TTL_READS_AN_HOUR * hours,
+    });
   }
   if (part === "global") {
     const writeUnits = (GLOBAL.writeUnits ?? 0) * (1 + replicas.length);

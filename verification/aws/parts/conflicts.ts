@@ -8,7 +8,7 @@ const PART = "conflicts";
 const ROUNDS = 40;
 const AT_ONCE = 4;
 const CONTENDERS = 4;
-const TURNS = 4;
+const TURNS = 3;
 const HOLD_MS = 20;
 /** The pause after a conflict is a part of the lease. */
 const LEASE = "8s";
