@@ -23,7 +23,7 @@ describe.concurrent("before the start", () => {
     const trial = await tryOut("", { isConfirmed: false, ...options });
     expect(trial.status).toBe(status);
     expect(trial.aws.requests).toEqual([]);
-    expect(trial.notes).toMatch(/costs at most about .* USD/);
+    expect(trial.notes).toMatch(/cost: at most .* USD/);
   });
 
   it("starts after the answer yes", async () => {

@@ -107,5 +107,5 @@ export function expectNothingLeft({ aws, listed, notes }: Trial): void {
     roles: [],
   });
   expect(listed).toEqual([]);
-  expect(notes).toContain("Everything that the run made is removed.");
+  expect(notes).toContain("All resources of the run are removed.");
 }

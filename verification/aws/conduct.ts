@@ -73,7 +73,7 @@ export async function conduct(settings: Settings, around: Surroundings): Promise
     (error: unknown) => (error as Error).message,
   );
   await settled(work);
-  around.note(`Removing ${ledger.resources.length} things that the run made.`);
+  around.note(`Removing the resources of the run: ${ledger.resources.length}.`);
   const leftovers = await ledger.removeAll();
   forget();
   return {
@@ -108,7 +108,7 @@ function onInterrupts(
 ): () => void {
   return onInterrupt(() => {
     if (!ending.signal.aborted) {
-      note("Interrupted: removing what the run made. Interrupt again to leave it.");
+      note("Interrupted. The removal starts; a second interruption skips it.");
       return ending.abort(new Error("Interrupted."));
     }
     const error = new Error("interrupted");
@@ -164,7 +164,7 @@ async function sceneOf(settings: Settings, around: Surroundings, kept: Kept): Pr
 
 async function prepare(scene: Scene): Promise<void> {
   const { client, names, settings, ledger, tags } = scene;
-  scene.note(`Making the table ${names.table}.`);
+  scene.note(`Creating the table ${names.table}.`);
   await createTable({ client, table: names.table, wait: "5m" });
   if (!needsObjects(settings)) return;
   await createTable({ client, table: names.commits, format: "object-commit", wait: "5m" });

@@ -61,21 +61,23 @@ async function start(settings: Settings, command: Command): Promise<number> {
   if (settings.isDryRun) return 0;
   if (plan.usd > settings.ceilingUsd) {
     throw new UsageError(
-      "The plan costs more than the ceiling: raise --ceiling, or shorten --hours.",
+      "The expected cost is above the ceiling: raise --ceiling, or shorten --hours.",
     );
   }
   if (!settings.isConfirmed) {
     if (ask === undefined) {
-      throw new UsageError("Nobody can be asked here: add --yes, if you agree to the cost.");
+      throw new UsageError(
+        "There is no terminal for the question: add --yes, if you agree to the cost.",
+      );
     }
-    if ((await ask('Type "yes" to begin: ')).trim().toLowerCase() !== "yes") {
+    if ((await ask('Type "yes" to start: ')).trim().toLowerCase() !== "yes") {
       note("Nothing was sent.");
       return 1;
     }
   }
   const run = randomBytes(4).toString("hex");
   note(
-    `Run ${run}. If it is killed: npm run aws -- --remove ${run}, with the same profile and region.`,
+    `Run ${run}. After a kill: npm run aws -- --remove ${run}, with the same profile and region.`,
   );
   const result = await conduct(settings, await surroundingsOf(settings, run, command));
   const lines = result.findings.map(lineOf).join("\n");
@@ -87,8 +89,9 @@ async function start(settings: Settings, command: Command): Promise<number> {
 
 async function remove(settings: Settings, run: string, command: Command): Promise<number> {
   const resources = command.store.load(run);
-  if (resources === undefined) throw new UsageError(`There is no list of a run ${run} here.`);
-  command.note(`Removing ${resources.length} things of run ${run}.`);
+  if (resources === undefined)
+    throw new UsageError(`This checkout has no list of resources of a run ${run}.`);
+  command.note(`Removing the resources of run ${run}: ${resources.length}.`);
   const around = await surroundingsOf(settings, run, command);
   const leftovers = await removeLeft(resources, around);
   command.note(leftoverLines(leftovers, settings.profile).join("\n"));
@@ -113,11 +116,13 @@ async function surroundingsOf(
   };
 }
 
-/** Asks on a terminal. */
+/** Asks on a terminal. Ctrl-C, or the end of the input, is an empty answer. */
 export async function askOnTerminal(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
+  terminal.once("SIGINT", () => terminal.close());
   try {
-    return await terminal.question(question);
+    return await Promise.race([terminal.question(question).catch(() => ""), closed]);
   } finally {
     terminal.close();
   }

@@ -38,15 +38,15 @@ export class UsageError extends Error {
 
 export const HELP = `npm run aws -- --profile P --region R [options]
 
-Tries Holdfast on DynamoDB and S3 in your account, and removes everything that it made.
+Tries Holdfast on DynamoDB and S3 in your account, and removes every created resource.
 
   --profile P       the profile of the AWS configuration
   --region R        the region of the table
   --replica R2      twice, with --replica R3: also a global table with strong consistency
-  --hours N         for how long to measure the steps and to wait for TTL (default 1; a day is 24)
+  --hours N         the hours of the measured steps and of the wait for TTL (default 1; a day is 24)
   --every S         seconds between two rounds of the measured steps (default 10)
-  --only PART       a part alone; may be repeated: ${PARTS.join(", ")}
-  --ceiling USD     stop, and remove everything, when the requests have cost so much (default 1)
+  --only PART       only this part; repeatable: ${PARTS.join(", ")}
+  --ceiling USD     the cost at which the command stops and removes every resource (default 1)
   --dry-run         print the plan and its cost, and send nothing
   --yes             do not ask before the start
   --json            print the results as JSON lines on stdout
@@ -54,7 +54,7 @@ Tries Holdfast on DynamoDB and S3 in your account, and removes everything that i
   --endpoint URL    another server with these APIs, for a trial
   --help            print this text
 
-Exit status: 0, everything as expected; 1, a problem, or the run is not complete; 2, wrong words.`;
+Exit status: 0, no problem; 1, a problem or an incomplete run; 2, wrong arguments.`;
 
 function numberOf(name: string, text: string, least: number): number {
   const value = Number(text);
@@ -93,7 +93,7 @@ function wordsOf(args: readonly string[]) {
 function partsOf(only: readonly string[] | undefined, hasReplicas: boolean): readonly PartName[] {
   const unknown = only?.find((name) => !(PARTS as readonly string[]).includes(name));
   if (unknown !== undefined) {
-    throw new UsageError(`--only "${unknown}" is no part; the parts are ${PARTS.join(", ")}.`);
+    throw new UsageError(`--only "${unknown}": the parts are ${PARTS.join(", ")}.`);
   }
   if (only?.includes("global") === true && !hasReplicas) {
     throw new UsageError("--only global needs --replica twice.");

@@ -105,8 +105,9 @@ export function planText({ parts, factor, usd, makes }: Plan, settings: Settings
   return [
     `Holdfast on ${endpoint ?? `AWS, region ${region}`}:`,
     ...lines,
-    `It makes ${makes.join(", ")}, tagged or named holdfast-aws-RUN, and removes all of it.`,
-    `It measures for ${hours} h. It costs at most about ${usdText(usd)}, by ${prices};`,
-    `at ${usdText(ceilingUsd)} it stops. Storage, data transfer, logs and taxes are not counted.`,
+    `It creates ${makes.join(", ")},`,
+    "with names that begin with holdfast-aws, and removes all of them.",
+    `It measures for ${hours} h. Expected cost: at most ${usdText(usd)}, by ${prices}.`,
+    `At ${usdText(ceilingUsd)} it stops. Storage, data transfer, logs and taxes are extra.`,
   ].join("\n");
 }

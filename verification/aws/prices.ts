@@ -56,7 +56,8 @@ export function plus(one: Usage, other: Partial<Usage>): Usage {
   return Object.fromEntries(added) as unknown as Usage;
 }
 
-/** The text of a price, never rounded down to zero. */
+/** The text of a price, rounded up to the next cent. */
 export function usdText(usd: number): string {
-  return usd > 0 && usd < 0.01 ? "less than 0.01 USD" : `${usd.toFixed(2)} USD`;
+  // Without the error of floating point, a whole number of cents stays.
+  return `${(Math.ceil(Number((usd * 100).toFixed(6))) / 100).toFixed(2)} USD`;
 }

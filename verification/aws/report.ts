@@ -56,9 +56,9 @@ export function leftoverLines(
   leftovers: readonly Leftover[],
   profile: string | undefined,
 ): string[] {
-  if (leftovers.length === 0) return ["Everything that the run made is removed."];
+  if (leftovers.length === 0) return ["All resources of the run are removed."];
   return [
-    `NOT REMOVED: ${leftovers.length}. Remove by hand:`,
+    `NOT REMOVED: ${leftovers.length}. Commands for the removal by hand:`,
     ...leftovers.flatMap(({ resource, error }) => [
       `  # ${resource.kind} ${resource.name}: ${error.message.split("\n")[0]}`,
       ...commandsFor(resource, profile).map((command) => `  ${command}`),
