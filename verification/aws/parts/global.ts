@@ -91,6 +91,9 @@ async function untilActive(
   const untilMs = performance.now() + CREATION_LIMIT_MS;
   for (let pauseMs = 250; ; pauseMs = Math.min(2 * pauseMs, POLL_MS)) {
     const described = await ended(client.send(new DescribeTableCommand({ TableName })));
+    // Right after its creation a table may be unknown to the next request.
+    const isUnknown = "error" in described && described.error.name === "ResourceNotFoundException";
+    if ("error" in described && !isUnknown) throw described.error;
     const table = "value" in described ? described.value.Table : undefined;
     const active = (table?.Replicas ?? [])
       .filter(({ ReplicaStatus }) => ReplicaStatus === "ACTIVE")

@@ -145,6 +145,7 @@ function permissionsIn(document: PolicyDocument): Permission[] {
 
 async function playCase(scene: Scene, role: string, { feature, document, id }: Case) {
   const { names, signal } = scene;
+  const isAws = scene.settings.endpoint === undefined;
   const clients = new Clients();
   const { client, s3 } = await sessionOf(scene, role, document);
   const fresh = `${names.table}-${id}`;
@@ -155,15 +156,15 @@ async function playCase(scene: Scene, role: string, { feature, document, id }: C
     tables: { locks: names.table, commits: names.commits, fresh },
     bucket: names.bucket,
     creation: CREATION,
-    joinMs: scene.settings.endpoint === undefined ? JOIN_MS : JOIN_MS / 5,
+    joinMs: isAws ? JOIN_MS : JOIN_MS / 5,
     name: (name) => `${id}/${name}`,
     locks: (using = client, onError): Holdfast =>
       clients.make({
         client: using,
         table: names.table,
         poll: { min: "20ms", max: "20ms" },
-        // Some of these clients have lost their network or their permissions.
-        closeTimeout: "200ms",
+        // Some of these clients have lost their network or their permissions; others still delete a queue entry.
+        closeTimeout: isAws ? "3s" : "200ms",
         ...(onError === undefined ? {} : { onError }),
       }),
   };
