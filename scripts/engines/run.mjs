@@ -1,12 +1,12 @@
 // Judges the engines of engines.mjs, one after the other: npm run engines. For each, `holdfast diagnose --engine`, the
 // conformance tests, and the tests of real processes that take an endpoint. `--short` leaves the tests out, `--only NAME`
 // the other engines; `--write` writes the table to verification/engines.md.
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeFigures } from "../lib/figures.mjs";
-import { cacheFolder, MANIFEST, ROOT } from "../lib/projects.mjs";
+import { MANIFEST, ROOT } from "../lib/projects.mjs";
+import { outcomeOf, runSuite } from "../lib/suites.mjs";
 import { ENGINES } from "./engines.mjs";
 import { pageWith, summaryOf, tableOf } from "./table.mjs";
 
@@ -19,43 +19,8 @@ const { values } = parseArgs({
 });
 const PAGE = join(ROOT, "verification", "engines.md");
 const TABLE = "engines";
-const SUITES = {
-  conformance: [
-    "--project=together",
-    "--project=alone",
-    "test/conformance",
-    "test/table/table.test.ts",
-  ],
-  processes: [
-    "--project=processes",
-    "test/process/sessions.test.ts",
-    "test/process/first-sight.test.ts",
-  ],
-};
-const SELECTED = "on the engine: ";
-const LIMIT_MS = 900_000;
-
-/** Runs a program to its end without blocking, since a server's output must be read meanwhile. */
-function output(command, args, env) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, env: { ...process.env, ...env } });
-    const late = setTimeout(() => child.kill(), LIMIT_MS);
-    const text = { stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"]) {
-      child[name].on("data", (chunk) => {
-        text[name] = `${text[name]}${chunk}`.slice(-1_000_000);
-      });
-    }
-    child.once("error", reject);
-    child.once("close", (status) => {
-      clearTimeout(late);
-      resolve({ status, ...text });
-    });
-  });
-}
-
 const holdfast = (endpoint, ...words) =>
-  output(process.execPath, [join(ROOT, "dist", "cli", "main.js"), ...words], {
+  outcomeOf(process.execPath, [join(ROOT, "dist", "cli", "main.js"), ...words], {
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
     HOLDFAST_ENDPOINT: endpoint,
@@ -83,27 +48,6 @@ async function diagnose(endpoint) {
   };
 }
 
-/** Runs the tests of a suite on an engine. Tests that did not run, for example after a failed set-up, count as failed. */
-async function test(endpoint, suite) {
-  const report = join(cacheFolder("engines"), `${suite}.json`);
-  const vitest = join(ROOT, "node_modules", "vitest", "vitest.mjs");
-  const flags = ["-t", SELECTED, "--reporter=json", `--outputFile=${report}`];
-  await output(process.execPath, [vitest, "run", ...SUITES[suite], ...flags], {
-    HOLDFAST_TEST_ENDPOINT: endpoint,
-  });
-  const { testResults } = JSON.parse(readFileSync(report, "utf8"));
-  const results = testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ fullName }) => fullName.startsWith(SELECTED))
-      .map(({ title, status }) => ({ file: name.split("/").at(-1), title, status })),
-  );
-  if (results.length === 0) throw new Error(`The suite ${suite} ran no test.`);
-  return {
-    passed: results.filter(({ status }) => status === "passed").length,
-    failed: results.filter(({ status }) => status !== "passed"),
-  };
-}
-
 async function judge(engine) {
   const installed = engine.install();
   const server = await engine.start(installed);
@@ -114,8 +58,8 @@ async function judge(engine) {
     return {
       version: installed.version,
       diagnosis,
-      conformance: isTested ? await test(endpoint, "conformance") : undefined,
-      processes: isTested && diagnosis.isFit ? await test(endpoint, "processes") : undefined,
+      conformance: isTested ? await runSuite(endpoint, "conformance") : undefined,
+      processes: isTested && diagnosis.isFit ? await runSuite(endpoint, "processes") : undefined,
     };
   } finally {
     await server.stop();

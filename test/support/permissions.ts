@@ -1,5 +1,8 @@
 import type { PolicyDocument, PolicyStatement } from "../../src/table/index.js";
 import type { MemoryAccess } from "../../src/testing/index.js";
+import type { Permission } from "../../verification/aws/permissions.js";
+
+export { permissionsOf } from "../../verification/aws/permissions.js";
 
 /** IAM's `StringLike`: `*` and `?` are wildcards; `${*}`, `${?}` and `${$}` stand for the characters. */
 export function isLike(text: string, pattern: string): boolean {
@@ -29,22 +32,6 @@ function allowsBy(statement: PolicyStatement, access: MemoryAccess): boolean {
 /** Decides as IAM would by this policy alone. */
 export function allowedBy(document: PolicyDocument): (access: MemoryAccess) => boolean {
   return (access) => document.Statement.some((statement) => allowsBy(statement, access));
-}
-
-/** An action of a policy that a test can remove alone, for a single kind of key if there are several. */
-export interface Permission {
-  readonly action: string;
-  readonly key: string | undefined;
-}
-
-/** All DynamoDB permissions of a policy, as separate entries. */
-export function permissionsOf(document: PolicyDocument): Permission[] {
-  return document.Statement.flatMap(({ Action, Condition }) => {
-    const keys = Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? [undefined];
-    return Action.filter((action) => action.startsWith("dynamodb:")).flatMap((action) =>
-      keys.map((key) => ({ action, key })),
-    );
-  });
 }
 
 /** Whether this permission allows the access. */

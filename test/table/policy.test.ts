@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Holdfast } from "../../src/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
+import { FEATURES } from "../../verification/aws/features.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";
-import { FEATURES, PermissionScene } from "./features.js";
+import { PermissionScene } from "./features.js";
 
 const tableOf = (feature: PolicyFeature): string => {
   if (feature === "object-commit") return "commits";
