@@ -254,11 +254,14 @@ export class ClientContext extends TableAccess {
     this.tracked(task);
   }
 
-  /** Reports a recurring configuration error once for each `about`. */
-  reportOnce(about: string, error: HoldfastError): void {
+  /**
+   * Reports a recurring error once for each `about`. Creates the error only then: an outage repeats it with every
+   * request.
+   */
+  reportOnce(about: string, errorOf: () => HoldfastError): void {
     if (this.#reported.has(about)) return;
     this.#reported.add(about);
-    this.report(error);
+    this.report(errorOf());
   }
 
   /**
@@ -268,7 +271,7 @@ export class ClientContext extends TableAccess {
   reportSilence(ended: Unknown, sinceMs: number): void {
     const silentMs = this.nowMs() - Math.max(sinceMs, this.answeredMs);
     if (silentMs < Math.max(this.settings.requestTimeoutMs, LEAST_SILENCE_MS)) return;
-    this.reportOnce("silent table", silentTable(this.tableName, ended, silentMs));
+    this.reportOnce("silent table", () => silentTable(this.tableName, ended, silentMs));
   }
 
   /** Makes `close()` of the client wait for a task, however the task ends. Returns the task. */

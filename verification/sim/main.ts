@@ -1,7 +1,7 @@
 /** The command line of the simulation: see HELP. In a worker thread, runs the seeds from the command line. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { isMainThread, parentPort } from "node:worker_threads";
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { checkHashes, recordHashes } from "./hashes.js";
 import { lineOf } from "./history.js";
 import { Progress } from "./progress.js";
@@ -52,10 +52,11 @@ async function replay(seed: number, minutes: number): Promise<number> {
 
 async function runMany(seeds: number, minutes: number): Promise<number> {
   const progress = new Progress(seeds, minutes);
-  await runSeeds(new URL(import.meta.url), {
+  const lengthMs = minutes * 60_000;
+  await runSeeds<Done>(new URL(import.meta.url), {
     from: numberOf("from", values.from),
     seeds,
-    lengthMs: minutes * 60_000,
+    workerData: lengthMs,
     workers: numberOf("workers", values.workers, 1),
     onDone: (done) => progress.done(done),
   });
@@ -83,10 +84,10 @@ async function main(): Promise<void> {
 // The simulation waits for one turn of the event loop per event: several seeds share each turn.
 const AT_ONCE = 10;
 
-function serve(port: NonNullable<typeof parentPort>): void {
+function serve(port: NonNullable<typeof parentPort>, lengthMs: number): void {
   // Injected errors are created by the hundred thousand; their stacks are never read.
   Error.stackTraceLimit = 0;
-  port.on("message", ({ from, to, lengthMs }: Job) => {
+  port.on("message", ({ from, to }: Job) => {
     let next = from;
     const run = async (): Promise<void> => {
       while (next < to) {
@@ -100,4 +101,4 @@ function serve(port: NonNullable<typeof parentPort>): void {
 }
 
 if (isMainThread) await main();
-else if (parentPort !== null) serve(parentPort);
+else if (parentPort !== null) serve(parentPort, workerData);

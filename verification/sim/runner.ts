@@ -1,12 +1,13 @@
 import { Worker } from "node:worker_threads";
-import type { Done, Job, Tally } from "./tally.js";
+import type { Job, Tally } from "./tally.js";
 
 /** How to run many seeds. */
-export interface RunnerOptions {
+export interface RunnerOptions<Done> {
   readonly from: number;
   readonly seeds: number;
-  readonly lengthMs: number;
   readonly workers: number;
+  /** What every worker needs beside its seeds. */
+  readonly workerData: unknown;
   /** Called with every finished seed. */
   readonly onDone: (done: Done) => void;
 }
@@ -17,18 +18,14 @@ const CHUNK = 20;
 const YOUNG_MB = 128;
 
 /** Runs seeds in worker threads of `script`; resolves when all are done. */
-export async function runSeeds(script: URL, options: RunnerOptions): Promise<void> {
+export async function runSeeds<Done>(script: URL, options: RunnerOptions<Done>): Promise<void> {
   const end = options.from + options.seeds;
   let next = options.from;
   const work = (worker: Worker): Promise<void> =>
     new Promise((resolve, reject) => {
       let left = 0;
       const feed = (): void => {
-        const job: Job = {
-          from: next,
-          to: Math.min(next + CHUNK, end),
-          lengthMs: options.lengthMs,
-        };
+        const job: Job = { from: next, to: Math.min(next + CHUNK, end) };
         left = job.to - job.from;
         next = job.to;
         if (left > 0) worker.postMessage(job);
@@ -44,7 +41,11 @@ export async function runSeeds(script: URL, options: RunnerOptions): Promise<voi
     });
   const workers = Array.from(
     { length: options.workers },
-    () => new Worker(script, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } }),
+    () =>
+      new Worker(script, {
+        workerData: options.workerData,
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+      }),
   );
   await Promise.all(workers.map(work));
 }

@@ -12,7 +12,6 @@ export interface Tally {
 export interface Job {
   readonly from: number;
   readonly to: number;
-  readonly lengthMs: number;
 }
 
 /** A worker's report on one seed. */

@@ -1,4 +1,5 @@
 import { GrantWrite } from "../../src/core/acquire/grant.js";
+import { untilAnswered } from "../../src/core/acquire/until-answered.js";
 import { ClientContext } from "../../src/core/context.js";
 import { freeAll } from "../../src/core/hold/close.js";
 import { exportLease } from "../../src/core/hold/export.js";
@@ -205,7 +206,7 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { GrantWrite },
-        from: "        if (this.#repetition.unanswered > 0) this.#giveUp();\n",
+        from: "        if (this.#repetition.unanswered > 0) this.#giveUp(isSilent);\n",
         to: "",
       },
     ],
@@ -228,6 +229,38 @@ function isUnanswered(error: unknown): boolean {
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
       title: "rolls back an abandoned claim after two sends, both applied late",
+    },
+  },
+  {
+    name: "rollback-ends-at-grant",
+    what: "The rollback of an abandoned claim ends when the client gets the lock, though the claim may arrive later.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { rollBack },
+        from: "if (mustPause || holdsRecord(context, ref)) return AGAIN;",
+        to: "if (holdsRecord(context, ref)) return ROLLED_BACK; if (mustPause) return AGAIN;",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/hold/rollback.test.ts",
+      title: "the rollback frees a claim applied after the release",
+    },
+  },
+  {
+    name: "return-at-once",
+    what: "After half of a lease without an answer, a waiter's pauses start at the shortest again.",
+    rules: [],
+    edits: [
+      {
+        in: { untilAnswered },
+        from: "doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs)",
+        to: "doubling(pauseMs, longestMs)",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/hold/rollback.test.ts",
+      title: "the waiter and the rollback pause for half of a lease",
     },
   },
   {

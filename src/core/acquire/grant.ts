@@ -10,6 +10,7 @@ import type { AcquireContext } from "./context.js";
 import { correctEnd } from "./correct-end.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
 import type { AcquireSettings } from "./settings.js";
+import { longestPauseMs } from "./until-answered.js";
 
 /** The decisions to send a write that may grant. */
 export type Granting =
@@ -70,6 +71,7 @@ export class GrantWrite {
     const context = this.#context;
     const repetition = this.#repetition;
     let isGranted = false;
+    let isSilent = false;
     try {
       let timeoutMs = repetition.nextTimeoutMs();
       for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
@@ -87,13 +89,14 @@ export class GrantWrite {
         }
         await repetition.pause();
       }
+      isSilent = true;
       return { kind: "silent" };
     } finally {
       if (!isGranted) {
         // If DynamoDB applies a delayed send later, this client must not take the record for held. An id under which
         // another process holds is not abandoned, since abandoning takes the lock from its holder.
         if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);
-        if (this.#repetition.unanswered > 0) this.#giveUp();
+        if (this.#repetition.unanswered > 0) this.#giveUp(isSilent);
       }
     }
   }
@@ -188,13 +191,15 @@ export class GrantWrite {
     }
   }
 
-  #giveUp(): void {
+  #giveUp(isSilent: boolean): void {
+    const { minPollMs } = this.#settings;
     rollBack(this.#context, this.#ref, {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
       replaced: replacedBy(this.#decision),
       sends: this.#repetition.unanswered,
-      minPollMs: this.#settings.minPollMs,
+      minPollMs,
+      silencePauseMs: isSilent ? longestPauseMs(this.#settings, minPollMs) : undefined,
     });
   }
 }

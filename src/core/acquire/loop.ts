@@ -192,7 +192,7 @@ export class AcquireLoop {
   async #lookAfterSilence(): Promise<void> {
     const silence = this.#cancellation.error();
     this.#silences += 1;
-    await this.#look();
+    await this.#look(true);
     if (this.#settings.waitMs !== 0) return;
     const tookMs = this.#context.nowMs() - this.#fromMs;
     const isTooSlow = this.#silences > 1 || tookMs >= this.#context.settings.requestTimeoutMs;
@@ -241,12 +241,12 @@ export class AcquireLoop {
   }
 
   /** Reads the record, strongly consistent, for the next decision. */
-  #look(): Promise<void> {
+  #look(afterSilence = false): Promise<void> {
     return this.#untilAnswered(async (timeoutMs) => {
       const answer = await this.#read("strong", timeoutMs);
       if (answer.kind === "found") this.#context.seeRecord(this.#ref, answer, "strong");
       return answer;
-    });
+    }, afterSilence);
   }
 
   #lookAtSession(session: string): Promise<void> {
@@ -263,10 +263,12 @@ export class AcquireLoop {
 
   async #untilAnswered(
     ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
+    afterSilence = false,
   ): Promise<void> {
     const { waitMs, leaseMs } = this.#settings;
     const pauseMs = this.#pace.pollMs;
-    const asking = { waitMs, leaseMs, pauseMs, cancellation: this.#cancellation };
+    const cancellation = this.#cancellation;
+    const asking = { waitMs, leaseMs, pauseMs, afterSilence, cancellation };
     await untilAnswered(this.#context, asking, ask);
   }
 

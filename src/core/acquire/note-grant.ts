@@ -24,7 +24,7 @@ export function noteGrant(context: ClientContext, { hold, record, how }: Granted
     const write = history.note(ref, note, context.wallMs());
     const answer = await context.write(write, context.settings.requestTimeoutMs);
     if (isSilent(answer)) await context.write(write, context.settings.requestTimeoutMs);
-    if (answer.kind === "misconfigured") context.reportOnce("history", answer.error);
+    if (answer.kind === "misconfigured") context.reportOnce("history", () => answer.error);
   });
 }
 

@@ -21,10 +21,10 @@ export async function noteSighting(
   if (sightings === undefined || sighting === undefined) return;
   const { requestTimeoutMs } = context.settings;
   const answer = await context.write(sightings.note(ref, sighting), requestTimeoutMs, signal);
-  if (answer.kind === "misconfigured") context.reportOnce(REPORTED, answer.error);
+  if (answer.kind === "misconfigured") context.reportOnce(REPORTED, () => answer.error);
   if (answer.kind !== "applied" && answer.kind !== "refused") return;
   const noted = sightings.noteIn(answer.item);
-  if (noted === undefined) context.reportOnce(REPORTED, foreignNote(ref));
+  if (noted === undefined) context.reportOnce(REPORTED, () => foreignNote(ref));
   else context.observations.addSighting(ref.id, noted);
 }
 

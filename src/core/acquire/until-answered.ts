@@ -11,6 +11,8 @@ interface Asking {
   readonly leaseMs: number;
   /** The first pause before a retry. */
   readonly pauseMs: number;
+  /** Whether DynamoDB did not answer a grant for half of a lease: the first pause is then the longest. */
+  readonly afterSilence?: boolean;
   readonly cancellation: Cancelling;
 }
 
@@ -20,10 +22,18 @@ const LONGEST_PART_OF_LEASE = 1 / 2;
 // A waiter with a limit still sends several requests within its wait.
 const LONGEST_PART_OF_WAIT = 1 / 4;
 
-/** Returns the longest pause of a waiter between two requests that DynamoDB does not answer, in milliseconds. */
-function longestPauseMs({ waitMs, leaseMs, pauseMs }: Asking): number {
-  const partMs = Math.min(leaseMs * LONGEST_PART_OF_LEASE, waitMs * LONGEST_PART_OF_WAIT);
-  return Math.max(partMs, pauseMs);
+/**
+ * Returns the longest pause of a waiter between two requests that DynamoDB does not answer, in milliseconds. `leastMs`: a
+ * pause that is never too long.
+ */
+export function longestPauseMs(
+  { waitMs, leaseMs }: Pick<Asking, "waitMs" | "leaseMs">,
+  leastMs: number,
+): number {
+  return Math.max(
+    Math.min(leaseMs * LONGEST_PART_OF_LEASE, waitMs * LONGEST_PART_OF_WAIT),
+    leastMs,
+  );
 }
 
 /**
@@ -38,8 +48,9 @@ export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   const { waitMs, pauseMs, cancellation } = asking;
   if (cancellation.isStopped) throw cancellation.error();
   const { requestTimeoutMs } = context.settings;
+  const longestMs = longestPauseMs(asking, pauseMs);
   const retried = await retry(context, () => ask(requestTimeoutMs), {
-    backoff: doubling(pauseMs, longestPauseMs(asking)),
+    backoff: doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs),
     isOver: () => cancellation.isStopped,
     signal: cancellation.signal,
     onNoAnswer: (answer) => {

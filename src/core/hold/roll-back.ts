@@ -1,5 +1,5 @@
 import { AGAIN, retry } from "../../platform/retry.js";
-import { doubling } from "../backoff.js";
+import { doubling, steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import { freeOnce } from "./release.js";
@@ -15,6 +15,11 @@ export interface AbandonedGrant {
   /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
   readonly sends: number;
   readonly minPollMs: number;
+  /**
+   * The pause before each attempt, also before the first, if DynamoDB has not answered for half of a lease: the
+   * acquisition reads the record itself, and this must not double the load when DynamoDB answers again.
+   */
+  readonly silencePauseMs?: number | undefined;
 }
 
 const ROLLED_BACK = { kind: "rolled back" } as const;
@@ -22,15 +27,21 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
 /**
  * Undoes an abandoned grant, or makes the grant fail, in the background (R14). A takeover names the former holder, so
  * one answered request is enough. A claim may still be in flight, and no write can make a claim fail. So for a claim
- * the rollback repeats, with growing pauses, for the length of the lease.
+ * the rollback repeats, with pauses, for the length of the lease.
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
+  const { minPollMs, silencePauseMs } = grant;
   const from = { ...grant.replaced, maybe: [grant.attempt] };
   context.inBackground(async () => {
     const untilMs = context.nowMs() + grant.leaseMs;
     let landed = 0;
+    let isFirst = true;
     const attempt = async () => {
+      const mustPause = isFirst && silencePauseMs !== undefined;
+      isFirst = false;
+      // No delayed send can be applied while this client holds the record.
+      if (mustPause || holdsRecord(context, ref)) return AGAIN;
       const answer = await freeOnce(context, ref, from, { keepData: true });
       if (answer.kind === "applied") landed += 1;
       if (landed === grant.sends) return ROLLED_BACK;
@@ -38,11 +49,16 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
       return isAnswered && grant.replaced === undefined ? AGAIN : answer;
     };
     await retry(context, attempt, {
-      backoff: doubling(grant.minPollMs),
+      backoff: silencePauseMs === undefined ? doubling(minPollMs) : steady(silencePauseMs),
       isOver: () => context.nowMs() >= untilMs,
       signal: context.closing,
       onMisconfigured: "end",
       keepsAlive: false,
     });
   });
+}
+
+function holdsRecord({ holds }: ClientContext, ref: RecordRef): boolean {
+  for (const hold of holds) if (hold.ref.id === ref.id) return true;
+  return false;
 }

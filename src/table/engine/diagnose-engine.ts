@@ -86,7 +86,15 @@ const OF_TRANSACTIONS: readonly EngineCheck[] = [
  * them conditional writes of 1 unit, within seconds. Throws `invalid-argument`; `misconfigured`, `access-denied`,
  * `throttled` or `unreachable` if the engine answers not even simple requests; and the reason of `signal`.
  */
-export async function diagnoseEngine(options: DiagnoseEngineOptions): Promise<EngineReport> {
+export function diagnoseEngine(options: DiagnoseEngineOptions): Promise<EngineReport> {
+  return diagnoseBy(options, () => true);
+}
+
+/** As {@link diagnoseEngine}, with only the wanted checks, and the check of `Date`. */
+export async function diagnoseBy(
+  options: DiagnoseEngineOptions,
+  isWanted: (check: EngineCheck) => boolean,
+): Promise<EngineReport> {
   checkNames("diagnoseEngine()", options, OPTION_NAMES);
   const { client, table, keys, prefix = "", maxClockError, signal } = options;
   const features: readonly PolicyFeature[] = options.for ?? EVERY_FEATURE;
@@ -98,7 +106,7 @@ export async function diagnoseEngine(options: DiagnoseEngineOptions): Promise<En
   const probe = new Probe({ client, table, schema, prefix, signal });
   const findings: EngineFinding[] = [];
   try {
-    findings.push(...(await allChecks(probe, options)));
+    findings.push(...(await findingsOf(probe, options, isWanted)));
   } finally {
     const left = await probe.cleanUp();
     if (left > 0) findings.push(notCleaned(probe.name, left));
@@ -112,7 +120,11 @@ export async function diagnoseEngine(options: DiagnoseEngineOptions): Promise<En
   };
 }
 
-async function allChecks(probe: Probe, options: DiagnoseEngineOptions): Promise<EngineFinding[]> {
+async function findingsOf(
+  probe: Probe,
+  options: DiagnoseEngineOptions,
+  isWanted: (check: EngineCheck) => boolean,
+): Promise<EngineFinding[]> {
   const dates = new Dates(systemClock);
   const ref = probe.record("date");
   const see = async (): Promise<void> => {
@@ -141,7 +153,7 @@ async function allChecks(probe: Probe, options: DiagnoseEngineOptions): Promise<
     ["ttl", () => checkTtl(probe, options)],
   ];
   const findings: EngineFinding[] = [];
-  for (const [check, run] of checks) {
+  for (const [check, run] of checks.filter(([name]) => isWanted(name))) {
     findings.push(...[await run().catch((error) => refusedCheck(check, error, see))].flat());
   }
   await probe.pause(dates.pauseMs);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HoldfastError } from "../../../src/index.js";
+import type { Write } from "../../../src/platform/table.js";
 import { fixedProcess } from "../../support/fixed.js";
 import { World } from "../../support/world.js";
 
@@ -122,5 +123,53 @@ describe("the rollback of a takeover", () => {
     // The third send; the first two met the faults.
     expect(scene.sent).toHaveLength(1);
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("after half of a lease without an answer", () => {
+  /** An acquisition of which DynamoDB receives nothing in the first `awayMs`. */
+  function acquiring(awayMs: number, wait = Number.POSITIVE_INFINITY) {
+    const world = new World();
+    const who = fixedProcess(world, { lease: "10s", renew: "manual" });
+    const sent: { readonly atMs: number; readonly write: Write | undefined }[] = [];
+    who.network.script((request) => {
+      const write = request.kind === "write" ? request.write : undefined;
+      sent.push({ atMs: world.time.nowMs, write });
+      return world.time.nowMs < awayMs ? LOST : undefined;
+    });
+    const acquired = who.locks.mutex("a").acquire({ wait });
+    return { world, sent, acquired };
+  }
+
+  it("the waiter and the rollback pause for half of a lease", async () => {
+    const { world, sent } = acquiring(60_000);
+    await world.time.advance(20_000);
+    const reads = sent.filter(({ write }) => write === undefined).map(({ atMs }) => atMs);
+    const [first = 0] = reads;
+    expect(first).toBeLessThan(7_000);
+    expect(reads).toEqual([first, first + 5_010, first + 10_020]);
+    const writes = sent.filter(({ write }) => write !== undefined).map(({ atMs }) => atMs);
+    expect(writes.filter((atMs) => atMs >= first)).toEqual([first + 5_000]);
+  });
+
+  it("the rollback sends nothing while the client holds the record", async () => {
+    const { world, sent, acquired } = acquiring(5_000);
+    await world.until(acquired);
+    const before = sent.length;
+    await world.time.advance(9_000);
+    expect(sent).toHaveLength(before);
+  });
+
+  it("the rollback frees a claim applied after the release", async () => {
+    // The pauses of the rollback are a quarter of the wait.
+    const { world, sent, acquired } = acquiring(5_000, 12_000);
+    const lease = await world.until(acquired);
+    await world.time.advance(4_000);
+    await world.until(lease.release());
+    const [claim] = sent;
+    if (claim?.write === undefined) throw new Error("The first request was no claim.");
+    expect(world.table.apply(claim.write).kind).toBe("applied");
+    await world.time.advance(3_000);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 });

@@ -1,5 +1,6 @@
 import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
+import { diagnoseBy } from "../../../src/table/engine/diagnose-engine.js";
 import {
   createTable,
   type DiagnoseEngineOptions,
@@ -30,6 +31,13 @@ async function reportOn(client: DynamoDBClient, options: Options = {}): Promise<
 const checksOf = ({ findings }: EngineReport, level: string): string[] =>
   findings.filter((each) => each.level === level).map(({ check }) => check);
 
+/** The checks that report about transactions are one. */
+const PART_OF: Readonly<Record<string, string>> = {
+  tokens: "transactions",
+  "condition-checks": "transactions",
+  "multi-claims": "transactions",
+};
+
 async function itemsIn(client: DynamoDBClient, table = "locks"): Promise<unknown> {
   return (await client.send(new ScanCommand({ TableName: table }))).Items;
 }
@@ -55,7 +63,10 @@ describe.concurrent("diagnoseEngine", () => {
 
   it.each(Object.entries(BROKEN))("refuses an engine that %s", async (title, [check, change]) => {
     const client = engineWith(change);
-    const report = await reportOn(client);
+    await createTable({ client, table: "locks" }).catch(() => undefined);
+    // Only the check that finds the error: all checks send 1,300 requests.
+    const part = PART_OF[check] ?? check;
+    const report = await diagnoseBy({ client, table: "locks" }, (name) => name === part);
     expect(checksOf(report, "problem")).toContain(check);
     const [found] = report.findings.filter((finding) => finding.check === check);
     expect(/cannot answer/.test(found?.message ?? "")).toBe(/^cannot answer/.test(title));

@@ -16,34 +16,41 @@ import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 
 const LONGEST_LATENCY_MS = 10;
-/** How long a request to a region that is gone takes to fail: no address is found, or no connection is made. */
-const LONGEST_FAILURE_MS = 1_000;
+/** How long a failed request takes: the resolver answers that the name of the endpoint has no address. */
+const LONGEST_FAILURE_MS = 100;
+const GONE: Unknown = {
+  kind: "unknown",
+  cause: Object.assign(new Error("getaddrinfo ENOTFOUND dynamodb"), { code: "ENOTFOUND" }),
+};
 
-/** The table of all processes, with simulated outages. Counts the requests in each second. */
+/** The table of one process, with a simulated outage. Counts the requests in each second. */
 export class Region {
   isAway = false;
-  readonly time: VirtualTime;
-  readonly writesInSecond = new Map<number, number>();
-  readonly readsInSecond = new Map<number, number>();
+  readonly writesInSecond: Uint16Array;
+  readonly readsInSecond: Uint16Array;
   failed = 0;
+  readonly #time: VirtualTime;
   readonly #random: SeededRandom;
   readonly #table: DatedTable;
 
-  constructor(time: VirtualTime, random: SeededRandom) {
-    this.time = time;
+  constructor(time: VirtualTime, random: SeededRandom, endMs: number) {
+    this.#time = time;
     this.#random = random;
+    const seconds = Math.ceil(endMs / 1_000) + 1;
+    this.writesInSecond = new Uint16Array(seconds);
+    this.readsInSecond = new Uint16Array(seconds);
     const memory = new MemoryTable({ keyAttributes: ["pk", "sk"], time, keepsLog: false });
     this.#table = new DatedTable(memory, () => time.wallMs);
   }
 
-  /** Returns one process's way to the table; `onApplied` learns when each write that succeeded was sent. */
-  portOf(onApplied: (key: string, sentMs: number) => void): TablePort {
+  /** Returns the way to the table; `onApplied` learns when each write that succeeded was sent. */
+  port(onApplied: (key: string, sentMs: number) => void): TablePort {
     const table = this.#table;
     return {
       clockCorrectionMs: 0,
       tellsDate: true,
       write: async (write: Write, call: Call): Promise<WriteAnswer> => {
-        const sentMs = this.time.nowMs;
+        const sentMs = this.#time.nowMs;
         const answer = await this.#carry(this.writesInSecond, () => table.write(write, call));
         const pk = write.key["pk"];
         if (answer.kind === "applied" && pk !== undefined && "S" in pk)
@@ -59,32 +66,24 @@ export class Region {
     };
   }
 
-  /**
-   * The most requests in a second from `fromMs` on, and the milliseconds between `fromMs` and the start of this second.
-   */
-  static worst(
-    counts: ReadonlyMap<number, number>,
-    fromMs: number,
-  ): { most: number; afterMs: number } {
-    let worst = { most: 0, afterMs: 0 };
-    for (const [second, count] of counts) {
-      if (second * 1_000 < fromMs || count <= worst.most) continue;
-      worst = { most: count, afterMs: second * 1_000 - fromMs };
-    }
-    return worst;
+  #carry<A>(counts: Uint16Array, carryOut: () => Promise<A>): Promise<A | Unknown> {
+    return this.isAway ? this.#fail() : this.#send(counts, carryOut);
   }
 
-  async #carry<A>(counts: Map<number, number>, carryOut: () => Promise<A>): Promise<A | Unknown> {
-    if (this.isAway) {
-      this.failed += 1;
-      await this.time.sleep(LONGEST_FAILURE_MS * this.#random.fraction());
-      return { kind: "unknown", cause: new Error("The region is gone.") };
-    }
-    await this.time.sleep(LONGEST_LATENCY_MS * this.#random.fraction());
-    const second = Math.floor(this.time.nowMs / 1_000);
-    counts.set(second, (counts.get(second) ?? 0) + 1);
+  #fail(): Promise<Unknown> {
+    this.failed += 1;
+    const failureMs = LONGEST_FAILURE_MS * this.#random.fraction();
+    return new Promise((resolve) => {
+      this.#time.timers.set(failureMs, true, () => resolve(GONE));
+    });
+  }
+
+  async #send<A>(counts: Uint16Array, carryOut: () => Promise<A>): Promise<A> {
+    await this.#time.sleep(LONGEST_LATENCY_MS * this.#random.fraction());
+    const second = Math.floor(this.#time.nowMs / 1_000);
+    counts[second] = (counts[second] ?? 0) + 1;
     const answer = await carryOut();
-    await this.time.sleep(LONGEST_LATENCY_MS * this.#random.fraction());
+    await this.#time.sleep(LONGEST_LATENCY_MS * this.#random.fraction());
     return answer;
   }
 }
