@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { Holdfast, isHoldfastError } from "../../../src/index.js";
-import { idFrom, type Random } from "../../../src/platform/random.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { copiedRandom } from "../copied-random.js";
 
 /** The result of one run. */
 export interface CopiesOutcome {
@@ -105,7 +105,7 @@ class CopiesSimulation {
       environment: {
         clock: process.clock,
         timers: process.timers,
-        random: drawnBy(() => this.#time.wallMs + wallOffsetMs, this.#snapshot),
+        random: copiedRandom(() => this.#time.wallMs + wallOffsetMs, this.#snapshot),
       },
     });
     void this.#takes(locks, process, own.fork());
@@ -140,18 +140,6 @@ class CopiesSimulation {
       if (believers > 1) this.#violations.push(`${believers} hold ${name} at ${this.#time.nowMs}`);
     }
   }
-}
-
-/**
- * Draws random values as the copied machine does: equal bytes and numbers in every copy, at different times. The
- * moment of an id has the fraction of a millisecond, as in the library, which reads nanoseconds.
- */
-function drawnBy(momentMs: () => number, snapshot: number): Random {
-  const [bytes, numbers] = [seededRandom(snapshot), seededRandom(snapshot)];
-  return {
-    fraction: () => numbers.fraction(),
-    id: () => idFrom(Buffer.from(bytes.id()), `${momentMs()}`),
-  };
 }
 
 async function take(
