@@ -6,6 +6,7 @@ export interface RunnerOptions {
   readonly from: number;
   readonly seeds: number;
   readonly lengthMs: number;
+  readonly isWorld: boolean;
   readonly workers: number;
   /** Called with every finished seed. */
   readonly onDone: (done: Done) => void;
@@ -28,6 +29,7 @@ export async function runSeeds(script: URL, options: RunnerOptions): Promise<voi
           from: next,
           to: Math.min(next + CHUNK, end),
           lengthMs: options.lengthMs,
+          isWorld: options.isWorld,
         };
         left = job.to - job.from;
         next = job.to;

@@ -13,6 +13,7 @@ export interface Job {
   readonly from: number;
   readonly to: number;
   readonly lengthMs: number;
+  readonly isWorld: boolean;
 }
 
 /** A worker's report on one seed. */
