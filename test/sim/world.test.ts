@@ -11,7 +11,7 @@ const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random()
 const SEEDS = Number(process.env["HOLDFAST_SIM_WORLD"] ?? 12);
 const LENGTH_MS = 60_000;
 
-/** The events of which a run without them would show little, each with a property if the kind alone is not enough. */
+/** The events that all runs together must contain: without them the runs would show little. */
 const NEEDED = [
   ...["granted", "granted together", "acted", "released", "lost", "guarded", "place", "queue"],
   ...["permits", "permit", "imported"],
@@ -19,7 +19,7 @@ const NEEDED = [
   ...["session row", "session kept"],
 ];
 
-describe("processes that do whatever the library offers, under faults,", () => {
+describe("processes with every operation on the same names, under faults,", () => {
   it(
     `keep every invariant (${SEEDS} fresh seeds from ${FROM})`,
     async () => {
@@ -27,7 +27,7 @@ describe("processes that do whatever the library offers, under faults,", () => {
       const seen = new Set<string>();
       for (let at = 0; at < SEEDS; at += 1) {
         const seed = FROM + at;
-        // Each kind of run in turn, and each twice.
+        // Each kind of run in turn.
         const kind = WORLD_KINDS[at % WORLD_KINDS.length];
         const { violations, history } = await simulateWorld(seed, LENGTH_MS, kind);
         expect(violations.slice(0, 3), `seed ${seed} of kind ${kind}`).toEqual([]);
@@ -243,7 +243,7 @@ describe("the checkers of a world", () => {
     expect(silent).toEqual([]);
   });
 
-  it("accept a holder beside the next one if an operator freed its record at once", () => {
+  it("accept two holders after a forced release at once", () => {
     const forced = of(
       { ...p2, kind: "forces", isNow: true },
       { ...record("p1", 1n, "h1"), leaseMs: 60_000 } as Draft,
@@ -269,7 +269,7 @@ describe("the checkers of a world", () => {
     ).toHaveLength(1);
   });
 
-  it("accept that an importer takes a transfer before any watch, past the queue", () => {
+  it("accept an import before any watch, past the queue", () => {
     const moved = of(
       { ...queue, holder: "t1" },
       { ...record("p1", 1n, "t1"), leaseMs: 60_000 } as Draft,

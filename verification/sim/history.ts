@@ -148,7 +148,7 @@ export type Event =
       readonly fence: bigint;
       readonly from: bigint;
     }
-  /** An operator's forced release of this holder ended, and the holder was told. */
+  /** A forced release of this holder returned to its operator. */
   | {
       readonly kind: "forced";
       readonly by: string;
@@ -197,7 +197,7 @@ export type Event =
     }
   /** An operator began a forced release: the operator's process may free the record. */
   | { readonly kind: "forces"; readonly by: string; readonly name: string; readonly isNow: boolean }
-  /** A leader ended its term because it was asked to. */
+  /** A leader ended its term at a request. */
   | {
       readonly kind: "obeyed";
       readonly by: string;
@@ -205,13 +205,13 @@ export type Event =
       readonly fence: bigint;
       readonly what: string;
     }
-  /** A run of an occurrence of a task began or ended its work, or the call for it resolved. */
+  /** An occurrence of a task began or ended its work, or its call resolved. */
   | {
       readonly kind: "occurrence";
       readonly by: string;
       readonly name: string;
       readonly occurrence: string;
-      /** `due`: after the faults, a process called for it. */
+      /** `due`: a process called for the occurrence after the faults. */
       readonly what: "began" | "ended" | "completed" | "due";
       readonly isRerun: boolean;
     }

@@ -32,7 +32,7 @@ export interface Run {
   readonly awakening: Promise<void>;
   /** Faults of every process's requests; they come before the faults of one process. */
   readonly commonScript: FaultScript;
-  /** What the processes of a world give to each other. */
+  /** The data that the processes of a world exchange. */
   readonly exchange: Exchange;
   portOf(writer: string): TamperableTable;
   note(event: Event): void;

@@ -223,7 +223,7 @@ interface Subject {
   readonly name: string;
 }
 
-/** Returns a record's lock name or session id, by key. A record that is not of a lock has its kind in its name. */
+/** Returns a record's lock name or session id, by key. Other records than locks have their kind in the name. */
 export function recordIn(key: Item): Subject {
   return partitionIn(stringIn(key["pk"]) ?? "?");
 }

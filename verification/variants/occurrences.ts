@@ -113,6 +113,6 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "void lease.update({ occurrence, ended: false } satisfies Begun).catch(() => undefined);",
       },
     ],
-    caughtBy: { invariant: "begun once", within: 70, of: "world" },
+    caughtBy: { invariant: "begun once", within: 200, of: "world", shortRange: 2 },
   },
 ];

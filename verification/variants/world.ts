@@ -17,7 +17,7 @@ export const WORLD: readonly Variant[] = [
         to: "if (request === undefined) return;",
       },
     ],
-    caughtBy: { invariant: "obedience", within: 30, of: "late world" },
+    caughtBy: { invariant: "obedience", within: 40, of: "crashing world" },
   },
   {
     name: "one-place-of-several-kept",
@@ -43,13 +43,13 @@ export const WORLD: readonly Variant[] = [
         to: 'return decision.kind === "import" ? undefined : { watched: decision };',
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 60, of: "late world" },
+    caughtBy: { invariant: "no orphan", within: 100, of: "late world" },
   },
   {
     name: "export-keeps-its-claim",
     what: "An exporter does not remember that it abandoned its id, and waits for a late copy of its own claim.",
     rules: ["R14"],
     edits: [{ in: { exportLease }, from: "    context.abandon(held.holder);\n", to: "" }],
-    caughtBy: { invariant: "no orphan", within: 200, of: "late world" },
+    caughtBy: { invariant: "no orphan", within: 400, of: "late world" },
   },
 ];

@@ -9,8 +9,8 @@ interface Granted {
 }
 
 /**
- * What processes are told of their grants is in the table: the fence of each grant, several locks granted at one
- * instant, and an import of exactly the transfer, so that each transfer is imported once.
+ * The handle of each grant agrees with the table: the fence, one instant for several locks, and for an import exactly
+ * the transfer as the grant before, so that each transfer is imported once.
  */
 export const grants: Checker = (history) => {
   const found: Violation[] = [];

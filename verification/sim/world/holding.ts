@@ -10,7 +10,7 @@ export interface Part {
   readonly holder: string;
 }
 
-/** What a process got: a lease, a grant of several locks, or a term. */
+/** A lease, a grant of several locks, or a term. */
 export interface Grant {
   readonly parts: readonly Part[];
   /** Asks the clocks. */

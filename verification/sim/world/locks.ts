@@ -1,6 +1,9 @@
 import type { Lease, LeaseTransfer, MultiLease } from "../../../src/index.js";
+import type { Write } from "../../../src/platform/table.js";
+import type { Fault, FaultScript } from "../../../src/testing/faults/fault-plan.js";
 import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../incarnation.js";
+import { stringIn } from "../queue/checkers.js";
 import { byHand, keptAliveBy } from "../worker.js";
 import { codeOf, type Grant, hold, limited, noteReleased } from "./holding.js";
 
@@ -20,6 +23,7 @@ export async function oneLock(
   const isGreedy = random.chance(plan.world?.greed ?? 0);
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
     const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
+    if (random.chance(0.3)) copyClaim(self, name, 4_000 * random.fraction());
     const lock = self.locks[kind](name, options);
     const lease = await taken(
       self,
@@ -37,7 +41,8 @@ export async function oneLock(
 /** Acquires several locks together, acts, and releases them. */
 export async function manyLocks(self: Incarnation, random: SeededRandom): Promise<void> {
   const names = [...self.run.plan.names];
-  if (names.length > 2 && random.chance(0.5)) names.splice(random.integer(0, 2), 1);
+  const count = random.integer(2, 3);
+  while (names.length > count) names.splice(random.integer(0, names.length - 1), 1);
   const lock = self.locks.multiLock(names, keptAliveBy(self, random, self.run.plan.leaseMs[0]));
   const given = await taken(
     self,
@@ -92,15 +97,27 @@ export async function importOne(self: Incarnation, random: SeededRandom): Promis
 
 /** Loses the request of an import that is given up soon; returns whether the run has such faults. */
 function loseImport(self: Incarnation, from: string): boolean {
+  const isImport = ({ condition }: Write): boolean => JSON.stringify(condition).includes(from);
+  return strikeOnce(self, isImport, { fault: "request-lost" });
+}
+
+/** Doubles the next grant of a lock: the copy arrives when the lease has ended, perhaps by an export. */
+function copyClaim(self: Incarnation, lock: string, delayMs: number): void {
+  const isGrant = ({ key, change }: Write): boolean =>
+    stringIn(key, "pk") === `lock#${lock}` && change.set["holder"] !== undefined;
+  strikeOnce(self, isGrant, { fault: "duplicated", delayMs });
+}
+
+/** Strikes the next such write of a process; returns whether the run has faults of single requests. */
+function strikeOnce(self: Incarnation, isMeant: (write: Write) => boolean, fault: Fault): boolean {
   const hasFaults = Object.keys(self.run.plan.faults.faults).length > 0;
   if (!hasFaults || self.script !== undefined) return false;
-  let isLost = false;
-  self.script = (request) => {
-    if (isLost || request.kind !== "write") return undefined;
-    if (!JSON.stringify(request.write.condition).includes(from)) return undefined;
-    isLost = true;
-    return { fault: "request-lost" };
+  const script: FaultScript = (request) => {
+    if (request.kind !== "write" || !isMeant(request.write)) return undefined;
+    if (self.script === script) self.script = undefined;
+    return fault;
   };
+  self.script = script;
   return true;
 }
 

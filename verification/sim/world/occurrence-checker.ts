@@ -4,8 +4,8 @@ import type { Event, Timed, Violation } from "../history.js";
 type OccurrenceEvent = Extract<Timed, Extract<Event, { readonly kind: "occurrence" }>>;
 
 /**
- * An occurrence begins once, unless it was interrupted and may run again; it never begins after a call for it resolved,
- * nor after a later one. The last one is run to its end. That two runs do not overlap is part of exclusion.
+ * An occurrence begins once, unless it was interrupted and may run again. No occurrence begins after its own completion
+ * or after a later occurrence. The last occurrence runs to its end. Exclusion forbids overlapping runs.
  */
 export const occurrences: Checker = (history) => {
   const found: Violation[] = [];

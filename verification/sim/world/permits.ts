@@ -3,8 +3,9 @@ import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../incarnation.js";
 import { codeOf, limited } from "./holding.js";
 
-const SEMAPHORE = "s";
-const READ_WRITE = "d";
+// Unlike the names of locks, since the entries of all queues of a name share a partition.
+const SEMAPHORE = "permits";
+const READ_WRITE = "documents";
 /** The weight of a writer. */
 const WHOLE = 1_000;
 

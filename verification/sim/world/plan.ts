@@ -7,6 +7,7 @@ const KINDS: readonly WorldKind[] = [
   ...(["calm world", "crashing world", "cloned world", "tampered world"] as const),
 ];
 
+const MANY_NAMES = [..."abcdefghijkl"];
 const LONG_LEASE_MS = 60_000;
 
 /** Draws the plan of a run of the world; `given`: the kind of the run, if the seed is not to decide it. */
@@ -32,7 +33,7 @@ export function worldPlanOf(seed: number, lengthMs: number, given?: WorldKind): 
     mishapEveryMs: random.integer(2_000, 12_000),
     behaviour: {
       ...plan.behaviour,
-      // Without faults, a process closes its own session after its leases, so that no lease ends by it.
+      // Without faults, a process closes its session only after all leases on the session.
       closesInUse: isQuiet ? 0 : 0.3,
       byHand: isQuiet ? 0 : 0.15,
       forgets: 0,
@@ -52,6 +53,11 @@ function lateness(random: SeededRandom): Partial<Plan> {
   const chance = (): number => 0.04 * random.fraction();
   return {
     leaseMs: [LONG_LEASE_MS, LONG_LEASE_MS],
+    // One process alone has no rivals in a queue, so that a wait for a former grant of its own shows. Only the first
+    // claim of a name is blind, so that a late copy may be granted.
+    ...(random.chance(0.5)
+      ? { processes: 1, workersPerProcess: 6, names: MANY_NAMES }
+      : { processes: random.integer(2, 3) }),
     faults: {
       faults: {
         "request-lost": chance(),

@@ -4,7 +4,7 @@ import type { LeaseTransfer } from "../../../src/index.js";
  * - `calm world`: no faults.
  * - `crashing world`: processes die; no other faults.
  * - `world`: all faults, and forced releases.
- * - `late world`: leases of a minute, which no process may lose: requests are late and doubled, and answers are lost.
+ * - `late world`: leases of a minute, and none is lost: requests are late and doubled, and answers are lost.
  * - `cloned world`: the same, and all processes draw the same random numbers, as if restored from one snapshot.
  * - `tampered world`: an operator deletes the records of locks by hand, and restores earlier states.
  */
@@ -14,7 +14,7 @@ export const WORLD_KINDS = [
 ] as const;
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
-/** What a process may do next. */
+/** The operations of a process. */
 export type OperationName =
   | "mutex"
   | "fairLock"
@@ -29,7 +29,7 @@ export type OperationName =
 
 /** Everything a seed decides about the operations of a run. */
 export interface World {
-  /** How often a process does what. */
+  /** The frequency of each operation. */
   readonly weights: Readonly<Record<OperationName, number>>;
   /** The limit of the semaphores. */
   readonly permits: number;
@@ -37,7 +37,7 @@ export interface World {
   readonly exports: number;
   /** The probability of a long reservation for the importer. */
   readonly reservesLong: number;
-  /** The probability of a fast client that takes its lock again at once. */
+  /** The probability of a client that acquires its lock again at once. */
   readonly greed: number;
   /** The probability of a slow way to the table. */
   readonly slow: number;
@@ -46,9 +46,9 @@ export interface World {
   readonly isTampered: boolean;
 }
 
-/** What the processes of a run give to each other, outside of the table. */
+/** The data that processes exchange outside of the table. */
 export interface Exchange {
-  /** The last transfers, each for any process, at any later time, perhaps more than once. */
+  /** The last transfers. Any process may import them, later, perhaps more than once. */
   readonly transfers: LeaseTransfer[];
   /** The longest reservation of a transfer, in milliseconds. */
   longestMs: number;

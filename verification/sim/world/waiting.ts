@@ -2,7 +2,7 @@ import type { Checker } from "../checker.js";
 import type { Timed, Violation } from "../history.js";
 import { Scene } from "../scene.js";
 
-/** A grant in a record, with the process that wrote it, and the fence that it replaced. */
+/** The state of a record: its writer, its holder, and the fence of the grant before. */
 interface Standing {
   readonly by: string;
   readonly holder: string | undefined;
@@ -12,8 +12,8 @@ interface Standing {
 }
 
 /**
- * What a process gave up is undone: no record names the transfer, or the attempt, of an import that was given up; and
- * no process waits for a grant of its own that it has ended. Both while the process could send its requests.
+ * A process undoes its abandoned grants: no record keeps the transfer or the attempt of an abandoned import, and no
+ * process waits for its own former grant. Both only while no fault hinders the process.
  */
 export const undone: Checker = (history, { answeredMs }) => {
   if (answeredMs === undefined) return [];
@@ -46,7 +46,7 @@ export const undone: Checker = (history, { answeredMs }) => {
       const standing = records.get(name);
       const sinceMs = endedMs.get(standing?.holder ?? "");
       if (standing === undefined || sinceMs === undefined) continue;
-      // A process does not pass the waiters of others that came before.
+      // A process does not pass earlier waiters of other processes.
       const queue = [...(places.get(name)?.values() ?? [])];
       for (const waiter of scene.ableWaiters(name)) {
         if (queue.some((by) => by !== waiter.by)) continue;
@@ -73,7 +73,7 @@ export const undone: Checker = (history, { answeredMs }) => {
   return found;
 };
 
-/** A process that waits for a lock gets it after a bounded number of grants to others, while it is not hindered. */
+/** An unhindered waiter is granted its lock after a bounded number of grants to other processes. */
 export const starvation: Checker = (history, { mostPassed }) => {
   if (mostPassed === undefined) return [];
   const found: Violation[] = [];
@@ -98,7 +98,7 @@ export const starvation: Checker = (history, { mostPassed }) => {
   return found;
 };
 
-/** No two processes have a holder id in common, not even if they draw the same random numbers. */
+/** No two processes share a holder id, even if both draw the same random numbers. */
 export const ids: Checker = (history) => {
   const found: Violation[] = [];
   const owners = new Map<string, string>();

@@ -22,7 +22,7 @@ const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   once: runOccurrence,
 };
 
-/** Runs one worker of a process until the end: one operation after the other. */
+/** Runs one worker of a process until the run ends, with operations in sequence. */
 export async function live(self: Incarnation, random: SeededRandom, world: World): Promise<void> {
   const { run } = self;
   while (!run.isOver) {
