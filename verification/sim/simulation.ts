@@ -309,7 +309,8 @@ class Simulation implements Run {
     const [, longestLease] = this.plan.leaseMs;
     const live = [...this.live.values()];
     const settling = new Settling(this.time, (invariant, what) => this.fail(invariant, what));
-    const limitMs = 20 * (longestLease + 1_000) + 20_000;
+    // In a world, a transfer without an import keeps its lock, and an importer may do the same again.
+    const limitMs = 20 * (longestLease + 1_000) + 20_000 + 2 * this.exchange.longestMs;
     await settling.expectEnd(
       "a worker",
       live.flatMap(({ workers }) => workers),
