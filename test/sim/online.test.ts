@@ -47,7 +47,7 @@ function recordsWith({ isHeld = true, state = "running", fence = 1n, isExclusive
   const wrong: string[] = [];
   const events: Event[] = [];
   const records = new Records(
-    isExclusive,
+    { isExclusive, seesQueues: false },
     () => 0,
     (event) => events.push(event),
     (invariant, what) => wrong.push(`${invariant}: ${what}`),

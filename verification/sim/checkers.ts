@@ -7,8 +7,9 @@ import { deadline, exclusion, fenceOrder, guardedWrites, lostIsFinal } from "./s
 import { endedForGood, noSessionLeaks, sessionCost } from "./sessions.js";
 import { SAFETY, type Terms } from "./terms.js";
 import { inTime, kept, noIdleWait } from "./usefulness.js";
+import { worldCheckers } from "./world/checkers.js";
 
-/** Every checker, by name. */
+/** The checkers of runs of the core; they apply to runs of the world, too. */
 export const checkers = {
   exclusion,
   deadline,
@@ -28,5 +29,7 @@ export const checkers = {
 
 /** Returns all violations in a history, on these terms; by default on the terms of any run. */
 export function check(history: readonly Timed[], terms: Terms = SAFETY): Violation[] {
-  return Object.values(checkers).flatMap((checker) => checker(history, terms));
+  return Object.values({ ...checkers, ...worldCheckers }).flatMap((checker) =>
+    checker(history, terms),
+  );
 }

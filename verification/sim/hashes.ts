@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { type PlanKind, planOf } from "./plan.js";
+import { type CoreKind, planOf } from "./plan.js";
 import { simulate } from "./simulation.js";
 
 /** The hashes of some seeds' histories: equal on every machine until a change of behaviour. */
@@ -13,7 +13,7 @@ export interface Hashes {
 }
 
 /** The number of seeds of each kind: twenty in all. */
-const QUOTA: Readonly<Record<PlanKind, number>> = {
+const QUOTA: Readonly<Record<CoreKind, number>> = {
   crowd: 3,
   duel: 2,
   calm: 2,
@@ -32,7 +32,7 @@ async function record(): Promise<Hashes> {
   const left = { ...QUOTA };
   const seeds: Hashes["seeds"][number][] = [];
   for (let seed = 1; Object.values(left).some((more) => more > 0); seed += 1) {
-    const { kind } = planOf(seed, lengthMs);
+    const kind = planOf(seed, lengthMs).kind as CoreKind;
     if (left[kind] === 0) continue;
     left[kind] -= 1;
     const { hash } = await simulate(seed, lengthMs);

@@ -75,6 +75,8 @@ export type Event =
       readonly by: string;
       readonly name: string;
       readonly fence: bigint;
+      /** Present in runs of the world. */
+      readonly holder?: string;
     }
   /** The table applied a write which set a holder, removed a holder, or renewed a lease. */
   | {
@@ -100,6 +102,18 @@ export type Event =
       readonly holder: string | undefined;
       readonly leaseMs?: number;
       readonly session?: string;
+      /** As of a record; noted only in runs of the world. */
+      readonly endInMs?: number;
+    }
+  /** The last ticket taken and the last ticket granted, in a record of a lock; noted only in runs of the world. */
+  | {
+      readonly kind: "queue";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly holder: string | undefined;
+      readonly tail: bigint | undefined;
+      readonly served: bigint | undefined;
     }
   /** A transaction with a holder's condition arrived, and was carried out or refused. */
   | {
@@ -110,6 +124,96 @@ export type Event =
       readonly isApplied: boolean;
       /** What the transaction appended to the name's list; only in runs of real processes. */
       readonly entry?: string;
+    }
+  /**
+   * The record of a lock or a leadership shows a request to its holder: to release, to resign, or to prefer another
+   * candidate. `isTold`: the holder's next renewal shows the request. `isNow`: an operator freed the record at once.
+   */
+  | {
+      readonly kind: "asked";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly what: string;
+      readonly isTold: boolean;
+      readonly isNow: boolean;
+    }
+  /** A process was granted several locks together, each as its fence and its name. */
+  | { readonly kind: "granted together"; readonly by: string; readonly parts: readonly string[] }
+  /** A process imported the transfer with the fence `from`. */
+  | {
+      readonly kind: "imported";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly from: bigint;
+    }
+  /** A forced release of this holder returned to its operator. */
+  | {
+      readonly kind: "forced";
+      readonly by: string;
+      readonly name: string;
+      readonly holder: string;
+    }
+  /** The permits in the record of a semaphore or a read-write lock, after a change. */
+  | {
+      readonly kind: "permits";
+      readonly by: string;
+      readonly name: string;
+      readonly used: number;
+      readonly holders: readonly string[];
+      readonly fences: readonly bigint[];
+    }
+  /** A process got a permit, acted with it, or ended it. */
+  | {
+      readonly kind: "permit";
+      readonly by: string;
+      readonly name: string;
+      readonly holder: string;
+      readonly what: "granted" | "acted" | "released" | "lost";
+      readonly weight: number;
+      readonly limit: number;
+    }
+  /** A holder ended its lease for an importer; the transfer has a fence of its own. */
+  | {
+      readonly kind: "exported";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+    }
+  /** A holder with this fence begins to export its lease. */
+  | {
+      readonly kind: "exports";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+    }
+  /** A process began to import the transfer with this fence, or gave up without an answer. */
+  | {
+      readonly kind: "imports" | "import given up";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+    }
+  /** An operator began a forced release: the operator's process may free the record. */
+  | { readonly kind: "forces"; readonly by: string; readonly name: string; readonly isNow: boolean }
+  /** A leader ended its term at a request. */
+  | {
+      readonly kind: "obeyed";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly what: string;
+    }
+  /** An occurrence of a task began or ended its work, or its call resolved. */
+  | {
+      readonly kind: "occurrence";
+      readonly by: string;
+      readonly name: string;
+      readonly occurrence: string;
+      /** `due`: a process called for the occurrence after the faults. */
+      readonly what: "began" | "ended" | "completed" | "due";
+      readonly isRerun: boolean;
     }
   /** An acquisition with a wait began. */
   | { readonly kind: "waits"; readonly by: string; readonly name: string }

@@ -1,4 +1,5 @@
-import { Holdfast, type Lease } from "../../src/index.js";
+import { Holdfast } from "../../src/index.js";
+import type { Random } from "../../src/platform/random.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import type { TamperableTable } from "../../src/testing/table/memory-table.js";
@@ -6,12 +7,16 @@ import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
 import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { Budget } from "./budget.js";
+import { copiedRandom } from "./copied-random.js";
 import type { Event, Happening } from "./history.js";
 import { paced } from "./pacing.js";
 import { type Plan, wallOffsetOf } from "./plan.js";
+import type { Believed } from "./records.js";
 import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
 import { work } from "./worker.js";
+import type { Exchange } from "./world/traits.js";
+import { live } from "./world/worker.js";
 
 type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
 
@@ -27,10 +32,14 @@ export interface Run {
   readonly awakening: Promise<void>;
   /** Faults of every process's requests; they come before the faults of one process. */
   readonly commonScript: FaultScript;
+  /** The data that the processes of a world exchange. */
+  readonly exchange: Exchange;
   portOf(writer: string): TamperableTable;
   note(event: Event): void;
   fail(invariant: string, what: string): void;
-  handedOut(self: Incarnation, lease: Lease): void;
+  handedOut(self: Incarnation, lease: Believed): void;
+  /** Kills a process and starts another, if the run has such faults; returns whether it did. */
+  crash(victim: Incarnation): boolean;
   isHeldBy(name: string, holder: string, fence: bigint): boolean;
 }
 
@@ -59,7 +68,8 @@ export class Incarnation {
       rate,
       wallOffsetMs: wallOffsetOf(plan, random),
     });
-    const latency = (): number => plan.latencyMs * random.fraction();
+    const longestMs = longestLatencyMs(plan, random);
+    const latency = (): number => longestMs * random.fraction();
     this.network = new FaultyTable(run.portOf(name), this.process, {
       latency: () => ({ requestMs: latency(), responseMs: latency() }),
     });
@@ -80,19 +90,31 @@ export class Incarnation {
       requestTimeout: plan.requestTimeoutMs,
       maxClockDrift: plan.maxClockDrift,
       ...(plan.dates === undefined ? {} : { maxClockError: plan.dates.boundMs }),
+      ...(plan.world === undefined ? {} : { lease: plan.leaseMs[0] }),
       ...(this.holdsBy === "shared" ? { sharedSession: true, lease: plan.leaseMs[0] } : {}),
       onError: (error) => run.reported.push(error),
       environment: {
         clock: this.process.clock,
         timers: this.process.timers,
-        random: random.fork(),
+        random: this.#randomOfClient(random.fork()),
       },
     });
     if (this.holdsBy === "session") {
       this.sessions = new SessionKeeper(this, random.fork());
       this.#begin(this.sessions.work());
     }
-    for (let worker = 0; worker < workers; worker += 1) this.#begin(work(this, random.fork()));
+    for (let worker = 0; worker < workers; worker += 1) {
+      const { world } = plan;
+      this.#begin(world ? live(this, random.fork(), world) : work(this, random.fork()));
+    }
+  }
+
+  // Ids of copies differ only by the time at which they are drawn.
+  #randomOfClient(random: SeededRandom): Random {
+    const { plan, time } = this.run;
+    if (plan.world?.areCopies !== true) return random;
+    const aheadMs = 50 * random.fraction();
+    return copiedRandom(() => time.wallMs + aheadMs, plan.seed);
   }
 
   #begin(task: Promise<void>): void {
@@ -116,6 +138,11 @@ export class Incarnation {
   /** Counts a call to the library which costs requests. */
   asked(): void {
     this.#budget.asked(this.run.time.nowMs);
+  }
+
+  /** Kills this process now; returns whether it did. */
+  crash(): boolean {
+    return this.run.crash(this);
   }
 
   sleep(forMs: number): Promise<void> {
@@ -145,6 +172,12 @@ export class Incarnation {
       sent: () => budget().sent(run.time.nowMs),
     };
   }
+}
+
+// In a world, some processes are far from the table.
+function longestLatencyMs({ world, latencyMs, leaseMs }: Plan, random: SeededRandom): number {
+  if (world === undefined || !random.chance(world.slow)) return latencyMs;
+  return Math.min(8 * latencyMs, leaseMs[0] / 15);
 }
 
 function holdsByOf(plan: Plan, random: SeededRandom): HoldsBy {

@@ -6,13 +6,14 @@ import { checkHashes, recordHashes } from "./hashes.js";
 import { lineOf } from "./history.js";
 import { Progress } from "./progress.js";
 import { runSeeds } from "./runner.js";
-import { simulate } from "./simulation.js";
+import { simulate, simulateWorld } from "./simulation.js";
 import type { Done, Job } from "./tally.js";
 
 const HELP = `npm run sim -- [options]
   --seeds N      the number of seeds to run (default 100)
   --from N       the first seed (default 1)
   --seed N       run only this seed, and print its timeline
+  --world        runs of the world: processes do whatever the library offers, on the same names
   --minutes N    simulated minutes per seed (default 2); from 5 minutes on, most runs are slow-paced
   --workers N    the number of threads (default: the number of processors)
   --long         10,000 seeds of 6.1 minutes, as in the figures of verification/README.md
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     seeds: { type: "string" },
     from: { type: "string", default: "1" },
     seed: { type: "string" },
+    world: { type: "boolean", default: false },
     minutes: { type: "string" },
     workers: { type: "string", default: String(availableParallelism()) },
     long: { type: "boolean", default: false },
@@ -43,20 +45,27 @@ function numberOf(option: string, text: string, least = 0): number {
 }
 
 async function replay(seed: number, minutes: number): Promise<number> {
-  const { kind, history, violations, hash } = await simulate(seed, minutes * 60_000);
+  const run = values.world ? simulateWorld : simulate;
+  const { kind, history, violations, hash } = await run(seed, minutes * 60_000);
   for (const event of history) console.log(lineOf(event));
   for (const violation of violations) console.log("VIOLATION", violation);
   console.log(`seed ${seed} (${kind}), ${history.length} events, history ${hash}`);
   return violations.length;
 }
 
+/** What each run of a seed needs. */
+interface Runs {
+  readonly lengthMs: number;
+  readonly isWorld: boolean;
+}
+
 async function runMany(seeds: number, minutes: number): Promise<number> {
-  const progress = new Progress(seeds, minutes);
-  const lengthMs = minutes * 60_000;
+  const progress = new Progress(seeds, `${values.world ? "--world " : ""}--minutes ${minutes}`);
+  const runs: Runs = { lengthMs: minutes * 60_000, isWorld: values.world };
   await runSeeds<Done>(new URL(import.meta.url), {
     from: numberOf("from", values.from),
     seeds,
-    workerData: lengthMs,
+    workerData: runs,
     workers: numberOf("workers", values.workers, 1),
     onDone: (done) => progress.done(done),
   });
@@ -84,15 +93,16 @@ async function main(): Promise<void> {
 // The simulation waits for one turn of the event loop per event: several seeds share each turn.
 const AT_ONCE = 10;
 
-function serve(port: NonNullable<typeof parentPort>, lengthMs: number): void {
+function serve(port: NonNullable<typeof parentPort>, { lengthMs, isWorld }: Runs): void {
   // Injected errors are created by the hundred thousand; their stacks are never read.
   Error.stackTraceLimit = 0;
   port.on("message", ({ from, to }: Job) => {
     let next = from;
+    const simulated = isWorld ? simulateWorld : simulate;
     const run = async (): Promise<void> => {
       while (next < to) {
         const seed = next++;
-        const { kind, violations, grants, faults, simulatedMs } = await simulate(seed, lengthMs);
+        const { kind, violations, grants, faults, simulatedMs } = await simulated(seed, lengthMs);
         port.postMessage({ seed, kind, violations, grants, faults, simulatedMs } satisfies Done);
       }
     };

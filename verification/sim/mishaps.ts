@@ -15,6 +15,8 @@ export interface Scenery {
   start(): void;
   retire(victim: Incarnation): void;
   deleteRecord(name: string): boolean;
+  /** Deletes or restores a record of a lock by hand; returns whether it did. */
+  tamper(random: SeededRandom): boolean;
   /** Deletes the row of a session which is old enough; returns the session's owner. */
   deleteSession(random: SeededRandom): string | undefined;
 }
@@ -54,9 +56,14 @@ export class Mishaps {
   #draw(): Mishap {
     switch (this.#scenery.plan.kind) {
       case "calm":
+      case "calm world":
+      case "late world":
         return () => undefined;
       case "crash":
+      case "crashing world":
         return this.#kill;
+      case "tampered world":
+        return this.#random.chance(0.6) ? this.#tamper : this.#drawOf(TAMPERED);
       case "one fault":
         return this.#oneFault;
       case "deleted":
@@ -205,6 +212,11 @@ export class Mishaps {
     };
   };
 
+  readonly #tamper: Mishap = () => {
+    const { happened, tamper } = this.#scenery;
+    if (tamper(this.#random)) happened("record changed by hand", undefined);
+  };
+
   readonly #delete: Mishap = () => {
     const { plan, happened, deleteRecord } = this.#scenery;
     const name = plan.names[this.#random.integer(0, plan.names.length - 1)];
@@ -322,6 +334,8 @@ const TAME_SESSIONS: Weights = {
   deleteSession: 2,
   dropAnswers: 5,
 };
+
+const TAMPERED: Weights = { ...CROWD, stopMonotonic: 0, stepWall: 0, changeRate: 0, outage: 0 };
 
 const DUEL: Weights = {
   kill: 0,

@@ -32,6 +32,7 @@ interface Row {
  * own lease plus the drift (R3, R4). A record on a session is never renewed, and is not taken before the session has
  * ended, however long it is unchanged. A rival ends a session only after the row was unchanged, or absent, for its
  * length plus the drift. Or, for both, after a server's clock was past the end in the record by more than the bound.
+ * Besides, an operator may free a record at once, and an importer may take the exact grant of a transfer.
  */
 export const ownership: Checker = (history, { maxClockDrift, dates }) => {
   const found: Violation[] = [];
@@ -39,7 +40,12 @@ export const ownership: Checker = (history, { maxClockDrift, dates }) => {
   const rows = new Map<string, Row>();
   /** Sessions which have ended at any time: for good. */
   const ended = new Set<string>();
+  /** What processes may write before any watch: an operator's name, or an importer's name and fence. */
+  const allowed = new Set<string>();
   for (const event of history) {
+    if (event.kind === "forces" && event.isNow) allowed.add(`${event.by} frees ${event.name}`);
+    if (event.kind === "imports")
+      allowed.add(`${event.by} imports ${event.fence} of ${event.name}`);
     if (event.kind === "record") {
       const before = records.get(event.name);
       const isSame = event.holder === before?.holder && event.fence === before?.fence;
@@ -71,6 +77,9 @@ export const ownership: Checker = (history, { maxClockDrift, dates }) => {
     if (was?.holder === undefined) return undefined;
     if (isSame && was.session !== undefined) return "renewed, though it lives by a session,";
     if (event.by === was.owner) return undefined;
+    if (event.holder === undefined && allowed.has(`${event.by} frees ${event.name}`))
+      return undefined;
+    if (allowed.has(`${event.by} imports ${was.fence} of ${event.name}`)) return undefined;
     if (isSame) return `wrote, though ${was.owner} holds it,`;
     if (was.session !== undefined) {
       return ended.has(was.session) ? undefined : "took, though its session had not ended,";

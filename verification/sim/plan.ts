@@ -2,6 +2,8 @@ import type { FaultProbabilities } from "../../src/testing/faults/fault-plan.js"
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import { datesOf } from "./dates.js";
 import { type Dates, SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
+import { worldTermsOf } from "./world/terms.js";
+import type { World, WorldKind } from "./world/traits.js";
 
 /**
  * - `crowd`: many workers and all kinds of faults.
@@ -16,7 +18,7 @@ import { type Dates, SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
  * - `deleted`: an operator deletes records by hand, also held records.
  * - `snapshot`: machines stand still with all their clocks.
  */
-export type PlanKind =
+export type CoreKind =
   | "crowd"
   | "duel"
   | "ages"
@@ -26,6 +28,9 @@ export type PlanKind =
   | "sessions"
   | "deleted"
   | "snapshot";
+
+/** The kind of a run: of the core, or of the world in `world/plan.ts`. */
+export type PlanKind = CoreKind | WorldKind;
 
 /** The behaviour of workers: probabilities from 0 to 1, lengths in milliseconds. */
 export interface Behaviour {
@@ -73,6 +78,8 @@ export interface Plan {
   readonly behaviour: Behaviour;
   /** The `Date`s of the table's answers; undefined: answers have none. */
   readonly dates?: Dates | undefined;
+  /** Present in runs of the world: processes do whatever the library offers. */
+  readonly world?: World;
 }
 
 const DRIFT_BOUND = 0.01;
@@ -115,7 +122,7 @@ const WILD = {
   holdsLong: 0.2,
 };
 
-function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
+export function crowdOf(seed: number, random: SeededRandom, lengthMs: number): Plan {
   const drawn = random.fraction();
   const wildness = drawn * drawn;
   const chance = (most: number): number => most * wildness * random.fraction();
@@ -189,7 +196,7 @@ function duelOf(crowd: Plan): Plan {
 }
 
 /** Returns a plan without faults and without cancelled waits, so that all costs and times are known. */
-function quietOf(crowd: Plan): Plan {
+export function quietOf(crowd: Plan): Plan {
   const { random, pace, behaviour } = crowd;
   const leaseMs = pace * random.integer(1_000, 6_000);
   return {
@@ -293,7 +300,7 @@ const LONGEST_SWEEP_PAUSE_MS = 10_000;
 /** Returns the terms of a run with this plan. */
 export function termsOf(plan: Plan): Terms {
   const { kind, maxClockDrift, latencyMs, poll, requestTimeoutMs } = plan;
-  const isExclusive = kind !== "deleted" && kind !== "snapshot";
+  const isExclusive = !["deleted", "snapshot", "tampered world"].includes(kind);
   const slow = 1 / (1 - maxClockDrift);
   // The longest pause before a read, the read, the write, and both answers. A waiter for a lock on a session may read
   // the session at every other turn, and must end the session first.
@@ -335,19 +342,26 @@ export function termsOf(plan: Plan): Terms {
       const sweepMs = plan.sessions > 0 ? LONGEST_SWEEP_PAUSE_MS * 1.25 * slow : 0;
       return { ...safety, longestStillMs: readMs + triesOf(plan) * tryMs(plan) + sweepMs };
     }
+    case "calm world":
+    case "crashing world":
+    case "late world":
+      return { ...safety, ...worldTermsOf(plan), losesNothing: true };
+    case "world":
+    case "cloned world":
+      return { ...safety, ...worldTermsOf(plan) };
     default:
       return safety;
   }
 }
 
 /** Returns a number of attempts which all fail with a probability below one in a thousand million. */
-function triesOf({ faults }: Plan): number {
+export function triesOf({ faults }: Plan): number {
   const failing = Object.values(faults.faults).reduce((sum, chance) => sum + chance, 0);
   // Plus three for stepped wall clocks, each of which may end an attempt.
   return 3 + Math.ceil(Math.log(1e-9) / Math.log(Math.max(failing, 1e-9)));
 }
 
-function tryMs({ requestTimeoutMs, poll, maxClockDrift }: Plan): number {
+export function tryMs({ requestTimeoutMs, poll, maxClockDrift }: Plan): number {
   return (requestTimeoutMs + 1.25 * poll.max) / (1 - maxClockDrift);
 }
 
@@ -371,11 +385,18 @@ export function wallOffsetOf({ wallOffsetMs }: Plan, random: SeededRandom): numb
   return random.integer(-wallOffsetMs, wallOffsetMs);
 }
 
-function withDates(plan: Plan): Plan {
+export function withDates(plan: Plan): Plan {
   const { seed, kind, wallOffsetMs, leaseMs, behaviour } = plan;
   // An own source of random numbers: a run without `Date`s is the same as ever.
   const random = seededRandom(1_000_003 * seed + 7);
-  const isQuiet = ["calm", "one fault", "crash"].includes(kind);
+  const isQuiet = [
+    "calm",
+    "one fault",
+    "crash",
+    "calm world",
+    "crashing world",
+    "late world",
+  ].includes(kind);
   const dates = datesOf(random, isQuiet || random.chance(0.5) ? leaseMs[0] / 10 : 4_000);
   if (dates === undefined) return plan;
   // If the first grant of a process needs a correction, the process sends one more request. Another test covers this.

@@ -7,16 +7,16 @@ const HOUR_MS = 3_600_000;
 export class Progress {
   bad = 0;
   readonly #seeds: number;
-  readonly #minutes: number;
+  readonly #options: string;
   readonly #startMs = performance.now();
   readonly #kinds = new Map<string, number>();
   #tally: Tally = { simulatedMs: 0, grants: 0, faults: {} };
   #done = 0;
   #saidMs = performance.now();
 
-  constructor(seeds: number, minutes: number) {
+  constructor(seeds: number, options: string) {
     this.#seeds = seeds;
-    this.#minutes = minutes;
+    this.#options = options;
   }
 
   done(run: Done): void {
@@ -57,7 +57,7 @@ export class Progress {
   #reportBad({ seed, kind, violations }: Done): void {
     this.bad += 1;
     console.error(
-      `\nseed ${seed} (${kind}) is bad: npm run sim -- --minutes ${this.#minutes} --seed ${seed}`,
+      `\nseed ${seed} (${kind}) is bad: npm run sim -- ${this.#options} --seed ${seed}`,
     );
     for (const { invariant, atMs, what } of violations.slice(0, 3)) {
       console.error(`  ${(atMs / 1000).toFixed(3)} s  ${invariant}: ${what}`);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Lease } from "../../src/index.js";
+import { nativeFormat } from "../../src/formats/native.js";
 import type { Item } from "../../src/platform/table.js";
 import type { TableChange } from "../../src/testing/table/memory-table.js";
 import type { Event } from "./history.js";
@@ -17,6 +17,20 @@ interface GrantIn {
   readonly session: string | undefined;
 }
 
+/** A lease which was handed out, as far as its record is concerned. */
+export interface Believed {
+  readonly name: string;
+  readonly fence: bigint;
+  readonly isHeld: boolean;
+}
+
+/** A request to the holder of a record, in the record. */
+interface RequestIn {
+  readonly holder: string | undefined;
+  readonly what: string;
+  readonly isNow: boolean;
+}
+
 /** The row of a session: the creator and the time of creation. */
 interface SessionRow {
   readonly id: string;
@@ -28,29 +42,36 @@ interface SessionRow {
 /** Observes every change of the table at the instant of the change. */
 export class Records {
   /** Leases which were handed out and may be valid, with their processes. */
-  readonly #leases = new Set<{ readonly lease: Lease; readonly self: Incarnation }>();
+  readonly #leases = new Set<{ readonly lease: Believed; readonly self: Incarnation }>();
   readonly #note: (event: Event) => void;
   readonly #fail: (invariant: string, what: string) => void;
   readonly #isExclusive: boolean;
+  readonly #seesQueues: boolean;
   readonly #trueMs: () => number;
   /** The sessions with a row. */
   readonly #sessions = new Map<string, SessionRow>();
+  /** The last grant to each holder id. */
+  readonly #grants = new Map<string, { readonly name: string; readonly fence: bigint }>();
+  /** Holders whose records an operator freed at once: each may believe beside the next holder. */
+  readonly #freed = new Set<string>();
+  readonly #permits = nativeFormat({ pk: "pk", sk: "sk" }).permits;
   #isReported = false;
 
-  /** `trueMs`: the true wall clock. */
+  /** `trueMs`: the true wall clock. `seesQueues`: whether to note the tickets in records of locks. */
   constructor(
-    isExclusive: boolean,
+    { isExclusive, seesQueues }: { readonly isExclusive: boolean; readonly seesQueues: boolean },
     trueMs: () => number,
     note: (event: Event) => void,
     fail: (invariant: string, what: string) => void,
   ) {
     this.#isExclusive = isExclusive;
+    this.#seesQueues = seesQueues;
     this.#trueMs = trueMs;
     this.#note = note;
     this.#fail = fail;
   }
 
-  handedOut(self: Incarnation, lease: Lease): void {
+  handedOut(self: Incarnation, lease: Believed): void {
     this.#leases.add({ lease, self });
   }
 
@@ -59,8 +80,14 @@ export class Records {
     const by = how === "write" ? writer : how === "ttl" ? BY_TTL : BY_HAND;
     const [was, is] = [grantIn(before), grantIn(after)];
     if (kind === "place") this.#placeChanged(name, by, ticketIn(key), is);
-    else if (kind === "session") this.#sessionChanged(name, by, is, atMs);
-    else if (is !== undefined) this.#lockChanged(name, by, was, is, { before, after });
+    else if (kind === "permits") this.#permitsChanged(name, by, after);
+    else if (kind === "session") {
+      this.#sessionAsked(by, before, after);
+      // A notification renews nothing.
+      if (is === undefined || is.version !== was?.version || is.holder !== was.holder) {
+        this.#sessionChanged(name, by, is, atMs);
+      }
+    } else if (is !== undefined) this.#lockChanged(name, by, was, is, { before, after });
     else if (was !== undefined) {
       this.#note({ kind: "record", by, name, fence: was.fence, holder: undefined });
     }
@@ -74,8 +101,17 @@ export class Records {
     { before, after }: Pick<TableChange, "before" | "after">,
   ): void {
     const { holder, fence, version, leaseMs, session } = is;
+    if (holder !== undefined) this.#grants.set(holder, { name, fence });
+    // Such as a request that the record has already.
+    if (isDeepStrictEqual(before, after)) return;
+    this.#requestChanged(name, by, before, after);
+    if (this.#seesQueues) {
+      const [tail, served] = [numberIn(after, "tail"), numberIn(after, "served")];
+      this.#note({ kind: "queue", by, name, fence, holder, tail, served });
+    }
     if (was !== undefined && holder === was.holder && fence === was.fence) {
-      const wrong = isTicket(before, after) ? undefined : wrongData(after, by, name);
+      const isForAnybody = ["tail", "request"].some((one) => isOnly(one, before, after));
+      const wrong = isForAnybody ? undefined : wrongData(after, by, name);
       if (wrong !== undefined) this.#fail("ownership", wrong);
       if (version === was.version) return;
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
@@ -89,7 +125,55 @@ export class Records {
     const { holder, leaseMs, session } = is ?? {};
     const length = leaseMs === undefined ? {} : { leaseMs };
     const keptAliveBy = session === undefined ? {} : { session };
-    this.#note({ kind: "place", by, name, ticket, holder, ...length, ...keptAliveBy });
+    const end = this.#seesQueues ? this.#endOf(is) : {};
+    this.#note({ kind: "place", by, name, ticket, holder, ...length, ...keptAliveBy, ...end });
+  }
+
+  // A holder that renews its own record reads a request there; with a session, in the session's row.
+  #requestChanged(
+    name: string,
+    by: string,
+    before: Item | undefined,
+    after: Item | undefined,
+  ): void {
+    const request = requestIn(after);
+    if (
+      request?.holder === undefined ||
+      isDeepStrictEqual(before?.["request"], after?.["request"])
+    ) {
+      return;
+    }
+    const fence = this.#grants.get(request.holder)?.fence;
+    if (fence === undefined) return;
+    const { what, isNow } = request;
+    if (isNow) this.#freed.add(`${fence} ${name}`);
+    const isTold = isNow || textIn(after, "session") === undefined;
+    this.#note({ kind: "asked", by, name, fence, what, isTold, isNow });
+  }
+
+  #sessionAsked(by: string, before: Item | undefined, after: Item | undefined): void {
+    for (const attribute of Object.keys(after ?? {})) {
+      if (!attribute.startsWith(ASKED) || before?.[attribute] !== undefined) continue;
+      const grant = this.#grants.get(attribute.slice(ASKED.length));
+      if (grant === undefined) continue;
+      this.#note({ kind: "asked", by, ...grant, what: "release", isTold: true, isNow: false });
+    }
+  }
+
+  #permitsChanged(name: string, by: string, after: Item | undefined): void {
+    const found = this.#permits?.readAll(after);
+    if (found?.state !== "shared") {
+      const what =
+        found !== undefined && "found" in found ? `is unreadable: ${found.found}` : "is gone";
+      this.#fail("counted", `the record of "${name}" ${what}`);
+      return;
+    }
+    const { used, permits } = found;
+    const [holders, fences] = [
+      permits.map(({ holder }) => holder),
+      permits.map(({ fence }) => fence),
+    ];
+    this.#note({ kind: "permits", by, name, used, holders, fences });
   }
 
   /** Returns the sessions with a row from before this instant: the live sessions, or the ended sessions. */
@@ -128,6 +212,7 @@ export class Records {
     for (const entry of this.#leases) {
       const { lease, self } = entry;
       if (lease.name !== name || self.process.state === "paused") continue;
+      if (this.#freed.has(`${lease.fence} ${name}`)) continue;
       if (self.process.state === "killed" || !lease.isHeld) this.#leases.delete(entry);
       else if (lease.fence < fence && !this.#isReported) {
         // One report is enough: each later grant of the name would report the same process again.
@@ -153,11 +238,28 @@ export function wrongData(
   return `${writer} wrote "${name}", which ${owner} holds`;
 }
 
-/** Whether a write took tickets: every process may raise the counter of another's record, and nothing else. */
-function isTicket(before: Item | undefined, after: Item | undefined): boolean {
-  const { tail: was, ...rest } = before ?? {};
-  const { tail: is, ...others } = after ?? {};
+/**
+ * Whether a write changed only one attribute: every process may raise the counter of tickets in another's record, or
+ * leave a request to its holder, and nothing else.
+ */
+function isOnly(attribute: string, before: Item | undefined, after: Item | undefined): boolean {
+  const { [attribute]: was, ...rest } = before ?? {};
+  const { [attribute]: is, ...others } = after ?? {};
   return !isDeepStrictEqual(was, is) && isDeepStrictEqual(rest, others);
+}
+
+// In a session's row, before the id of a holder that is to release.
+const ASKED = "request#";
+
+function requestIn(item: Item | undefined): RequestIn | undefined {
+  const request = item?.["request"];
+  if (request === undefined || !("M" in request)) return undefined;
+  const now = request.M["now"];
+  return {
+    holder: textIn(request.M, "holder"),
+    what: textIn(request.M, "kind") ?? "release",
+    isNow: now !== undefined && "BOOL" in now && now.BOOL,
+  };
 }
 
 function grantIn(item: Item | undefined): GrantIn | undefined {
@@ -178,6 +280,11 @@ function grantIn(item: Item | undefined): GrantIn | undefined {
 
 function ticketIn(key: Item): bigint {
   return BigInt(textIn(key, "sk")?.split("/").at(-1) ?? "");
+}
+
+function numberIn(item: Item | undefined, attribute: string): bigint | undefined {
+  const value = item?.[attribute];
+  return value !== undefined && "N" in value ? BigInt(value.N) : undefined;
 }
 
 function textIn(item: Item | undefined, attribute: string): string | undefined {

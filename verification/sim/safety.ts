@@ -9,8 +9,12 @@ export const exclusion: Checker = (history, { isExclusive }) =>
   perName(isExclusive ? history : [], (name, events) => {
     let highest = -1n;
     const found: Violation[] = [];
-    for (const { kind, fence, by, atMs } of events) {
-      if (kind !== "granted" && kind !== "acted") continue;
+    const freed = new Set<bigint>();
+    for (const event of events) {
+      const { kind, fence, by, atMs } = event;
+      // An operator may free a record before its holder learns of it.
+      if (kind === "asked" && event.isNow) freed.add(fence);
+      if ((kind !== "granted" && kind !== "acted") || freed.has(fence)) continue;
       if (fence < highest) {
         const what = `${by} ${kind} on "${name}" with fence ${fence} after ${highest} was granted`;
         found.push({ invariant: "exclusion", atMs, what });

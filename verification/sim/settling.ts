@@ -32,16 +32,11 @@ export class Settling {
 
   /** Expects all tasks to end within the limit. */
   async expectEnd(who: string, tasks: readonly Promise<unknown>[], limitMs: number): Promise<void> {
-    await this.#expect("progress", `${who} never ended`, Promise.all(tasks), limitMs);
+    await this.expect("progress", `${who} never ended`, Promise.all(tasks), limitMs);
   }
 
   async expectClosed(closings: readonly Promise<unknown>[]): Promise<void> {
-    await this.#expect(
-      "progress",
-      "a client never closed",
-      Promise.all(closings),
-      LONGEST_CLOSE_MS,
-    );
+    await this.expect("progress", "a client never closed", Promise.all(closings), LONGEST_CLOSE_MS);
   }
 
   /** Expects every name to be free for a newcomer after at most a lease. */
@@ -52,7 +47,7 @@ export class Settling {
         newcomer.note({ kind: "granted", name, fence, waited: true });
         newcomer.note({ kind: "released", name, fence });
       });
-      await this.#expect("no orphan", `"${name}" could not be acquired`, run, limitMs);
+      await this.expect("no orphan", `"${name}" could not be acquired`, run, limitMs);
     }
     await this.expectClosed([newcomer.locks.close()]);
   }
@@ -71,7 +66,8 @@ export class Settling {
     }
   }
 
-  async #expect(
+  /** Expects the promise to settle within the limit, and not to reject. */
+  async expect(
     invariant: string,
     what: string,
     promise: Promise<unknown>,

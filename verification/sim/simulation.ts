@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Lease } from "../../src/index.js";
-import type { Call, Query, Read, Scan, Write } from "../../src/platform/table.js";
+import type { Call, Query, Read, Scan, Transacting, Write } from "../../src/platform/table.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
 import { DatedTable } from "../../src/testing/table/dated-table.js";
 import { MemoryTable, type TamperableTable } from "../../src/testing/table/memory-table.js";
@@ -12,8 +11,13 @@ import { type Event, type Timed, textOf, type Violation } from "./history.js";
 import { Incarnation, type Run } from "./incarnation.js";
 import { Mishaps } from "./mishaps.js";
 import { firstRateOf, type Plan, planOf, termsOf } from "./plan.js";
-import { Records } from "./records.js";
+import { type Believed, Records } from "./records.js";
 import { Settling } from "./settling.js";
+import { Tampering } from "./tampering.js";
+import { isJudged } from "./world/judged.js";
+import { worldPlanOf } from "./world/plan.js";
+import { settleWorld } from "./world/settling.js";
+import type { Exchange, WorldKind } from "./world/traits.js";
 
 /** The result of one run. */
 export interface Outcome {
@@ -40,12 +44,14 @@ class Simulation implements Run {
   readonly live = new Map<string, Incarnation>();
   isOver = false;
   isQuiet = false;
+  readonly exchange: Exchange = { transfers: [], due: new Map(), longestMs: 0 };
   awakening = Promise.resolve();
   readonly #table: MemoryTable;
   readonly #records: Records;
   readonly #random: SeededRandom;
   readonly #dates: SeededRandom;
   readonly #mishaps: Mishaps;
+  readonly #tampering: Tampering | undefined;
   readonly #history: Timed[] = [];
   readonly #violations: Violation[] = [];
   readonly #faults: Record<string, number> = {};
@@ -61,7 +67,7 @@ class Simulation implements Run {
     this.#dates = seededRandom(1_000_003 * plan.seed + 11);
     this.#mishaps = new Mishaps(this, plan.random.fork());
     this.#records = new Records(
-      termsOf(plan).isExclusive,
+      { isExclusive: termsOf(plan).isExclusive, seesQueues: plan.world !== undefined },
       () => this.time.wallMs,
       (event) => this.note(event),
       (invariant, what) => this.fail(invariant, what),
@@ -70,8 +76,16 @@ class Simulation implements Run {
       keyAttributes: ["pk", "sk"],
       time: this.time,
       keepsLog: false,
-      onChange: (change) => this.#records.changed(change, this.#writer),
+      // As if no client sent a token: only the conditions prevent that a transaction is carried out twice.
+      ...(plan.world === undefined ? {} : { remembersTokens: false }),
+      onChange: (change) => {
+        this.#records.changed(change, this.#writer);
+        this.#tampering?.changed(change);
+      },
     });
+    if (plan.world?.isTampered === true) {
+      this.#tampering = new Tampering(this.#table, plan.names.map(keyOf));
+    }
   }
 
   note(event: Event): void {
@@ -87,6 +101,7 @@ class Simulation implements Run {
         this.#writer = writer;
         return table.apply(write);
       },
+      ...this.#transactions(writer),
       read: (read: Read, call: Call) => table.read(read, call),
       scan: (scan: Scan, call: Call) => table.scan(scan, call),
       query: (query: Query, call: Call) => table.query(query, call),
@@ -99,11 +114,21 @@ class Simulation implements Run {
     return new DatedTable(port, () => serverMs(this.#dates, dates, this.time.wallMs));
   }
 
+  // The runs of the core use no transactions.
+  #transactions(writer: string): Pick<TamperableTable, "transact"> {
+    if (this.plan.world === undefined) return {};
+    const transact: Transacting = async (transaction) => {
+      this.#writer = writer;
+      return this.#table.applyAll(transaction);
+    };
+    return { transact };
+  }
+
   get commonScript(): FaultScript {
     return this.#mishaps.commonScript;
   }
 
-  handedOut(self: Incarnation, lease: Lease): void {
+  handedOut(self: Incarnation, lease: Believed): void {
     this.#records.handedOut(self, lease);
   }
 
@@ -147,7 +172,9 @@ class Simulation implements Run {
     const history = this.#history;
     return {
       kind: plan.kind,
-      violations: [...this.#violations, ...check(history, termsOf(plan))],
+      violations: [...this.#violations, ...check(history, termsOf(plan))].filter((violation) =>
+        isJudged(plan.kind, violation),
+      ),
       history,
       grants: this.#grants,
       faults: this.#faults,
@@ -171,6 +198,17 @@ class Simulation implements Run {
     this.note({ kind: "process", by: name, what: "started" });
     this.live.set(name, new Incarnation(this, name, rate, random, this.plan.workersPerProcess));
   }
+
+  crash(victim: Incarnation): boolean {
+    const isCalm = ["calm world", "late world"].includes(this.plan.kind);
+    if (this.isOver || isCalm || victim.process.state !== "running") return false;
+    this.happened("killed", victim);
+    this.retire(victim);
+    this.start();
+    return true;
+  }
+
+  readonly tamper = (random: SeededRandom): boolean => this.#tampering?.strike(random) === true;
 
   retire(incarnation: Incarnation): void {
     incarnation.process.kill();
@@ -271,16 +309,21 @@ class Simulation implements Run {
     const [, longestLease] = this.plan.leaseMs;
     const live = [...this.live.values()];
     const settling = new Settling(this.time, (invariant, what) => this.fail(invariant, what));
-    const limitMs = 20 * (longestLease + 1_000) + 20_000;
+    // In a world, a transfer without an import keeps its lock, and an importer may do the same again.
+    const limitMs = 20 * (longestLease + 1_000) + 20_000 + 2 * this.exchange.longestMs;
     await settling.expectEnd(
       "a worker",
       live.flatMap(({ workers }) => workers),
       limitMs,
     );
-    const newcomer = new Incarnation(this, "newcomer", 1, this.plan.random.fork(), 0);
-    newcomer.network.clear();
+    const newcomer = this.#newcomer("newcomer");
     // Calls may have extended a lease by hand, by half a second each time.
-    await settling.expectFree(newcomer, this.plan.names, (longestLease + 5_000) * 1.1 + 2_000);
+    if (this.plan.world === undefined) {
+      await settling.expectFree(newcomer, this.plan.names, (longestLease + 5_000) * 1.1 + 2_000);
+    } else {
+      const newcomers = [newcomer, this.#newcomer("another")] as const;
+      await settleWorld(this, settling, newcomers, this.#table);
+    }
     if (this.plan.sessions > 0) {
       await settling.expectClosed(live.map(({ sessions }) => sessions?.end() ?? Promise.resolve()));
       // A client closes its shared session after a lease without locks on the session.
@@ -290,6 +333,12 @@ class Simulation implements Run {
     await settling.expectClosed(live.map(({ locks }) => locks.close()));
     await this.time.advance(60_000);
     settling.expectNothingLeft(live, this.reported, { hasFaults: this.plan.kind !== "calm" });
+  }
+
+  #newcomer(name: string): Incarnation {
+    const newcomer = new Incarnation(this, name, 1, this.plan.random.fork(), 0);
+    newcomer.network.clear();
+    return newcomer;
   }
 
   #addFaults(incarnation: Incarnation): void {
@@ -314,6 +363,11 @@ function sessionKeyOf(session: string) {
 /** Runs a plan. */
 export function simulatePlan(plan: Plan): Promise<Outcome> {
   return new Simulation(plan).run();
+}
+
+/** Runs one seed of the world for this simulated time. */
+export function simulateWorld(seed: number, lengthMs: number, kind?: WorldKind): Promise<Outcome> {
+  return simulatePlan(worldPlanOf(seed, lengthMs, kind));
 }
 
 /** Runs one seed for this simulated time. */

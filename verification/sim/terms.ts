@@ -26,6 +26,12 @@ export interface Terms {
    * Undefined: a process must watch the record.
    */
   readonly firstSightMs?: number | undefined;
+  /** How long a process without hindrance needs at most for an acknowledged request. Set in runs of the world. */
+  readonly answeredMs?: number;
+  /** How long a holder without hindrance may act after a request to release. Set in runs of the world. */
+  readonly toldMs?: number;
+  /** The most grants to others while a process waits for a lock. Set in runs of the world. */
+  readonly mostPassed?: number;
   /** The allowed requests of a run without faults; undefined: the run notes no requests. */
   readonly cost?: Cost;
 }

@@ -15,6 +15,7 @@ export const kept: Checker = (history, { losesNothing }) => {
   const found: Violation[] = [];
   const held = new Map<string, Timed>();
   const killed = new Set<string>();
+  const worked = new Set<string>();
   const closedMs = new Map<string, number>();
   for (const event of history) {
     if (event.kind === "process" && event.what === "killed") killed.add(event.by);
@@ -24,10 +25,15 @@ export const kept: Checker = (history, { losesNothing }) => {
       found.push({ invariant: "kept", atMs: event.atMs, what });
     }
     if (event.kind === "granted") held.set(keyOf(event), event);
-    if (event.kind === "released") held.delete(keyOf(event));
+    if (event.kind === "released") {
+      held.delete(keyOf(event));
+      if (event.name.startsWith("once#")) worked.add(keyOf(event));
+    }
     if (event.kind !== "lost") continue;
     held.delete(keyOf(event));
     if (event.reason === "closed" && closedMs.get(event.by) === event.atMs) continue;
+    // `once` keeps the lease for a while after its work.
+    if (event.reason === "closed" && worked.has(keyOf(event))) continue;
     const what = `${event.by} lost ${keyOf(event)} (${event.reason}), without a fault`;
     found.push({ invariant: "kept", atMs: event.atMs, what });
   }

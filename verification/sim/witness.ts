@@ -9,6 +9,7 @@ import type {
   Scan,
   ScanAnswer,
   TablePort,
+  Transacting,
   Write,
   WriteAnswer,
 } from "../../src/platform/table.js";
@@ -64,6 +65,18 @@ export class Witness implements TablePort {
     return answer;
   }
 
+  /** Undefined if the network has no transactions. */
+  get transact(): Transacting | undefined {
+    const transact = this.#network.transact?.bind(this.#network);
+    return (
+      transact &&
+      ((transaction, call) => {
+        this.#listener.sent();
+        return transact(transaction, call);
+      })
+    );
+  }
+
   async read(read: Read, call: Call): Promise<ReadAnswer> {
     this.#listener.sent();
     const answer = await this.#network.read(read, call);
@@ -103,7 +116,7 @@ export class Witness implements TablePort {
 
   // From the first send on, only the table knows which deadline a rival goes by.
   #noteChange({ key, condition, change }: Write): void {
-    if (recordIn(key).kind === "place") return;
+    if (!["lock", "session"].includes(recordIn(key).kind)) return;
     const leaseMs = numberIn(change.set["leaseMs"]);
     const fence = asksFor(condition, "fence");
     if (change.set["holder"] !== undefined || leaseMs === undefined || fence === undefined) return;
@@ -130,7 +143,7 @@ export class Witness implements TablePort {
     const leaseMs = numberIn(item["leaseMs"]);
     if (fence === undefined || leaseMs === undefined) return;
     const { kind, name } = recordIn(write.key);
-    if (kind === "place") return;
+    if (kind === "place" || kind === "permits") return;
     const kept = { sentMs: first.sentMs, leaseMs: Number(leaseMs) };
     this.#listener.note(
       kind === "session"
@@ -187,7 +200,7 @@ export const ENTOMBED = "an absent session is entombed";
 export function sessionStepOf(write: Write): string | undefined {
   const { set, remove } = write.change;
   const { kind } = recordIn(write.key);
-  if (kind === "place") return undefined;
+  if (kind === "place" || kind === "permits") return undefined;
   if (kind === "lock") {
     return set["session"] === undefined ? undefined : MOVE;
   }
@@ -205,11 +218,12 @@ function speaksOf(condition: Condition, attribute: string): boolean {
 }
 
 interface Subject {
-  readonly kind: "lock" | "session" | "place";
+  /** `lock`: any record with one holder. `permits`: the record of a semaphore or a read-write lock. */
+  readonly kind: "lock" | "session" | "place" | "permits";
   readonly name: string;
 }
 
-/** Returns a record's lock name or session id, by key. */
+/** Returns a record's lock name or session id, by key. Other records than locks have their kind in the name. */
 export function recordIn(key: Item): Subject {
   return partitionIn(stringIn(key["pk"]) ?? "?");
 }
@@ -217,8 +231,10 @@ export function recordIn(key: Item): Subject {
 function partitionIn(pk: string): Subject {
   // The simulation of queues checks places in queues.
   if (pk.startsWith("queue#")) return { kind: "place", name: pk.slice("queue#".length) };
-  const kind = pk.startsWith("session#") ? "session" : "lock";
-  return { kind, name: pk.slice(kind.length + 1) };
+  if (pk.startsWith("semaphore#") || pk.startsWith("read-write#"))
+    return { kind: "permits", name: pk };
+  if (pk.startsWith("session#")) return { kind: "session", name: pk.slice("session#".length) };
+  return { kind: "lock", name: pk.startsWith("lock#") ? pk.slice("lock#".length) : pk };
 }
 
 function numberIn(value: object | undefined): string | undefined {

@@ -64,7 +64,7 @@ async function take(
 }
 
 // Mixes rivals of both kinds, and processes of both kinds.
-function keptAliveBy(self: Incarnation, random: SeededRandom, leaseMs: number): LockOptions {
+export function keptAliveBy(self: Incarnation, random: SeededRandom, leaseMs: number): LockOptions {
   const session = self.sessions?.current;
   const isOwn = self.holdsBy === "each" || random.chance(0.15);
   if (isOwn) return { lease: leaseMs };
@@ -110,7 +110,11 @@ function act(self: Incarnation, lease: Lease): boolean {
 }
 
 /** Sends a user transaction with the lease's condition, which arrives at any later time. */
-function guardedWrite(self: Incarnation, random: SeededRandom, lease: Lease): void {
+export function guardedWrite(
+  self: Incarnation,
+  random: SeededRandom,
+  lease: Pick<Lease, "name" | "fence" | "holder">,
+): void {
   const { name, fence, holder } = lease;
   const delayMs = random.fraction() * 8_000;
   self.process.network.set(delayMs, false, () => {
@@ -119,7 +123,7 @@ function guardedWrite(self: Incarnation, random: SeededRandom, lease: Lease): vo
   });
 }
 
-async function byHand(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
+export async function byHand(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
   self.asked();
   const call = random.chance(0.5)
     ? lease.update({ n: random.integer(0, 9) })

@@ -15,6 +15,7 @@ import { SIGHTINGS } from "./sightings.js";
 import { THREADS } from "./threads.js";
 import type { Variant } from "./variant.js";
 import { WATCHES } from "./watches.js";
+import { WORLD } from "./world.js";
 
 /** Every known-bad variant. */
 export const VARIANTS: readonly Variant[] = [
@@ -34,4 +35,5 @@ export const VARIANTS: readonly Variant[] = [
   ...OCCURRENCES,
   ...COPIES,
   ...SURROUNDINGS,
+  ...WORLD,
 ];

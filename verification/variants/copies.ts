@@ -18,10 +18,7 @@ export const COPIES: readonly Variant[] = [
         to: ".update(bytes)",
       },
     ],
-    caughtBy: {
-      test: "test/sim/copies.test.ts",
-      title: "never share a lock or an id in four fixed runs",
-    },
+    caughtBy: { invariant: "ids", within: 20, of: "cloned world" },
   },
   {
     name: "first-claim-not-recomposed",

@@ -6,7 +6,9 @@ import { parseArgs } from "node:util";
 import { simulateOnce } from "../sim/once/simulation.js";
 import { simulatePermits } from "../sim/permits/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
-import { simulate } from "../sim/simulation.js";
+import { simulate, simulateWorld } from "../sim/simulation.js";
+
+import { WORLD_KINDS } from "../sim/world/traits.js";
 
 /** The simulated time of each seed, in milliseconds. */
 const LENGTH_MS = 60_000;
@@ -26,6 +28,8 @@ function simulated(
   seed: number,
   of: string | undefined,
 ): Promise<{ readonly violations: readonly { readonly invariant: string }[] }> {
+  const world = WORLD_KINDS.find((kind) => kind === of);
+  if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
   if (of === "occurrences") return simulateOnce(seed, OCCURRENCES);
   if (of === "permits") return simulatePermits(seed, LENGTH_MS);

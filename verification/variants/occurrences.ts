@@ -113,6 +113,6 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "void lease.update({ occurrence, ended: false } satisfies Begun).catch(() => undefined);",
       },
     ],
-    caughtBy: { test: TEST, title: "names the occurrence in the record before the work begins" },
+    caughtBy: { invariant: "begun once", within: 200, of: "world", shortRange: 2 },
   },
 ];

@@ -268,6 +268,22 @@ export const SESSIONS: readonly Variant[] = [
     caughtBy: { invariant: "no leak", within: 50 },
   },
   {
+    name: "session-opened-for-no-caller",
+    what: "A session that opens after its only caller gave up stays open until the client closes.",
+    rules: ["R13"],
+    edits: [
+      {
+        in: { SharedSession },
+        from: "this.#session = session; this.#closeUnlessUsed();",
+        to: "this.#session = session;",
+      },
+    ],
+    caughtBy: {
+      test: "test/locks/permits/faults.test.ts",
+      title: "closes a session that opens after the caller aborts, one lease later",
+    },
+  },
+  {
     name: "move-unconditional",
     what: "A move does not require the holder, so a late move puts a rival's record on this session.",
     rules: ["R5", "R7"],

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { WorldKind } from "../sim/world/traits.js";
 import { type Exported, exportsOf, filesOf, occurrencesOf, patched } from "./patch.js";
 
 /** A rule in ARCHITECTURE.md, by number. */
@@ -18,8 +19,8 @@ export interface Edit {
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
-  /** A simulation of fair locks, of occurrences of tasks, or of permits; absent: of the core. */
-  readonly of?: "fair locks" | "occurrences" | "permits";
+  /** A kind of world, or a simulation of fair locks, of occurrences of tasks, or of permits; absent: of the core. */
+  readonly of?: WorldKind | "fair locks" | "occurrences" | "permits";
   /** The range, from 1, in which `npm test` hunts; set where the first range takes too long. Default 1. */
   readonly shortRange?: number;
 }

@@ -74,6 +74,10 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
 
   ended(hold: object): void {
     this.#leases.delete(hold);
+    this.#closeUnlessUsed();
+  }
+
+  #closeUnlessUsed(): void {
     // A closing client closes the session.
     if (this.#context.closing.aborted) return;
     if (this.#leases.size > 0 || this.#session?.isHeld !== true) return;
@@ -89,6 +93,8 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   async #openNew(): Promise<void> {
     const session = await SessionKeepAlive.open(this.#context, this.#settings);
     this.#session = session;
+    // The last user may have given up during the opening.
+    this.#closeUnlessUsed();
     if (this.#threadSettings === undefined) return;
     const thread = new ThreadKeepAlive(session.hold, this.#threadSettings);
     this.#thread = thread;

@@ -377,6 +377,25 @@ describe("a waiter for a permit", () => {
     await expect(world.until(acquiring)).rejects.toThrow("given up");
     expect(world.time.nowMs - startMs).toBeLessThan(100);
   });
+
+  it("closes a session that opens after the caller aborts, one lease later", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({
+      lease: "3s",
+      latency: { requestMs: 100, responseMs: 100 },
+    });
+    const controller = new AbortController();
+    const acquiring = locks.semaphore("s", { permits: 1 }).acquire({ signal: controller.signal });
+    acquiring.catch(() => undefined);
+    await world.time.advance(50);
+    controller.abort(new Error("given up"));
+    await expect(world.until(acquiring)).rejects.toThrow("given up");
+    await world.time.advance(1_000);
+    const [row] = world.table.items();
+    expect(row?.["holder"]).toBeDefined();
+    await world.time.advance(5_000);
+    expect(world.table.items().map(({ holder }) => holder)).toEqual([undefined]);
+  });
 });
 
 describe("an acquisition while no renewal of its session is answered", () => {

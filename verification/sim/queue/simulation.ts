@@ -8,6 +8,7 @@ import type { VirtualProcess } from "../../../src/testing/time/virtual-process.j
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 import { Servers } from "../dates.js";
 import { paced } from "../pacing.js";
+import { Tampering } from "../tampering.js";
 import {
   numberIn,
   type Placed,
@@ -18,7 +19,6 @@ import {
   ticketIn,
 } from "./checkers.js";
 import { Outages } from "./outages.js";
-import { Tampering } from "./tampering.js";
 import { isJudged, type QueueKind, type QueueTraits, traitsOf } from "./traits.js";
 
 /** Everything a seed decides before a run. */
@@ -123,11 +123,11 @@ class QueueSimulation {
         this.#hash.update(`${change.atMs} ${JSON.stringify(change.after ?? change.key)}\n`);
         if (!isOfQueue(change.key)) return;
         this.#checker.changed(change);
-        if (isRecord(change.key)) this.#tampering.changed(change);
+        this.#tampering.changed(change);
         this.#checkExclusion();
       },
     });
-    this.#tampering = new Tampering(this.#table, RECORD_KEY);
+    this.#tampering = new Tampering(this.#table, [RECORD_KEY]);
   }
 
   async run(): Promise<QueueOutcome> {

@@ -1,0 +1,287 @@
+import { describe, expect, it } from "vitest";
+import { check } from "../../verification/sim/checkers.js";
+import type { Event, Timed } from "../../verification/sim/history.js";
+import { simulateWorld } from "../../verification/sim/simulation.js";
+import { SAFETY, type Terms } from "../../verification/sim/terms.js";
+import { worldCheckers } from "../../verification/sim/world/checkers.js";
+import { WORLD_KINDS } from "../../verification/sim/world/traits.js";
+
+// Uses fresh seeds at every run, and prints failing seeds. For more seeds: npm run sim -- --world --seeds 1000
+const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
+const SEEDS = Number(process.env["HOLDFAST_SIM_WORLD"] ?? 12);
+const LENGTH_MS = 60_000;
+
+/** The events that all runs together must contain: without them the runs would show little. */
+const NEEDED = [
+  ...["granted", "granted together", "acted", "released", "lost", "guarded", "place", "queue"],
+  ...["permits", "permit", "imported"],
+  ...["exported", "imports", "import given up", "asked", "forces", "obeyed", "occurrence"],
+  ...["session row", "session kept"],
+];
+
+describe("processes with every operation on the same names, under faults,", () => {
+  it(
+    `keep every invariant (${SEEDS} fresh seeds from ${FROM})`,
+    async () => {
+      const kinds = new Set<string>();
+      const seen = new Set<string>();
+      for (let at = 0; at < SEEDS; at += 1) {
+        const seed = FROM + at;
+        // Each kind of run in turn.
+        const kind = WORLD_KINDS[at % WORLD_KINDS.length];
+        const { violations, history } = await simulateWorld(seed, LENGTH_MS, kind);
+        expect(violations.slice(0, 3), `seed ${seed} of kind ${kind}`).toEqual([]);
+        for (const event of history) seen.add(event.kind);
+        kinds.add(kind ?? "");
+      }
+      expect(NEEDED.filter((needed) => !seen.has(needed))).toEqual([]);
+      expect(kinds.size).toBe(WORLD_KINDS.length);
+    },
+    60_000 + 20_000 * SEEDS,
+  );
+
+  it("behave equally for equal seeds", async () => {
+    const first = await simulateWorld(3, 20_000, "world");
+    expect((await simulateWorld(3, 20_000, "world")).hash).toBe(first.hash);
+    expect((await simulateWorld(4, 20_000, "world")).hash).not.toBe(first.hash);
+  }, 60_000);
+});
+
+type Draft = Event extends infer E ? (E extends Event ? Omit<E, "atMs"> : never) : never;
+
+/** A history of events a second apart. */
+const of = (...events: readonly Draft[]): Timed[] =>
+  events.map((event, index) => ({ ...event, atMs: 1_000 * index }) as Timed);
+
+const a = { name: "a", fence: 1n } as const;
+const p1 = { by: "p1", ...a } as const;
+const p2 = { by: "p2", ...a } as const;
+const task = { kind: "occurrence", name: "once#x", occurrence: "1", isRerun: false } as const;
+const permit = { kind: "permit", name: "semaphore#s", weight: 1, limit: 1 } as const;
+const permits = { kind: "permits", name: "semaphore#s", by: "p1", used: 1 } as const;
+const place = { kind: "place", name: "a", ticket: 3n, leaseMs: 5_000 } as const;
+const queue = { kind: "queue", by: "p1", ...a, holder: undefined, tail: 3n, served: 2n } as const;
+const record = (by: string, fence: bigint, holder: string | undefined): Draft => ({
+  kind: "record",
+  by,
+  name: "a",
+  fence,
+  holder,
+});
+
+interface Case {
+  readonly invariant: string;
+  readonly because: string;
+  readonly history: readonly Timed[];
+  readonly terms?: Partial<Terms>;
+}
+
+const BAD: readonly Case[] = [
+  {
+    invariant: "told fence",
+    because: "a process is told a fence that its record does not have",
+    history: of(record("p1", 2n, "h1"), { ...p1, kind: "granted" }),
+  },
+  {
+    invariant: "all or none",
+    because: "two locks are granted one after the other",
+    history: of(record("p1", 1n, "h1"), { ...record("p1", 2n, "h2"), name: "b" } as Draft, {
+      kind: "granted together",
+      by: "p1",
+      parts: ["1 a", "2 b"],
+    }),
+  },
+  {
+    invariant: "one importer",
+    because: "an import replaces another grant than the transfer",
+    history: of(record("p1", 1n, "t1"), record("p2", 2n, "h2"), record("p3", 3n, "h3"), {
+      kind: "imported",
+      by: "p3",
+      name: "a",
+      fence: 3n,
+      from: 1n,
+    }),
+  },
+  {
+    invariant: "obedience",
+    because: "a leader resigns for a request to another leader",
+    history: of(
+      record("p2", 2n, "h2"),
+      record("p1", 1n, "h1"),
+      { ...p2, kind: "asked", fence: 2n, what: "resign", isTold: true, isNow: false },
+      { ...p1, kind: "obeyed", what: "asked to resign" },
+    ),
+  },
+  {
+    invariant: "told in time",
+    because: "a holder acts long after it was asked to release",
+    history: of(
+      { ...p2, kind: "asked", what: "release", isTold: true, isNow: false },
+      { ...p1, kind: "acted" },
+    ),
+    terms: { toldMs: 500 },
+  },
+  {
+    invariant: "permits",
+    because: "two processes act with permits that weigh more than the limit",
+    history: of(
+      { ...permit, by: "p1", holder: "h1", what: "granted" },
+      { ...permit, by: "p2", holder: "h2", what: "granted" },
+      { ...permit, by: "p1", holder: "h1", what: "acted" },
+    ),
+  },
+  {
+    invariant: "ownership",
+    because: "a process acts with a permit that was removed",
+    history: of(
+      { ...permits, holders: ["h1"], fences: [1n] },
+      { ...permits, holders: [], fences: [] },
+      { ...permit, by: "p1", holder: "h1", what: "acted" },
+    ),
+  },
+  {
+    invariant: "fence order",
+    because: "a permit has the fence of an earlier one",
+    history: of(
+      { ...permits, holders: ["h1"], fences: [2n] },
+      { ...permits, holders: ["h2"], fences: [2n] },
+    ),
+  },
+  {
+    invariant: "begun once",
+    because: "an occurrence begins again",
+    history: of({ ...task, by: "p1", what: "began" }, { ...task, by: "p2", what: "began" }),
+  },
+  {
+    invariant: "completed stays completed",
+    because: "an occurrence that may run again begins after it was completed",
+    history: of(
+      { ...task, isRerun: true, by: "p1", what: "completed" },
+      { ...task, isRerun: true, by: "p2", what: "began" },
+    ),
+  },
+  {
+    invariant: "order of occurrences",
+    because: "an occurrence begins after a later one",
+    history: of(
+      { ...task, by: "p1", occurrence: "2", what: "began" },
+      { ...task, by: "p2", what: "began" },
+    ),
+  },
+  {
+    invariant: "run at least once",
+    because: "the last occurrence never ended",
+    history: of({ ...task, by: "p1", what: "began" }, { ...task, by: "p2", what: "due" }),
+  },
+  {
+    invariant: "no orphan",
+    because: "an import that was given up leaves the transfer reserved",
+    history: of(
+      record("p1", 1n, "t1"),
+      { ...p2, kind: "import given up" },
+      { ...p1, kind: "acted" },
+    ),
+    terms: { answeredMs: 500 },
+  },
+  {
+    invariant: "no orphan",
+    because: "a process waits for its own former grant",
+    history: of(
+      { ...p1, kind: "released", holder: "h1" },
+      record("p1", 2n, "h1"),
+      { kind: "waits", by: "p1", name: "a" },
+      { ...p1, kind: "acted" },
+    ),
+    terms: { answeredMs: 500 },
+  },
+  {
+    invariant: "starvation",
+    because: "a waiter waits during more grants to others than allowed",
+    history: of(
+      { kind: "waits", by: "p1", name: "a" },
+      record("p2", 1n, "h1"),
+      record("p3", 2n, "h2"),
+    ),
+    terms: { mostPassed: 1 },
+  },
+  {
+    invariant: "ids",
+    because: "two processes have one holder id",
+    history: of(record("p1", 1n, "h1"), record("p2", 2n, "h1")),
+  },
+  {
+    invariant: "no barging",
+    because: "a grant without a ticket passes a queue",
+    history: of(queue, { ...queue, by: "p2", fence: 2n, holder: "h2" }),
+  },
+  {
+    invariant: "served order",
+    because: "an earlier ticket is granted after a later one",
+    history: of(queue, { ...queue, fence: 2n, holder: "h2", served: 1n }),
+  },
+  {
+    invariant: "no early removal",
+    because: "a process removes a live place of another",
+    history: of(
+      queue,
+      { ...place, by: "p1", holder: "h1" },
+      { kind: "place", name: "a", ticket: 3n, by: "p2", holder: undefined },
+    ),
+  },
+];
+
+describe("the checkers of a world", () => {
+  it.each(BAD)("refuse $invariant: $because", ({ invariant, history, terms }) => {
+    const found = check(history, { ...SAFETY, ...terms }).map((violation) => violation.invariant);
+    expect(found).toContain(invariant);
+  });
+
+  it("refuse a bad history each", () => {
+    const silent = Object.entries(worldCheckers).filter(([, checker]) =>
+      BAD.every(({ history, terms }) => checker(history, { ...SAFETY, ...terms }).length === 0),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  it("accept two holders after a forced release at once", () => {
+    const forced = of(
+      { ...p2, kind: "forces", isNow: true },
+      { ...record("p1", 1n, "h1"), leaseMs: 60_000 } as Draft,
+      { ...p1, kind: "granted" },
+      { ...p2, kind: "asked", what: "release", isTold: true, isNow: true },
+      record("p2", 1n, undefined),
+      record("p3", 2n, "h3"),
+      { kind: "granted", by: "p3", name: "a", fence: 2n },
+      { ...p1, kind: "acted" },
+    );
+    expect(check(forced, SAFETY)).toEqual([]);
+    expect(
+      check(
+        forced.filter(({ kind }) => kind !== "asked"),
+        SAFETY,
+      ),
+    ).toHaveLength(1);
+    expect(
+      check(
+        forced.filter(({ kind }) => kind !== "forces"),
+        SAFETY,
+      ),
+    ).toHaveLength(1);
+  });
+
+  it("accept an import before any watch, past the queue", () => {
+    const moved = of(
+      { ...queue, holder: "t1" },
+      { ...record("p1", 1n, "t1"), leaseMs: 60_000 } as Draft,
+      { ...p2, kind: "imports" },
+      { ...queue, by: "p2", fence: 2n, holder: "h2" },
+      record("p2", 2n, "h2"),
+    );
+    expect(check(moved, SAFETY)).toEqual([]);
+    const found = check(
+      moved.filter(({ kind }) => kind !== "imports"),
+      SAFETY,
+    );
+    expect(found.map(({ invariant }) => invariant)).toEqual(["ownership", "no barging"]);
+  });
+});

@@ -1,0 +1,21 @@
+import type { Checker } from "../checker.js";
+import { grants } from "./grants.js";
+import { occurrences } from "./occurrence-checker.js";
+import { permitLimit, permitRecords } from "./permit-checkers.js";
+import { queues } from "./queues.js";
+import { obedience, toldInTime } from "./requests.js";
+import { ids, starvation, undone } from "./waiting.js";
+
+/** The checkers of what only a world contains. */
+export const worldCheckers = {
+  grants,
+  obedience,
+  toldInTime,
+  permitLimit,
+  permitRecords,
+  occurrences,
+  undone,
+  starvation,
+  ids,
+  queues,
+} as const satisfies Record<string, Checker>;

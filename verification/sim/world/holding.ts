@@ -1,0 +1,116 @@
+import { isHoldfastError } from "../../../src/index.js";
+import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../incarnation.js";
+import { guardedWrite } from "../worker.js";
+
+/** One record of a grant: a grant of several locks has several. */
+export interface Part {
+  readonly name: string;
+  readonly fence: bigint;
+  readonly holder: string;
+}
+
+/** A lease, a grant of several locks, or a term. */
+export interface Grant {
+  readonly parts: readonly Part[];
+  /** Asks the clocks. */
+  isHeld(): boolean;
+  remainingMs(): number;
+  /** Aborts at the loss. */
+  readonly lossSignal: AbortSignal;
+  /** Called at random while the process holds the grant. */
+  readonly byHand?: () => Promise<void>;
+}
+
+/** Notes a grant, and acts with it for a while; ends early when the grant is lost or `isDone` says so. */
+export async function hold(
+  self: Incarnation,
+  random: SeededRandom,
+  grant: Grant,
+  { waited, isDone = () => false }: { readonly waited: boolean; readonly isDone?: () => boolean },
+): Promise<void> {
+  const { run } = self;
+  const { behaviour } = run.plan;
+  begin(self, grant, waited);
+  const isLong = random.chance(behaviour.holdsLong);
+  const longestMs = isLong ? behaviour.longHoldMs : behaviour.shortHoldMs;
+  const untilMs = run.time.nowMs + longestMs * random.fraction();
+  do {
+    if (!act(self, grant)) return;
+    for (const part of grant.parts) {
+      if (random.chance(behaviour.guards)) guardedWrite(self, random, part);
+    }
+    if (grant.byHand !== undefined && random.chance(behaviour.byHand)) await grant.byHand();
+    // Sometimes act in the last moment before the deadline, where too small a margin shows.
+    const pauseMs = random.chance(0.1) ? grant.remainingMs() - 1 : random.fraction() * 60;
+    await self.sleep(Math.max(Math.min(pauseMs, longestMs), 1));
+    if (!act(self, grant) || isDone()) return;
+  } while (run.time.nowMs < untilMs && !run.isOver);
+}
+
+function begin(self: Incarnation, grant: Grant, waited: boolean): void {
+  for (const { name, fence } of grant.parts) {
+    self.run.handedOut(self, {
+      name,
+      fence,
+      get isHeld() {
+        return grant.isHeld();
+      },
+    });
+    self.note({ kind: "granted", name, fence, waited });
+  }
+  const { lossSignal } = grant;
+  const lost = (): void => {
+    const reason = isHoldfastError(lossSignal.reason) ? lossSignal.reason.reason : undefined;
+    // The holder itself exported the lease.
+    if (reason === "exported") return;
+    const isOfOne = grant.parts.length === 1;
+    for (const { name, fence } of grant.parts) {
+      self.note({ kind: "lost", name, fence, reason: (isOfOne && reason) || "lost-with-another" });
+    }
+  };
+  if (lossSignal.aborted) lost();
+  else lossSignal.addEventListener("abort", lost, { once: true });
+}
+
+function act(self: Incarnation, grant: Grant): boolean {
+  if (!grant.isHeld()) return false;
+  for (const { name, fence } of grant.parts) self.note({ kind: "acted", name, fence });
+  return true;
+}
+
+/** Notes that the process itself ended its grant. */
+export function noteReleased(self: Incarnation, { parts }: Grant): void {
+  for (const { name, fence, holder } of parts) self.note({ kind: "released", name, fence, holder });
+}
+
+// The codes of contention, of a bad network, of a used transfer and of a client without a session.
+const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown", "closed"];
+
+/** Returns the code of an error that a correct library rejects with under faults; throws any other error. */
+export function codeOf(error: unknown): string {
+  if (error === CANCELLED) return "cancelled";
+  if (isHoldfastError(error) && EXPECTED.includes(error.code)) return error.code;
+  throw error;
+}
+
+/** Runs a call with a signal that aborts after this time of the process, if a time is given. */
+export async function limited<T>(
+  self: Incarnation,
+  limitMs: number | undefined,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const abort = new AbortController();
+  const timer =
+    limitMs === undefined
+      ? undefined
+      : self.process.timers.set(limitMs, true, () => abort.abort(CANCELLED));
+  try {
+    return await call(abort.signal);
+  } finally {
+    timer?.cancel();
+  }
+}
+
+/** The reason of the signal. */
+const CANCELLED = new Error("cancelled");

@@ -1,0 +1,38 @@
+import type { Checker } from "../checker.js";
+import type { Event, Timed, Violation } from "../history.js";
+
+type OccurrenceEvent = Extract<Timed, Extract<Event, { readonly kind: "occurrence" }>>;
+
+/**
+ * An occurrence begins once, unless it was interrupted and may run again. No occurrence begins after its own completion
+ * or after a later occurrence. The last occurrence runs to its end. Exclusion forbids overlapping runs.
+ */
+export const occurrences: Checker = (history) => {
+  const found: Violation[] = [];
+  const [begun, ended, completed] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const latest = new Map<string, string>();
+  const due: OccurrenceEvent[] = [];
+  for (const event of history) {
+    if (event.kind !== "occurrence") continue;
+    const { by, name, occurrence, isRerun, atMs } = event;
+    const key = `${name} ${occurrence}`;
+    if (event.what === "ended") ended.add(key);
+    if (event.what === "completed") completed.add(key);
+    if (event.what === "due") due.push(event);
+    if (event.what !== "began") continue;
+    const report = (invariant: string, when: string): void => {
+      found.push({ invariant, atMs, what: `${by} began ${key} ${when}` });
+    };
+    if (begun.has(key) && !isRerun) report("begun once", "again");
+    if (completed.has(key)) report("completed stays completed", "after it was completed");
+    if (occurrence < (latest.get(name) ?? "")) report("order of occurrences", "late");
+    begun.add(key);
+    latest.set(name, occurrence);
+  }
+  for (const { name, occurrence, atMs } of due) {
+    const key = `${name} ${occurrence}`;
+    if (ended.has(key) || occurrence < (latest.get(name) ?? "")) continue;
+    found.push({ invariant: "run at least once", atMs, what: `${key} was never run to its end` });
+  }
+  return found;
+};

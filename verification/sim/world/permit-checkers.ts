@@ -1,0 +1,66 @@
+import type { Checker } from "../checker.js";
+import type { Event, Timed, Violation } from "../history.js";
+
+type PermitEvent = Extract<Timed, Extract<Event, { readonly kind: "permit" }>>;
+
+/** The permit of a process, from its grant until the last moment in which the process believed in it. */
+interface Belief {
+  readonly granted: PermitEvent;
+  untilMs: number;
+}
+
+/** The permits that processes believe in never weigh more than the limit, by true time. */
+export const permitLimit: Checker = (history) => {
+  const beliefs = new Map<string, Belief>();
+  for (const event of history) {
+    if (event.kind !== "permit") continue;
+    const known = beliefs.get(event.holder);
+    if (event.what === "granted")
+      beliefs.set(event.holder, { granted: event, untilMs: event.atMs });
+    else if (event.what === "acted" && known !== undefined) known.untilMs = event.atMs;
+  }
+  const found: Violation[] = [];
+  let open: Belief[] = [];
+  for (const belief of beliefs.values()) {
+    const { name, atMs, limit } = belief.granted;
+    open = open.filter(({ untilMs }) => untilMs > atMs);
+    open.push(belief);
+    const beside = open.filter(({ granted }) => granted.name === name);
+    const weight = beside.reduce((sum, { granted }) => sum + granted.weight, 0);
+    if (weight <= limit) continue;
+    const holders = beside.map(({ granted }) => `${granted.by} ${granted.weight}`).join(", ");
+    found.push({ invariant: "permits", atMs, what: `"${name}" of ${limit} is held by ${holders}` });
+  }
+  return found;
+};
+
+/** The record of permits: each new permit has a higher fence, and no process acts with a permit that is gone. */
+export const permitRecords: Checker = (history) => {
+  const found: Violation[] = [];
+  const before = new Map<string, ReadonlySet<string>>();
+  const highest = new Map<string, bigint>();
+  const gone = new Set<string>();
+  for (const event of history) {
+    const { atMs, by } = event;
+    if (event.kind === "permit" && event.what === "acted" && gone.has(event.holder)) {
+      const what = `${by} acted with a permit of "${event.name}" after its removal`;
+      found.push({ invariant: "ownership", atMs, what });
+    }
+    if (event.kind !== "permits") continue;
+    const { name, holders, fences } = event;
+    const known = before.get(name) ?? new Set();
+    for (const [index, holder] of holders.entries()) {
+      const fence = fences[index] ?? 0n;
+      if (known.has(holder)) continue;
+      const last = highest.get(name) ?? -1n;
+      if (fence <= last) {
+        found.push({ invariant: "fence order", atMs, what: `"${name}": ${fence} after ${last}` });
+      }
+      highest.set(name, fence);
+    }
+    for (const holder of known) if (!holders.includes(holder)) gone.add(holder);
+    for (const holder of holders) gone.delete(holder);
+    before.set(name, new Set(holders));
+  }
+  return found;
+};

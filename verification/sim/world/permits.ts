@@ -1,0 +1,123 @@
+import type { Permit } from "../../../src/index.js";
+import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../incarnation.js";
+import { codeOf, limited } from "./holding.js";
+
+// Unlike the names of locks, since the entries of all queues of a name share a partition.
+const SEMAPHORE = "permits";
+const READ_WRITE = "documents";
+/** The weight of a writer. */
+const WHOLE = 1_000;
+
+/** A permit, with the key and the limit of its record. */
+interface Held {
+  readonly permit: Permit;
+  readonly name: string;
+  readonly limit: number;
+}
+
+/** Acquires a permit of the semaphore, acts, and releases it. */
+export async function semaphore(self: Incarnation, random: SeededRandom): Promise<void> {
+  const limit = self.run.plan.world?.permits ?? 1;
+  const weight = random.integer(1, Math.min(3, limit));
+  const semaphore = self.locks.semaphore(SEMAPHORE, { permits: limit });
+  const permit = await taken(self, random, (given) => semaphore.acquire({ ...given, weight }));
+  if (permit === undefined) return;
+  const held = { permit, name: `semaphore#${SEMAPHORE}`, limit };
+  await use(self, random, held);
+  await release(self, held);
+}
+
+/** Acquires a read or write permit, acts, sometimes downgrades a write permit, and releases the permit. */
+export async function readWriteLock(self: Incarnation, random: SeededRandom): Promise<void> {
+  const lock = self.locks.readWriteLock(READ_WRITE);
+  const of = { name: `read-write#${READ_WRITE}`, limit: WHOLE };
+  if (!random.chance(0.3)) {
+    const permit = await taken(self, random, (given) => lock.read().acquire(given));
+    if (permit === undefined) return;
+    await use(self, random, { permit, ...of });
+    return release(self, { permit, ...of });
+  }
+  const writer = await taken(self, random, (given) => lock.write().acquire(given));
+  if (writer === undefined) return;
+  await use(self, random, { permit: writer, ...of });
+  if (!writer.isHeld || random.chance(0.5)) return release(self, { permit: writer, ...of });
+  try {
+    const downgrading = writer.downgrade();
+    note(self, { permit: writer, ...of }, "released");
+    const permit = await downgrading;
+    await use(self, random, { permit, ...of });
+    await release(self, { permit, ...of });
+  } catch (error) {
+    codeOf(error);
+    await writer.release().catch(codeOf);
+  }
+}
+
+async function taken<P extends Permit>(
+  self: Incarnation,
+  random: SeededRandom,
+  acquire: (given: { readonly wait: number; readonly signal: AbortSignal }) => Promise<P>,
+): Promise<P | undefined> {
+  const { behaviour, leaseMs } = self.run.plan;
+  const cancelMs = random.chance(behaviour.cancels) ? leaseMs[1] * random.fraction() : undefined;
+  const wait = random.chance(behaviour.tries) ? 0 : 3_600_000;
+  self.asked();
+  try {
+    return await limited(self, cancelMs, (signal) => acquire({ wait, signal }));
+  } catch (error) {
+    codeOf(error);
+    return undefined;
+  }
+}
+
+async function use(self: Incarnation, random: SeededRandom, held: Held): Promise<void> {
+  const { run } = self;
+  const { behaviour, leaseMs } = run.plan;
+  const { permit } = held;
+  note(self, held, "granted");
+  permit.signal.addEventListener("abort", () => note(self, held, "lost"), { once: true });
+  const isLong = random.chance(behaviour.holdsLong);
+  const untilMs = run.time.nowMs + (isLong ? 2 * leaseMs[1] : 300) * random.fraction();
+  do {
+    if (!permit.isHeld) return;
+    note(self, held, "acted");
+    await self.sleep(60 * random.fraction());
+    if (!permit.isHeld) return;
+    note(self, held, "acted");
+  } while (run.time.nowMs < untilMs && !run.isOver);
+}
+
+async function release(self: Incarnation, held: Held): Promise<void> {
+  const { permit } = held;
+  self.asked();
+  const isHeld = permit.isHeld;
+  const released = permit.release();
+  if (isHeld) note(self, held, "released");
+  await released.catch(codeOf);
+}
+
+type What = "granted" | "acted" | "released" | "lost";
+
+function note(self: Incarnation, { permit, name, limit }: Held, what: What): void {
+  const { holder, weight } = permit;
+  self.note({ kind: "permit", name, holder, what, weight, limit });
+}
+
+/** Acquisitions of all permits of each record, each of which is free only without any other permit. */
+export function whole({ locks, run }: Incarnation) {
+  const limit = run.plan.world?.permits ?? 1;
+  const semaphore = locks.semaphore(SEMAPHORE, { permits: limit });
+  const wait = 3_600_000;
+  return [
+    { name: SEMAPHORE, run: () => semaphore.run({ weight: limit, wait }, () => undefined) },
+    {
+      name: READ_WRITE,
+      run: () =>
+        locks
+          .readWriteLock(READ_WRITE)
+          .write()
+          .run({ wait }, () => undefined),
+    },
+  ];
+}

@@ -1,0 +1,93 @@
+import type { Checker } from "../checker.js";
+import type { Event, Timed, Violation } from "../history.js";
+
+type Of<Kind extends Event["kind"]> = Extract<Timed, { readonly kind: Kind }>;
+
+/** The place of a waiter in a queue. */
+interface Place {
+  readonly owner: string;
+  readonly movedMs: number;
+  readonly leaseMs: number;
+  readonly endMs: number | undefined;
+  readonly session: string | undefined;
+}
+
+/**
+ * Queues, as far as the table shows them: tickets are granted in order; no grant without a ticket passes a queue,
+ * except an export and an import; and no process removes the place of another while its owner may believe in it.
+ */
+export const queues: Checker = (history, { dates }) => {
+  const found: Violation[] = [];
+  const records = new Map<string, Of<"queue">>();
+  const places = new Map<string, Place | "removed">();
+  /** The last renewal of each session; undefined after its end. */
+  const sessions = new Map<string, number | undefined>();
+  const passing = passingIn(history);
+  const report = (invariant: string, atMs: number, what: string): void => {
+    found.push({ invariant, atMs, what });
+  };
+  for (const event of history) {
+    const { by, atMs } = event;
+    if (event.kind === "session row") {
+      sessions.set(event.session, event.holder === undefined ? undefined : atMs);
+    } else if (event.kind === "queue") {
+      const was = records.get(event.name);
+      records.set(event.name, event);
+      if (was === undefined) continue;
+      const { name, fence, served } = event;
+      if ((served ?? 0n) < (was.served ?? 0n)) {
+        report("served order", atMs, `"${name}" (${by}): ${served} after ${was.served}`);
+      }
+      const isGrant = event.holder !== undefined && fence !== was.fence;
+      if (!isGrant || served !== was.served || was.tail === was.served) continue;
+      if (passing.has(`exported ${fence} ${name}`)) continue;
+      if (passing.has(`imports ${by} ${was.fence} ${name}`)) continue;
+      const what = `${by} was granted "${name}" between ${was.served} and ${was.tail}`;
+      report("no barging", atMs, what);
+    } else if (event.kind === "place") {
+      const key = `${event.name} ${event.ticket}`;
+      const was = places.get(key);
+      if (event.holder !== undefined) {
+        // A late copy of the request which created the place: its waiter has left.
+        if (was !== "removed") places.set(key, placeOf(event, was));
+        continue;
+      }
+      places.set(key, "removed");
+      if (was === undefined || was === "removed" || was.owner === by) continue;
+      // The queues of permits have no such record.
+      const record = records.get(event.name);
+      if (record === undefined || event.ticket <= (record.served ?? 0n)) continue;
+      const silentMs = silenceOf(was, atMs);
+      if (silentMs === undefined || silentMs >= was.leaseMs) continue;
+      const what = `${by} removed the place ${event.ticket} of ${was.owner} in "${event.name}" after ${silentMs.toFixed(0)} ms`;
+      report("no early removal", atMs, what);
+    }
+  }
+  return found;
+
+  function silenceOf(place: Place, atMs: number): number | undefined {
+    const { session, movedMs, endMs } = place;
+    if (dates !== undefined && endMs !== undefined && atMs + dates.differMs > endMs + dates.boundMs)
+      return undefined;
+    if (session === undefined) return atMs - movedMs;
+    const sessionMs = sessions.get(session);
+    return sessionMs === undefined ? undefined : atMs - sessionMs;
+  }
+};
+
+function placeOf(event: Of<"place">, was: Place | undefined): Place {
+  const { by, atMs, leaseMs = 0, endInMs, session } = event;
+  const endMs = endInMs === undefined ? undefined : atMs + endInMs;
+  return { owner: was?.owner ?? by, movedMs: atMs, leaseMs, endMs, session };
+}
+
+/** The grants which may pass a queue. */
+function passingIn(history: readonly Timed[]): ReadonlySet<string> {
+  const passing = new Set<string>();
+  for (const event of history) {
+    // A process may die before the answer, which has the fence of the transfer: the next one.
+    if (event.kind === "exports") passing.add(`exported ${event.fence + 1n} ${event.name}`);
+    if (event.kind === "imports") passing.add(`imports ${event.by} ${event.fence} ${event.name}`);
+  }
+  return passing;
+}

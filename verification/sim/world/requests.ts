@@ -1,0 +1,71 @@
+import type { Checker } from "../checker.js";
+import type { Violation } from "../history.js";
+import { Scene } from "../scene.js";
+
+/** The requests that end a term, by the words of its reason; each may stand for a weaker one. */
+const ENDS_A_TERM: Readonly<Record<string, readonly string[]>> = {
+  "asked to resign": ["resign"],
+  "preferred candidate": ["prefer"],
+};
+
+/** A holder and a leader end for a request to themselves only: a request to another holder is ignored. */
+export const obedience: Checker = (history) => {
+  const asked = new Set<string>();
+  const found: Violation[] = [];
+  // A request names a holder id, and a late copy of its claim may be granted again, with another fence.
+  const holders = new Map<string, string | undefined>();
+  for (const event of history) {
+    if (event.kind === "record" && event.holder !== undefined) {
+      holders.set(keyOf(event), event.holder);
+    }
+    if (event.kind === "asked") {
+      asked.add(`${event.what} ${holders.get(keyOf(event))} ${event.name}`);
+    }
+    const isForced = event.kind === "lost" && event.reason === "released-by-force";
+    if (event.kind !== "obeyed" && !isForced) continue;
+    const { by, name, fence, atMs } = event;
+    const whats = event.kind === "obeyed" ? (ENDS_A_TERM[event.what] ?? []) : ["release"];
+    if (whats.some((what) => asked.has(`${what} ${holders.get(keyOf(event))} ${name}`))) continue;
+    const what = `${by} ended "${name}" with fence ${fence} for a request to another holder`;
+    found.push({ invariant: "obedience", atMs, what });
+  }
+  return found;
+};
+
+/**
+ * A holder that is asked to release ends in time: at its next renewal, of the record or of its session, and, if its
+ * process is hindered, at its deadline.
+ */
+export const toldInTime: Checker = (history, { toldMs }) => {
+  if (toldMs === undefined) return [];
+  const found: Violation[] = [];
+  const scene = new Scene();
+  const toldAtMs = new Map<string, number>();
+  const grants = new Map<string, string>();
+  for (const event of history) {
+    scene.see(event);
+    if (event.kind === "record") grants.set(`${event.holder} ${event.name}`, keyOf(event));
+    const told =
+      event.kind === "forced"
+        ? grants.get(`${event.holder} ${event.name}`)
+        : event.kind === "asked" && event.isTold && event.what === "release"
+          ? keyOf(event)
+          : undefined;
+    if (told !== undefined && !toldAtMs.has(told)) toldAtMs.set(told, event.atMs);
+    if (event.kind !== "acted") continue;
+    const { by, name, atMs } = event;
+    const sinceMs = Math.max(
+      toldAtMs.get(keyOf(event)) ?? Number.POSITIVE_INFINITY,
+      scene.ableSinceMs(by) ?? Number.POSITIVE_INFINITY,
+    );
+    if (atMs <= sinceMs + toldMs) continue;
+    toldAtMs.delete(keyOf(event));
+    const what = `${by} acted on "${name}" ${(atMs - sinceMs).toFixed(0)} ms after it was asked to release it`;
+    found.push({ invariant: "told in time", atMs, what });
+  }
+  return found;
+};
+
+function keyOf({ name, fence }: { readonly name: string; readonly fence: bigint }): string {
+  return `${fence} ${name}`;
+}

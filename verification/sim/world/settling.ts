@@ -1,0 +1,73 @@
+import type { Item } from "../../../src/platform/table.js";
+import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { seededRandom } from "../../../src/testing/time/seeded-random.js";
+import type { Incarnation, Run } from "../incarnation.js";
+import { stringIn } from "../queue/checkers.js";
+import type { Settling } from "../settling.js";
+import { standOnce } from "./elections.js";
+import { callFor, RERUN } from "./occurrences.js";
+import { whole } from "./permits.js";
+
+/**
+ * Checks a world after the faults: newcomers get every lock, the leadership and all permits within a lease, leave
+ * every queue empty, and run the last occurrence of a task unless it has ended.
+ */
+export async function settleWorld(
+  run: Run,
+  settling: Settling,
+  [one, other]: readonly [Incarnation, Incarnation],
+  table: MemoryTable,
+): Promise<void> {
+  const { plan, time } = run;
+  // A transfer that no process imports keeps its lock for as long as the exporter said, and a newcomer watches it.
+  const leaseMs = Math.max(plan.leaseMs[1], run.exchange.longestMs);
+  // Calls may have extended a lease by hand, by half a second each time.
+  const freeMs = (leaseMs + 5_000) * 1.1 + 2_000;
+  // The last copies of requests from the time of the faults arrive.
+  await time.advance((plan.faults.longestDelayMs ?? 0) + 1_000);
+  for (const name of plan.names) {
+    await settling.expect("no orphan", `"${name}" was not free`, takeAndRelease(one, name), freeMs);
+  }
+  const inTurn = takeAllInTurn(run, one, other);
+  await settling.expect("no orphan", "all locks were not free", inTurn, freeMs);
+  // Candidates read the record at a tenth of a lease, and let a preferred one go first.
+  const standing = standOnce(one);
+  await settling.expect("no orphan", "no leader was elected", standing, freeMs + 0.5 * leaseMs);
+  // After a lease, a waiter asks the holders' sessions for permits that a late copy was granted.
+  for (const { name, run: taking } of whole(one)) {
+    const limitMs = freeMs + leaseMs;
+    await settling.expect("no orphan", `"${name}" was not free`, taking(), limitMs);
+  }
+  const due = run.exchange.due.get(RERUN);
+  if (due !== undefined) {
+    const last = callFor(one, seededRandom(plan.seed), RERUN, due, "due");
+    await settling.expect("progress", "the last occurrence never ended", last, 2 * freeMs);
+  }
+  await time.advance(3_000);
+  const left = table.items().filter((item) => isEntryOf(item, plan.names));
+  const entries = left.map(({ pk, sk, owner }) => JSON.stringify([pk, sk, owner]));
+  if (left.length > 0) run.fail("nothing left", entries.join(", "));
+  await settling.expectClosed([one.locks.close(), other.locks.close()]);
+}
+
+async function takeAndRelease(newcomer: Incarnation, name: string): Promise<void> {
+  newcomer.note({ kind: "waits", name });
+  await newcomer.locks.mutex(name).run({ wait: "1h" }, ({ fence }) => {
+    newcomer.note({ kind: "granted", name, fence, waited: true });
+    newcomer.note({ kind: "released", name, fence });
+  });
+}
+
+/** A second newcomer waits in the queues as found, so that it removes what a late copy left there. */
+async function takeAllInTurn({ plan, time }: Run, one: Incarnation, other: Incarnation) {
+  const allOf = ({ locks }: Incarnation) => locks.multiLock(plan.names, { poll: plan.poll });
+  const first = await allOf(one).acquire({ wait: "1h" });
+  const second = allOf(other).acquire({ wait: "1h" });
+  await time.sleep(1_000);
+  await first.release();
+  await (await second).release();
+}
+
+function isEntryOf(item: Item, names: readonly string[]): boolean {
+  return names.some((name) => stringIn(item, "pk") === `queue#${name}`);
+}

@@ -1,0 +1,55 @@
+import { replacedBy } from "../../src/core/acquire/grant.js";
+import { exportLease } from "../../src/core/hold/export.js";
+import { Election } from "../../src/election/election.js";
+import { MultiPlace } from "../../src/locks/multi-place.js";
+import type { Variant } from "./variant.js";
+
+/** Defects that show only where processes do several things on the same names. */
+export const WORLD: readonly Variant[] = [
+  {
+    name: "resign-meant-for-anybody",
+    what: "A leader obeys a request to resign that names an earlier leader.",
+    rules: [],
+    edits: [
+      {
+        in: { Election },
+        from: "if (request?.holder !== term.holder) return;",
+        to: "if (request === undefined) return;",
+      },
+    ],
+    caughtBy: { invariant: "obedience", within: 40, of: "crashing world" },
+  },
+  {
+    name: "one-place-of-several-kept",
+    what: "A waiter for several locks that lost its place in one queue keeps its place in the last queue.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { MultiPlace },
+        from: "for (const place of this.#places) place.leave();",
+        to: "for (const place of this.#places.slice(0, -1)) place.leave();",
+      },
+    ],
+    caughtBy: { invariant: "nothing left", within: 10, of: "world" },
+  },
+  {
+    name: "import-left-behind",
+    what: "The rollback of an import requires its own id, so it fails while the import is in flight.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { replacedBy },
+        from: 'return decision.kind === "import" ? { known: decision.from } : { watched: decision };',
+        to: 'return decision.kind === "import" ? undefined : { watched: decision };',
+      },
+    ],
+    caughtBy: { invariant: "no orphan", within: 100, of: "late world" },
+  },
+  {
+    name: "export-keeps-its-claim",
+    what: "An exporter does not remember that it abandoned its id, and waits for a late copy of its own claim.",
+    rules: ["R14"],
+    edits: [{ in: { exportLease }, from: "    context.abandon(held.holder);\n", to: "" }],
+    caughtBy: { invariant: "no orphan", within: 400, of: "late world" },
+  },
+];
