@@ -127,10 +127,10 @@ export class AcquireLoop {
     const record = this.#context.observations.of(this.#ref.id)?.record;
     if (kind !== "wait" || record?.state !== "held") return NO_RIVALS;
     this.#firstFence ??= record.fence;
-    this.#mostPassed ??= mostPassedAt(this.#context.random.fraction());
     const passedBy = Number(record.fence - this.#firstFence);
+    if (passedBy > 0) this.#mostPassed ??= mostPassedAt(this.#context.random.fraction());
     const hasQueue = standing(record.queue, undefined) === "queued";
-    return { passedBy, mostPassed: this.#mostPassed, hasQueue };
+    return { passedBy, mostPassed: this.#mostPassed ?? 1, hasQueue };
   }
 
   async #mayJoin(queueing: Queueing | undefined): Promise<boolean> {

@@ -121,14 +121,14 @@ export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | 
 }
 
 // The acquisition has ended, so nothing cancels its last read.
-const UNCANCELLED: Cancelling = {
+const uncancelled = (): Cancelling => ({
   signal: new Abort(),
   isStopped: false,
   onWait: () => undefined,
   onResponse: () => undefined,
   onNoResponse: () => undefined,
   error: () => undefined,
-};
+});
 
 /**
  * Removes the nearest entries before a granted ticket: their waiters could not delete them. Tries for a lease at most,
@@ -141,9 +141,10 @@ export async function removeGranted(
   { owner, leaseMs, minPollMs }: AcquireSettings,
 ): Promise<void> {
   const look: Look = { strength: "strong", isWhole: false };
+  const cancellation = uncancelled();
   const fromMs = context.nowMs();
   const read = async (): Promise<Answered | Again> => {
-    const reading = await readQueue(context, ref, ticket - 1n, look, UNCANCELLED);
+    const reading = await readQueue(context, ref, ticket - 1n, look, cancellation);
     return reading === undefined ? AGAIN : { kind: "read", reading };
   };
   const retried = await retry(context, read, {
@@ -152,7 +153,7 @@ export async function removeGranted(
     keepsAlive: false,
   });
   if (retried.kind !== "answered") return;
-  await clearedOf(context, ref, retried.answer.reading.entries, owner, UNCANCELLED);
+  await clearedOf(context, ref, retried.answer.reading.entries, owner, cancellation);
 }
 
 interface Answered {

@@ -23,6 +23,9 @@ const ALL: Look = { strength: "strong", isWhole: true };
 const ALL_LATE: Look = { strength: "eventual", isWhole: true };
 const NEAREST: Look = { strength: "eventual", isWhole: false };
 
+// So few waiters have a short turn before them, even if the known length of a hold is several times too long.
+const NEXT_FEW = 3;
+
 // The shortest part of an interval after jitter: the client polls a session at most as often as the queue.
 const LEAST_JITTER = 0.75;
 
@@ -59,6 +62,8 @@ export class Waiting {
   #isTurnUnread = false;
   /** When a read last showed another position. */
   #movedMs: number;
+  /** Whether a read has shown a smaller position since the first one. */
+  #hasMoved = false;
 
   constructor(inOrder: QueueContext, entry: TicketHolder) {
     this.#inOrder = inOrder;
@@ -192,7 +197,9 @@ export class Waiting {
     const longestMs = Math.min(this.#longestPollMs, Math.max(1, before / 2) * minMs);
     if (!settings.adaptsPoll) return longestMs;
     const nowMs = context.nowMs();
-    const seen = context.observations.holdsSeen(ref.id, nowMs);
+    const held = context.observations.holdsSeen(ref.id, nowMs);
+    // A waiter that polled before it joined may have taken several holds for one. It would then read far too late.
+    const seen = before > NEXT_FEW && !this.#hasMoved ? { ...held, usualMs: undefined } : held;
     // A poll of a long queue shows only its end, so the position is from an earlier count.
     const turnsSince = (nowMs - this.#countedMs) / (seen.usualMs ?? Number.POSITIVE_INFINITY);
     const left = before > WINDOW ? Math.max(WINDOW, before - turnsSince) : before;
@@ -219,7 +226,10 @@ export class Waiting {
     const { context, ref, settings } = this.#inOrder;
     const nowMs = context.nowMs();
     const turns = (this.#position ?? 0) - position;
-    if (turns > 0) context.observations.queueTurned(ref.id, turns, nowMs - this.#movedMs, nowMs);
+    if (turns > 0) {
+      context.observations.queueTurned(ref.id, turns, nowMs - this.#movedMs, nowMs);
+      this.#hasMoved = true;
+    }
     this.#movedMs = nowMs;
     const { ticket } = this.#entry;
     emitPosition(ref, settings.owner, { position, before: this.#position, ticket });
