@@ -7,15 +7,15 @@ import type { Misconfigured } from "../platform/table.js";
 
 type Answered = { readonly kind: "answered"; readonly value: LeaseRecord };
 
-/** Whether the holder in the record counts as dead. A queue before the lock says nothing about the holder. */
+/** Whether the holder in the record counts as dead. Ignores the queue: waiters do not show whether the holder lives. */
 export function isDead(context: AcquireContext, ref: RecordRef): boolean {
   const { kind } = context.decide(ref, false, { kind: "barge" });
   return kind === "take-over" || kind === "end-session";
 }
 
 /**
- * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. Ends the
- * session of a holder on a session first. Answers with the record after the write. If DynamoDB refused the write, this
+ * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. If the holder uses a session, ends
+ * the session first. Answers with the record after the write. If DynamoDB refused the write, this
  * record shows a live holder or another change.
  */
 export async function freeDead(

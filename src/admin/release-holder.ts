@@ -72,7 +72,7 @@ function isFreeOf(
   ref: RecordRef,
   format: LeaseFormat,
 ): boolean {
-  // An id is granted once, and the client has just read its permit.
+  // The client has just read this permit, and no grant uses its id again. So this call has freed the permit.
   if (ref.permit !== undefined) return found.state === "free";
   if (found.state === "absent") return format.facts.releaseMayDelete;
   return found.state === "free" && found.lastHolder === holder;

@@ -43,7 +43,7 @@ export interface SurveyedPermits {
   readonly lock: PermitInspection;
 }
 
-/** A noted grant of a leadership. */
+/** A grant of a leadership, from the notes of the election. */
 export interface SurveyedTerm {
   /** The name of the election. */
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { SignalLike } from "../platform/abort.js";
 import type { ClientContext } from "./context.js";
 
-// The most steps of an acquisition that each need the answer to the step before.
+// In an acquisition, at most this many requests follow one another, each by the answer to the one before.
 const ROUNDS_AT_ONCE = 4;
 
 /**

@@ -4,11 +4,11 @@ import { createHash, randomBytes } from "node:crypto";
 export interface Random {
   /** Returns an id that no other call of any process returns. */
   id(): string;
-  /** Evenly spread, at least 0 and below 1. */
+  /** Returns a random number, evenly spread, at least 0 and below 1. */
   fraction(): number;
 }
 
-/** The chance of this machine. */
+/** The randomness of this machine. */
 export const systemRandom: Random = {
   // `randomUUID()` draws 128 ids in advance: two processes restored from one snapshot would draw the same ids.
   id: () => idFrom(randomBytes(16), `${process.pid} ${Date.now()} ${process.hrtime.bigint()}`),

@@ -135,7 +135,11 @@ export const GRANTS: readonly Variant[] = [
         from: "if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);",
         to: "",
       },
-      { in: { GrantWrite }, from: "if (this.#repetition.unanswered > 0) this.#giveUp();", to: "" },
+      {
+        in: { GrantWrite },
+        from: "if (this.#repetition.unanswered > 0) this.#giveUp(isSilent);",
+        to: "",
+      },
     ],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",

@@ -11,11 +11,10 @@ export type AcquireOutcome =
   | { readonly kind: "not-available" | "queued" | "not-first" | "passed-over" };
 
 /**
- * The most grants to other waiters after which a waiter takes a place. A smaller number is only bad luck among
- * waiters that poll. A place costs three requests, and the place of a killed waiter stops the queue for a lease.
+ * After this many grants to others a waiter takes a place. A smaller number is only bad luck among waiters that poll. A place costs three requests, and the place of a killed waiter stops the queue for a lease.
  */
 const MOST_PASSED = 16;
-/** The grants to others in a quarter of the wait after which a waiter takes a place: its wait might end too soon. */
+/** After a quarter of its wait, this many grants to others suffice: the wait might end too soon. */
 const MOST_PASSED_IN_A_QUARTER = 4;
 /**
  * At each grant to another waiter, a waiter takes a place with a chance of one in this number. So some waiter of a
@@ -63,7 +62,7 @@ export function outcomeOf(
       if (tries) return "not-available";
       if (queueing?.joins === "at once") return "queued";
       if (queueing === undefined) return undefined;
-      // Without a place until the release, the waiter would watch a dead holder and then a dead place, for two leases.
+      // Otherwise the waiter might watch a dead holder and, after the release, a dead waiter: two leases in all.
       return hasQueue || passedBy >= most ? "needs-place" : undefined;
     default:
       return undefined;

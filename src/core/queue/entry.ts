@@ -6,7 +6,7 @@ import type { Unavailable } from "../unavailable.js";
 /** The error of an expired place. Only the queue sees it. */
 const PLACE_EXPIRED = Symbol("place expired");
 
-/** One acquisition with a place in a queue: it ends when the acquisition or the place ends. */
+/** The cancellation of an acquisition with a place in a queue: by the acquisition, or by the end of the place. */
 export class Entry implements Cancelling {
   readonly ticket: bigint;
   readonly #place: SharedPlace;

@@ -18,7 +18,7 @@ import { clearedOf, readQueue } from "./predecessors.js";
 import { LAST_TICKET, takeTickets } from "./ticket.js";
 import { Waiting } from "./wait-turn.js";
 
-// The transaction requires that no other waiter has taken as many tickets since this client saw the counter.
+// The transaction requires that others have taken fewer tickets than this since the client saw the counter.
 const TICKETS_TAKEN_MEANWHILE = 1_000n;
 
 /** One attempt to get a grant from the record; with `place`, as the first waiter of the queue. */
@@ -37,7 +37,7 @@ export type Contend = (contending: Contending) => Promise<AcquireOutcome>;
 const forRecord: Contend = ({ context, ref, localQueue, settings, cancellation, place }) =>
   new AcquireLoop(context, ref, localQueue, settings, cancellation, place).run();
 
-/** Makes an acquisition queue for its lock. */
+/** Returns how an acquisition joins the queue before its lock. */
 export function queueing(
   joins: Queueing["joins"],
   options: QueueOptions = {},
@@ -93,8 +93,8 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
 }
 
 /**
- * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. The queue may
- * grant a later ticket before a waiter has written its entry, and on a slow network this can happen each time. So a
+ * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. A later
+ * ticket may be granted before a waiter has written its entry, and on a slow network this can happen each time. So a
  * waiter that was passed over takes its ticket and its entry in one transaction, which costs twice the write units.
  */
 async function takePlace(
@@ -205,7 +205,7 @@ async function tryInOrder(contending: Contending, contend: Contend): Promise<Gra
   const { context, ref, settings, cancellation } = contending;
   const isFirst = (upTo: bigint): Promise<boolean> =>
     isClear(context, ref, upTo, settings.owner, cancellation);
-  // The caller takes a ticket only if a grant is possible, because each ticket leaves a number behind.
+  // The caller takes a ticket only if a grant is possible, because each ticket raises the counter for good.
   if (!(await isFirst(LAST_TICKET))) return undefined;
   const tickets = await takeTickets(context, ref, 1, settings, cancellation);
   if (tickets === undefined) return undefined;

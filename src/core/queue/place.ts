@@ -34,8 +34,7 @@ export function entrySettings(settings: AcquireSettings, waiters = 1): AcquireSe
 }
 
 /**
- * A place in the queue of one record, for consecutive tickets: an entry, which is a lease under the same scheduler and
- * rules as a lock's, or on a session. The waiters of a process share a place, in the order of their calls. An expired
+ * A place in the queue of one record, for consecutive tickets: an entry, which is a lease under the same scheduler and rules as the lease of a lock, or is on a session. The waiters of a process share a place, in the order of their calls. An expired
  * place is never revived.
  */
 export class QueuePlace implements SharedPlace {
@@ -60,7 +59,7 @@ export class QueuePlace implements SharedPlace {
     this.#last = last;
   }
 
-  /** Writes the entry, in one request without faults. Resolves with undefined if DynamoDB refuses the write. */
+  /** Writes the entry, in one request if no fault occurs. Resolves with undefined if DynamoDB refuses the write. */
   static async take(
     context: AcquireContext,
     ref: RecordRef,

@@ -28,7 +28,7 @@ export interface Reading {
 /** How to read the queue. */
 export interface Look {
   readonly strength: "strong" | "eventual";
-  /** True: the read has all pages. False: it has only the nearest {@link WINDOW} entries, and costs as much as one. */
+  /** True: the read has all pages. False: it has only the nearest {@link WINDOW} entries, and costs as much as one entry. */
   readonly isWhole: boolean;
 }
 
@@ -203,7 +203,7 @@ async function isRemoved(context: AcquireContext, { ref, record }: QueueEntry): 
 }
 
 /**
- * Polls the sessions of the entries: the nearest session at every poll, and the others only once the nearest session
+ * Polls the sessions of the entries: the nearest session at every poll, and the others only when the nearest session
  * is no longer renewed. So the client watches all dead sessions at the same time, and not one after the other.
  */
 export async function pollSessions(

@@ -53,12 +53,11 @@ export class Waiting {
   readonly #inOrder: QueueContext;
   readonly #entry: TicketHolder;
   #position: number | undefined;
-  /** The last count of the whole queue, and when it was made. */
+  /** The last count of the whole queue. */
   #counted: Count = { before: 0, fence: 0n };
-  #countedMs = Number.NEGATIVE_INFINITY;
   /** When this waiter last read entries of the queue. */
   #lookedMs = Number.NEGATIVE_INFINITY;
-  /** Whether the lock's record alone showed the turn, so that entries of granted waiters may be left. */
+  /** Whether the lock's record alone showed the turn, so that entries of granted waiters may remain. */
   #isTurnUnread = false;
   /** When a read last showed another position. */
   #movedMs: number;
@@ -175,7 +174,6 @@ export class Waiting {
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
     this.#lookedMs = context.nowMs();
     if (isWhole) {
-      this.#countedMs = context.nowMs();
       this.#counted = { before, fence: fenceIn(this.#record) };
     }
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
@@ -188,8 +186,7 @@ export class Waiting {
     if (this.#entry.isStopped) throw this.#entry.error();
   }
 
-  // A hand-off takes half an interval of the first waiter on average. So the interval is the expected time until the
-  // turn of this waiter.
+  // The pause before the next read: half of the expected time until the turn of this waiter.
   #intervalMs(before: number): number {
     const { context, ref, settings } = this.#inOrder;
     // The waiters of mutexes and fair locks in one queue read equally often, unless the caller has set `poll`.
@@ -200,10 +197,7 @@ export class Waiting {
     const held = context.observations.holdsSeen(ref.id, nowMs);
     // A waiter that polled before it joined may have taken several holds for one. It would then read far too late.
     const seen = before > NEXT_FEW && !this.#hasMoved ? { ...held, usualMs: undefined } : held;
-    // A poll of a long queue shows only its end, so the position is from an earlier count.
-    const turnsSince = (nowMs - this.#countedMs) / (seen.usualMs ?? Number.POSITIVE_INFINITY);
-    const left = before > WINDOW ? Math.max(WINDOW, before - turnsSince) : before;
-    return pauseInQueueMs(left, seen, nowMs - this.#movedMs, longestMs);
+    return pauseInQueueMs(before, seen, nowMs - this.#movedMs, longestMs);
   }
 
   get #record(): ObservedRecord | undefined {

@@ -63,7 +63,7 @@ const METERED_OPERATIONS: ReadonlySet<string> = new Set([
   "UpdateItem",
 ]);
 
-/** Adds a request for consumed capacity, if the operation supports capacity and the client did not ask. */
+/** Adds a request for consumed capacity, if the operation can report it and the client did not ask. */
 export function asksForCapacity(operation: string, request: WireRequest): WireRequest {
   const body = parsedBody(request.body);
   if (body === undefined || !METERED_OPERATIONS.has(operation)) return request;

@@ -1,6 +1,6 @@
 import type { Item, Value } from "../storage/value.js";
 
-/** A path into an item with names filled in: `["a", "b", 0]` is `a.b[0]`. */
+/** A path into an item, with its placeholders `#name` replaced: `["a", "b", 0]` is `a.b[0]`. */
 export type DocumentPath = readonly (string | number)[];
 
 /** The path in the form of error messages: `[a, b, [0]]`. */
