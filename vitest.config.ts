@@ -22,7 +22,7 @@ const IN_MEMORY = ["admin", "core", "election", "formats", "internal", "locks", 
 // `npm run test:long`: minutes of simulation on code with known errors, exhaustive searches of the models, and tests
 // that first install large tools.
 const LONG = [
-  "test/sim/variants.test.ts",
+  "test/sim/*variants.test.ts",
   "test/model/**/*.test.ts",
   "test/table/as-code/**/*.test.ts",
 ];

@@ -1,21 +1,14 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
 import { filesOf, patched } from "../../verification/variants/patch.js";
 import { huntFor } from "../../verification/variants/run.js";
 import { RULES } from "../../verification/variants/tables.js";
-import {
-  type FileResult,
-  notCaught,
-  runTests,
-  type Tested,
-} from "../../verification/variants/tested.js";
 import { changedFiles, firstSeedOf, isSimulated } from "../../verification/variants/variant.js";
 import { ROOT } from "../house/source.js";
 
 const simulated = VARIANTS.filter(isSimulated);
-const tested = VARIANTS.filter((variant): variant is Tested => !isSimulated(variant));
 
 describe("the known-bad variants", () => {
   it("have unique names, and cover every rule", () => {
@@ -59,16 +52,4 @@ describe("the simulation", () => {
     },
     300_000,
   );
-});
-
-describe("the tests", () => {
-  let results: readonly FileResult[];
-  beforeAll(async () => {
-    results = await runTests(ROOT, tested);
-  }, 300_000);
-
-  it.each(tested)("catch $name, and pass without the defect", (variant) => {
-    expect(existsSync(join(ROOT, variant.caughtBy.test))).toBe(true);
-    expect(notCaught(variant, results)).toBeUndefined();
-  });
 });

@@ -24,7 +24,7 @@ export const HOLDS: readonly Variant[] = [
         to: "this.renewed(instantOf(this.context.clock), this.leaseMs, answer.record);",
       },
     ],
-    caughtBy: { invariant: "deadline", within: 300 },
+    caughtBy: { invariant: "deadline", within: 300, shortRange: 2 },
   },
   {
     name: "timer-only-deadline",

@@ -217,7 +217,7 @@ export const PERMITS: readonly Variant[] = [
         to: "life.keep(to); from.beginRelease();",
       },
     ],
-    caughtBy: { invariant: "permits", within: 200, of: OF },
+    caughtBy: { invariant: "permits", within: 200, of: OF, shortRange: 4 },
   },
   {
     name: "permit-forced-before-told",

@@ -268,7 +268,7 @@ export const QUEUES: readonly Variant[] = [
     what: "The client takes tickets below `served` one by one when the counter was lost with its record.",
     rules: [],
     edits: [COUNTER_BEHIND_UNSEEN, NEVER_AT_ONCE],
-    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks", shortRange: 6 },
+    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks", shortRange: 5 },
   },
   {
     name: "loop-without-pause",
@@ -283,7 +283,7 @@ export const QUEUES: readonly Variant[] = [
         to: "if (this.#rounds > 0) return;",
       },
     ],
-    caughtBy: { invariant: "paced", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "paced", within: 100, of: "fair locks", shortRange: 2 },
   },
   {
     name: "refused-renewal-not-put-off",
