@@ -25,7 +25,9 @@ export interface ForceReleaseOptions extends Pick<InspectOptions, "namespace"> {
    * first holder's next renewal. Default false.
    */
   readonly now?: boolean | undefined;
-  /** How long to wait until the lock is free. Default: the sum of two leases with clock drift and four request timeouts. */
+  /**
+   * How long to wait until the lock is free. Default: the sum of two leases with clock drift and four request timeouts.
+   */
   readonly wait?: Duration | undefined;
   /** Ends the wait. The call rejects with the signal's reason, and the request stays in the record. */
   readonly signal?: AbortSignal | undefined;

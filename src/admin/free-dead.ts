@@ -14,8 +14,8 @@ export function isDead(context: AcquireContext, ref: RecordRef): boolean {
 }
 
 /**
- * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. If the holder uses a session, ends
- * the session first. Answers with the record after the write. If DynamoDB refused the write, this
+ * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. If the holder
+ * uses a session, ends the session first. Answers with the record after the write. If DynamoDB refused the write, this
  * record shows a live holder or another change.
  */
 export async function freeDead(

@@ -208,7 +208,7 @@ export class LocalQueue<Settings, Granted> {
     return this.#isBusy;
   }
 
-  /** Takes the turn if no other acquisition has it. The caller must call {@link next} when it is done. */
+  /** Takes the turn, unless another acquisition has it. Afterwards the caller must call {@link next}. */
   tryEnter(): boolean {
     this.#occupant?.check();
     if (this.#isBusy) return false;

@@ -11,7 +11,8 @@ export type AcquireOutcome =
   | { readonly kind: "not-available" | "queued" | "not-first" | "passed-over" };
 
 /**
- * After this many grants to others a waiter takes a place. A smaller number is only bad luck among waiters that poll. A place costs three requests, and the place of a killed waiter stops the queue for a lease.
+ * After this many grants to others a waiter takes a place. A smaller number is only bad luck among waiters that poll.
+ * A place costs three requests, and the place of a killed waiter stops the queue for a lease.
  */
 const MOST_PASSED = 16;
 /** After a quarter of its wait, this many grants to others suffice: the wait might end too soon. */

@@ -173,7 +173,7 @@ async function contendInTurn(
     const contending = { context, ref, localQueue, settings: own, cancellation: entry, place };
     const outcome = await contend(contending);
     if (outcome.kind === "granted") {
-      context.inBackground(() => waiting.tidy());
+      waiting.tidy();
       return outcome;
     }
     if (outcome.kind === "passed-over") return { kind: "passed-over" };

@@ -12,9 +12,9 @@ export interface QueueOptions {
   readonly onPlaceExpired?: "requeue" | "fail" | undefined;
   /**
    * The client calls this whenever a read shows a new number of waiters before this waiter. The first waiter has the
-   * number 0. The number is exact up to 16, except that a waiter with one waiter before it may
-   * learn only after 5 s that this waiter gave up. Further back, the client subtracts the grants that it sees from its last count. It counts at half
-   * the distance, and at least once a renewal period. An error of the callback ends the acquisition.
+   * number 0. The number is exact up to 16, except that a waiter with one waiter before it may learn only after 5 s
+   * that this waiter gave up. Further back, the client subtracts the grants that it sees from its last count. It counts
+   * at half the distance, and at least once a renewal period. An error of the callback ends the acquisition.
    */
   readonly onPosition?: ((position: number) => void) | undefined;
 }
@@ -24,8 +24,8 @@ export const QUEUE_NAMES: OptionNames<QueueOptions> = { onPlaceExpired: true, on
 /** The defaults of fair locks, with reasons. */
 export const FAIR_DEFAULTS = Object.freeze({
   /**
-   * A place in the queue expires with the lease of its entry. A waiter of a mutex without a place has none to lose, so this lease
-   * is long enough to outlast the faults that do not harm such a waiter.
+   * A place in the queue expires with the lease of its entry. A waiter of a mutex without a place has none to lose, so
+   * this lease is long enough to outlast the faults that do not harm such a waiter.
    */
   lease: "60s",
   poll: FAIR_POLL,

@@ -34,8 +34,9 @@ export function entrySettings(settings: AcquireSettings, waiters = 1): AcquireSe
 }
 
 /**
- * A place in the queue of one record, for consecutive tickets: an entry, which is a lease under the same scheduler and rules as the lease of a lock, or is on a session. The waiters of a process share a place, in the order of their calls. An expired
- * place is never revived.
+ * A place in the queue of one record, for consecutive tickets: an entry, which is a lease under the same scheduler and
+ * rules as the lease of a lock, or is on a session. The waiters of a process share a place, in the order of their
+ * calls. An expired place is never revived.
  */
 export class QueuePlace implements SharedPlace {
   readonly #context: AcquireContext;

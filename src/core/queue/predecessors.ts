@@ -28,7 +28,7 @@ export interface Reading {
 /** How to read the queue. */
 export interface Look {
   readonly strength: "strong" | "eventual";
-  /** True: the read has all pages. False: it has only the nearest {@link WINDOW} entries, and costs as much as one entry. */
+  /** True: the read has all pages. False: it has the nearest {@link WINDOW} entries, and costs as much as one entry. */
   readonly isWhole: boolean;
 }
 

@@ -19,8 +19,8 @@ interface Seen {
 }
 
 /**
- * Returns how many predecessors a waiter has left, from the lock's record alone. 0: it is the waiter's turn. Undefined: only
- * the entries of the queue can tell. Pure.
+ * Returns how many predecessors a waiter has left, from the lock's record alone. 0: it is the waiter's turn.
+ * Undefined: only the entries of the queue can tell. Pure.
  *
  * With one predecessor, a waiter waits while another process holds the lock. Far back, it subtracts the grants since
  * its last count. At half the distance it counts again, because waiters that gave up leave without a grant.

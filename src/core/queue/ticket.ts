@@ -19,8 +19,8 @@ export interface Tickets {
 }
 
 /**
- * Takes the next `count` tickets from the record's counter, in one request if no fault occurs. Resolves with undefined if
- * the record is absent. The answer also shows the holder. After an unacknowledged write, no waiter uses the tickets.
+ * Takes the next `count` tickets from the record's counter, in one request if no fault occurs. Resolves with undefined
+ * if the record is absent. The answer also shows the holder. After an unacknowledged write, no waiter uses the tickets.
  *
  * After the deletion of the record the counter starts again, perhaps below the last granted ticket. A second write
  * then raises the counter above that ticket, because millions of numbers may lie in between.

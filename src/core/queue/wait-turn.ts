@@ -92,11 +92,14 @@ export class Waiting {
     return (await this.#readAll()) === 0;
   }
 
-  /** Removes the nearest entries that granted waiters have left, if no read of the queue did so at the turn. */
-  async tidy(): Promise<void> {
+  /**
+   * After the grant: removes, in the background, the nearest entries that granted waiters have left, if no read of the
+   * queue did so at the turn.
+   */
+  tidy(): void {
     if (!this.#isTurnUnread) return;
     const { context, ref, settings } = this.#inOrder;
-    await removeGranted(context, ref, this.#entry.ticket, settings);
+    context.inBackground(() => removeGranted(context, ref, this.#entry.ticket, settings));
   }
 
   /** Counts the predecessors, by a strongly consistent read of the whole queue. */
@@ -173,9 +176,8 @@ export class Waiting {
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
     this.#lookedMs = context.nowMs();
-    if (isWhole) {
-      this.#counted = { before, fence: fenceIn(this.#record) };
-    }
+    this.#isTurnUnread = false;
+    if (isWhole) this.#counted = { before, fence: fenceIn(this.#record) };
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
     return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };
   }

@@ -217,8 +217,8 @@ describe("a waiter paused for longer than the lease", () => {
     await end(middle);
   });
 
-  // The next waiter reads the queue once more before its claim: no earlier ticket was served last. The step of its wall
-  // clock ends its place.
+  // The next waiter reads the queue once more before its claim: no earlier ticket was served last. Its wall clock is
+  // stepped, so its place ends.
   // rule: protocol 72
   it("does not claim if its place ends during its last read", async () => {
     const { world, before, behind, held, turns, end } = await scene();
