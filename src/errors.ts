@@ -34,6 +34,7 @@ export type ErrorCode =
  *   why.
  * - `lost-with-another`: another lock that was acquired together with this lock was lost.
  * - `session-ended`: the session of the lease ended.
+ * - `exported`: the holder transferred the lease to another process.
  * - `closed`: the client was closed.
  */
 export type LossReason =
@@ -58,7 +59,7 @@ export interface HolderSeen {
   readonly owner: string | undefined;
   /** The length of the holder's lease, in milliseconds. */
   readonly leaseMs: number;
-  /** For how long the process saw no renewal, in milliseconds. Undefined if it did not see the holder's session. */
+  /** For how long the process saw no renewal, in milliseconds. Undefined if the lock is on a session not read yet. */
   readonly silentMs: number | undefined;
   /** In how many milliseconds a takeover is possible if the holder does not renew. Undefined like `silentMs`. */
   readonly takeableInMs: number | undefined;
@@ -130,7 +131,7 @@ export class HoldfastError extends Error {
     // A message may quote text from the table and often ends in a log, so control characters are escaped.
     super(visible(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
-    // Printed are only the details that apply: a log should not end in a row of undefined fields.
+    // Only the details that apply are enumerable, so that a log shows no row of undefined fields.
     for (const key of DETAILS) {
       const value = details[key];
       Object.defineProperty(this, key, { value, enumerable: value !== undefined });

@@ -218,8 +218,8 @@ export const TABLES = {
         "period, s": ({ periodS }) => count(periodS),
         "requests a period": ({ requestsAPeriod }) => count(requestsAPeriod),
         "CPU a period, ms": ({ cpuMsAPeriod }) => count(cpuMsAPeriod),
-        "event loop late by up to, ms": ({ lateMs }) => lateMs.toFixed(0),
-        "an idle process beside it": ({ idleLateMs }) => idleLateMs.toFixed(0),
+        "latest event loop, ms": ({ lateMs }) => lateMs.toFixed(0),
+        "the same in an idle process, ms": ({ idleLateMs }) => idleLateMs.toFixed(0),
       },
     ) + origin(found),
 

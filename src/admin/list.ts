@@ -51,7 +51,7 @@ export interface ListedEntry {
   readonly session: string | undefined;
   /** How long the waiter may go without renewing, in milliseconds. */
   readonly leaseMs: number;
-  /** Whether this ticket, or a later ticket, was granted: a live waiter removes such a place at once. */
+  /** Whether this or a later ticket was granted. A live waiter then removes its place at once: a lasting one is left over. */
   readonly isServed: boolean;
   /** Whether this client has observed the waiter silent for longer than its lease. */
   readonly appearsExpired: boolean;
@@ -107,7 +107,7 @@ async function* pagesOf<I>(
   readPage: (page: Page) => Pick<ListPage<NativeTypes, I>, "locks" | "unreadable">,
 ): AsyncGenerator<ListPage<NativeTypes, I>> {
   checkPrefix(options);
-  // A format of another client has no tasks of `once`.
+  // Throws if the format, of another client, has no tasks of `once`.
   if (kind === "once") context.format.codec.refOf(kind, "any");
   const prefixes = prefixesOf(context, kind, options.prefix ?? "");
   const places: FoundPlace[] = [];

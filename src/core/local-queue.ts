@@ -7,15 +7,15 @@ export type Turn<Granted> =
   | { readonly kind: "contend" }
   | { readonly kind: "granted"; readonly result: Granted };
 
-/** How a waiter follows its place in the queue of the table. */
+/** How a waiter follows its place in the lock's queue in the table. */
 export interface PlaceListener {
-  /** The number of waiters before this waiter has changed. */
+  /** Called when the number of waiters ahead of this waiter changes. */
   readonly onPosition?: ((position: number) => void) | undefined;
   /** Whether the waiter gives up when its place expires. Otherwise it joins again at the back. */
   readonly failsWithoutPlace?: boolean | undefined;
 }
 
-/** A place in the queue of the table for the waiters of this process, with a ticket for each. */
+/** A place in the lock's queue in the table for the waiters of this process, with a ticket for each. */
 export interface SharedPlace {
   /** Whether the place is held now, by the clocks. */
   readonly isHeld: boolean;
@@ -26,7 +26,7 @@ export interface SharedPlace {
   readonly last: bigint;
   /** Uses up the next ticket. */
   take(): bigint | undefined;
-  /** Leaves the queue of the table, in the background. */
+  /** Leaves the lock's queue in the table, in the background. */
   leave(): void;
 }
 
@@ -95,8 +95,8 @@ export interface Occupant {
 }
 
 /**
- * Queues the waiters of this process for one name, first come, first served. Only the first waiter contends at
- * the table, and no waiter does while the process holds the name: N waiters cost as much as one.
+ * Queues the waiters of this process for one name, first come, first served. Only the first waiter sends requests,
+ * and none does while this process holds the lock. So N waiters cost as much as one.
  */
 export class LocalQueue<Settings, Granted> {
   readonly #waiting: LocalWaiter<Settings, Granted>[] = [];
@@ -125,7 +125,7 @@ export class LocalQueue<Settings, Granted> {
     return this.#waiting.length;
   }
 
-  /** The place of this process in the queue of the table, while a ticket of the place is left. */
+  /** The place of this process in the lock's queue in the table, while a ticket of the place is left. */
   get place(): SharedPlace | undefined {
     return this.#place;
   }
@@ -147,10 +147,10 @@ export class LocalQueue<Settings, Granted> {
     this.#place = undefined;
   }
 
-  /** The place has expired. Ends the waiters which had a ticket of the place, and must not join again. */
+  /** Called when the place has expired. Ends each waiter that had a ticket of it and has `failsWithoutPlace`. */
   placeExpired(error: unknown): void {
     const { next, last } = this.#place ?? {};
-    // The first ticket left is of the waiter that contends.
+    // The next ticket belongs to the contending waiter, which is not in `#waiting`.
     const lost = next === undefined || last === undefined ? 0 : Number(last - next);
     this.leavePlace();
     for (const waiter of this.#waiting.slice(0, lost)) {

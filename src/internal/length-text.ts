@@ -1,4 +1,4 @@
-/** Writes a length of time for people, in its largest unit. */
+/** Writes a length of time for people, in the largest unit of which it has at least two. */
 export function lengthText(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 120) return `${seconds} s`;

@@ -102,7 +102,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     if (leftMs < this.#needsMs) {
       throw new HoldfastError(
         "not-acquired",
-        `Lock "${this.#name}" was not requested: ${Math.max(0, leftMs)} ms of the invocation are left, and its ` +
+        `Lock "${this.#name}" was not requested: ${Math.max(0, leftMs)} ms of the invocation are left, and the ` +
           `handler needs ${this.#needsMs} ms. Raise the function's timeout, or lower \`needs\`.`,
         { lockName: this.#name },
       );

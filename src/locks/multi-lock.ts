@@ -64,9 +64,10 @@ const MOST_NAMES = 50;
 /**
  * Acquires several locks at once: one transaction grants all of the locks, or none. A client never holds a lock while
  * it waits for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come,
- * first served, with one ticket in the queues of all names; a free lock stays free until its first waiter can acquire
- * all of its locks. A multi-lock has the limits of {@link Lock} and {@link Lease}. Its locks are the same locks as
- * `mutex(name)` and `fairLock(name)`; with a namespace, they are the fair locks of the namespace. Not reentrant.
+ * first served, with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue
+ * can acquire all the locks that it wants. The promises of {@link Lock} and {@link Lease}, and their limits, apply. Its
+ * locks are the same locks as `mutex(name)` and `fairLock(name)`; with a namespace, they are the fair locks of the
+ * namespace. Not reentrant.
  *
  * Protocol: spec/protocol.md, "Several locks".
  */
@@ -198,7 +199,8 @@ function refsOf(
     throw refuse(`The name "${twice}" occurs twice in this multi-lock. Give each name once.`);
   if (context.table.transact === undefined) {
     throw refuse(
-      "A multi-lock needs a table with transactions, and the table of this client has none.",
+      "A multi-lock needs transactions, and the table of this client has none. Acquire the locks one by one, or use " +
+        "another table.",
     );
   }
   return refs;

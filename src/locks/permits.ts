@@ -140,7 +140,7 @@ export class Permits {
     if (permit !== undefined) return permit;
     throw new HoldfastError(
       "not-acquired",
-      `${titleOf([this.ref.name], this.ref.kind)} was not acquired: there is no room, and \`wait\` is 0.`,
+      `${titleOf([this.ref.name], this.ref.kind)} was not acquired: its limit leaves no room for this permit, and \`wait\` is 0.`,
       { lockName: this.ref.name },
     );
   }

@@ -10,7 +10,7 @@ import type { FixedStrategy } from "./options.js";
 
 /**
  * The store's support for conditions.
- * - `atomic`: the store refuses false conditions, also in a burst, of which exactly one request succeeds.
+ * - `atomic`: the store refuses false conditions. Of concurrent requests, exactly one succeeds.
  * - `ignored`: the store accepts the header and writes anyway, or lets several requests of a burst succeed.
  * - `rejected`: the store refuses requests with the header.
  */
@@ -36,7 +36,8 @@ const BYTES = new Uint8Array([104, 111, 108, 100]);
  * Probes the store's support for conditions, on objects that the probe creates below its prefix.
  *
  * Deletes these objects afterwards. Does **not** prove `atomic`: a burst of 16 requests can miss a race in the store.
- * At most 37 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`.
+ * At most 37 requests for puts, 23 for copies. Throws `unreachable`, `throttled`,
+ * `access-denied`, and `misconfigured` if the bucket is missing.
  */
 export class Probe {
   readonly #context: CommitContext;

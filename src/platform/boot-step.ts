@@ -1,7 +1,7 @@
 // Windows counts in ticks of 15.6 ms. Other systems with a fine clock report hundredths of a second.
 const FINE_MS = { windows: 16, others: 10 } as const;
 const WHOLE_SECONDS_MS = 1_000;
-// Longer than the fine steps: two whole seconds at this distance cannot both be chance.
+// Longer than the fine steps: if two readings this far apart are whole seconds, the clock counts whole seconds.
 const LONG_ENOUGH_MS = 20;
 
 /** The clocks that {@link BootStep} reads. */
@@ -15,8 +15,8 @@ export interface BootStepSources {
  * Measures the resolution (the step) of this machine's boot clock. Node.js on Linux and Windows has a step of
  * milliseconds; Node.js on macOS and FreeBSD, Bun and Deno count whole seconds.
  *
- * A reading with a fraction proves a fine step at once. On a fine clock, 1 reading in 100 has no fraction. Only
- * then does the first call wait, for at most the rest of 20 ms.
+ * A reading with a fraction proves a fine step. On a fine clock, 1 reading in 100 has no fraction. If neither of two
+ * readings has one, and they are not clearly apart, `ms` waits 20 ms and reads again.
  */
 export class BootStep {
   readonly #sources: BootStepSources;

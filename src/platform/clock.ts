@@ -42,7 +42,7 @@ export function elapsedMsSince(start: Instant, clock: Clock): number {
   );
 }
 
-/** Returns the instant `ms` milliseconds before, by every clock. */
+/** Returns the instant `ms` milliseconds before the given instant, on every clock. */
 export function earlierBy(ms: number, { monotonicMs, wallMs, bootMs }: Instant): Instant {
   return { monotonicMs: monotonicMs - ms, wallMs: wallMs - ms, bootMs: bootMs - ms };
 }

@@ -6,7 +6,7 @@ const REQUEST_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 const WAIT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 // The bounds reach from the length of a guarded write to a leadership of a day.
 const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 14_400, 86_400];
-// docs/operations.md sets the alarm at one second. A holder may send a renewal late by up to a third of a lease.
+// docs/operations.md sets the alarm at one second. A renewal can be late by almost two thirds of a lease.
 const LATE_S = [0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 60];
 
 const seconds = (description: string, explicitBucketBoundaries: number[]): MetricOptions => ({
@@ -73,7 +73,10 @@ function ofLeases(meter: Meter) {
     ),
     lossDelay: meter.createHistogram(
       "holdfast.lease.loss.delay",
-      seconds("Delay from a deadline to the detection of the loss: a blocked event loop.", LATE_S),
+      seconds(
+        "Time from a deadline to the detection of the loss: how long the process did not run.",
+        LATE_S,
+      ),
     ),
     renewalDuration: meter.createHistogram(
       "holdfast.lease.renewal.duration",
@@ -81,11 +84,11 @@ function ofLeases(meter: Meter) {
     ),
     renewalDelay: meter.createHistogram(
       "holdfast.lease.renewal.delay",
-      seconds("Delay of a renewal after its due time: a busy event loop.", LATE_S),
+      seconds("Lateness of a renewal's send: how busy the event loop was.", LATE_S),
     ),
     stampAge: meter.createHistogram(
       "holdfast.session.stamp.age",
-      seconds("Time without a sign of life of the event loop at a thread's renewal.", LATE_S),
+      seconds("Age of the event loop's last stamp when the thread sent a renewal.", LATE_S),
     ),
   };
 }

@@ -120,7 +120,7 @@ describe("forced releases with now, under load", () => {
     },
   );
 
-  it("tell the first of two victims within one renewal of the loss, without the operator", async () => {
+  it("report the loss to the first of two victims within one renewal, without the operator's name", async () => {
     const world = new World();
     const [one, two, operator] = [0, 1, 2].map(() => world.inhabitant(LENGTHS)) as [
       Inhabitant,

@@ -272,7 +272,7 @@ describe("a forced release", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
-  it("reads strongly, and only once if the holder has gone by then", async () => {
+  it("sends one strongly consistent read if the record then names another holder", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const lease = await held(stage);

@@ -151,7 +151,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     expect(world.time.nowMs).toBeLessThan(500 + 2 * LEASE_MS);
   });
 
-  it("names the next holder, without asking, if the first has released meanwhile", async () => {
+  it("reports the next holder, and sends it no request, if the first has released meanwhile", async () => {
     const { world, operator, lease } = await scene({});
     operator.network.next("write", { fault: "reordered", delayMs: 1_000 });
     const released = operator.locks.admin.forceRelease("a", { ...WHY, now });

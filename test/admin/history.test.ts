@@ -73,7 +73,7 @@ describe("the history of a lock", () => {
   });
 
   // rule: protocol 81
-  it("is not set back by a note applied after sixteen later notes", async () => {
+  it("keeps sixteen later grants when an earlier note arrives late", async () => {
     const { world, one, two } = scene();
     one.network.script((request) =>
       isNote(request) ? { fault: "applied-late", delayMs: 60_000, unknownAfterMs: 50 } : undefined,
@@ -164,7 +164,7 @@ describe("the history of a lock", () => {
     },
   );
 
-  it("is not noted again after a refusal or a denied write, which is reported once", async () => {
+  it("sends each refused note once, and reports a refusal or a denied write once", async () => {
     const { world, one } = scene();
     const error = new HoldfastError("misconfigured", "no notes here");
     let notes = 0;
@@ -179,14 +179,14 @@ describe("the history of a lock", () => {
     expect(one.reported).toEqual([error]);
   });
 
-  it("keeps no occurrences of once", async () => {
+  it("notes no occurrence of `once`", async () => {
     const { world, one } = scene();
     await world.until(one.locks.once("o", { occurrence: "1" }, () => undefined));
     await world.time.advance(100);
     expect(notesIn(world)).toEqual([]);
   });
 
-  it("is read by eventually consistent reads, and not at all without permission", async () => {
+  it("reads its notes eventually consistent, and rejects without the permission", async () => {
     const { world, one } = scene();
     const before = world.table.counts;
     await world.until(one.locks.admin.history("a"));

@@ -5,7 +5,7 @@ import { checksOf, expectNothingLeft, messageOf, tryOut } from "./trial.js";
 /** The parts of `npm run aws` on an account in memory, with the differences of AWS and of unfit servers. */
 
 describe.concurrent("policies", () => {
-  it("passes each policy, and the refusal of each permission", async () => {
+  it("passes if each policy suffices, and no permission in it can be left out", async () => {
     const features = ["condition", "once", "table", "object-commit"] as const;
     const trial = await tryOut("--only policies", { features });
     expect(checksOf(trial, "problem")).toEqual([]);
@@ -149,7 +149,7 @@ describe.concurrent("objects", () => {
     ]);
   });
 
-  it("reports a store with racing puts", async () => {
+  it("reports a store that lets two racing puts succeed", async () => {
     const aws = new FakeAws({ objects: { conditions: "unlocked" } });
     const problems = checksOf(await tryOut("--only objects", { aws }), "problem");
     expect(problems).toContain("objects: PutObject If-None-Match, at once");
@@ -195,7 +195,7 @@ describe.concurrent("a global table", () => {
     expectNothingLeft(trial);
   });
 
-  it("reports accepted TTL and transactions", async () => {
+  it("reports a problem if a global table accepts TTL or transactions", async () => {
     const aws = new FakeAws({ isSilent: true, fault: withoutEngine });
     const trial = await tryOut(REPLICAS, { aws });
     expect(checksOf(trial, "problem")).toEqual([

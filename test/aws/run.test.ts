@@ -273,7 +273,7 @@ describe.concurrent("a sweep", () => {
     Item: { pk: { S: pk }, sk: { S: "a" }, expiresAt: { N: String(expiresAt) } },
   });
 
-  it("keeps a record changed after the read", async () => {
+  it("does not delete a record that changed after the sweep read it", async () => {
     const aws = new FakeAws();
     const client = aws.dynamodb("us-east-1");
     await createTable({ client, table: TABLE });

@@ -73,7 +73,7 @@ describe("operands of the command", () => {
     expect(parsed([...call, ...operands.slice(1)])).toMatch(/missing|after two dashes/);
   });
 
-  it.each(REFUSE_MORE)("$title are not replaced by words after two dashes", (verb) => {
+  it.each(REFUSE_MORE)("$title: takes no word after two dashes as an operand", (verb) => {
     const { call, operands, most, runsACommand, title } = verb;
     const given = runsACommand ? [] : operands;
     const words = [...call, ...(NAMELESS[title] ?? []), ...given, "--"];

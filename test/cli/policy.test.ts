@@ -68,7 +68,7 @@ describe("a process with the policy of its role", () => {
     world.server.dynamodb.allows = allowedBy(await printed("--for", feature));
   };
 
-  it("observes, and names the missing permission, as an observer", async () => {
+  it("can observe as an observer, and names the permission that a refused command lacks", async () => {
     await allow("observe");
     for (const words of [["ls"], ["inspect", "a"], ["sessions"]]) {
       expect((await world.run(words)).status).toBe(0);
@@ -78,7 +78,7 @@ describe("a process with the policy of its role", () => {
     expect(denied.stderr).toMatch(/refused dynamodb:UpdateItem on table "locks"/);
   });
 
-  it("holds locks, and cannot list locks, as a holder", async () => {
+  it("can hold locks as a holder, and cannot list them", async () => {
     await allow("lock");
     expect((await world.run(["lock", "a", "--", "true"])).status).toBe(0);
     const denied = await world.run(["ls"]);

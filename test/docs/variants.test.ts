@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
+import { type InWorld, WORLD_SEEDS } from "../../verification/variants/in-world.js";
 import { type Medians, variantsTable } from "../../verification/variants/tables.js";
 import { isSimulated } from "../../verification/variants/variant.js";
 import { textOf } from "../house/source.js";
 
+const inWorld = JSON.parse(textOf("verification/variants/in-world.json")) as InWorld;
 const medians = JSON.parse(textOf("verification/variants/medians.json")) as Medians;
 
 describe("the recorded medians of the known-bad variants", () => {
@@ -19,14 +21,25 @@ describe("the recorded medians of the known-bad variants", () => {
   });
 });
 
+describe("the recorded hunts in the world", () => {
+  it("name known variants, each with a number of seeds, or null if no run caught it", () => {
+    const names = new Set(VARIANTS.map(({ name }) => name));
+    expect(Object.keys(inWorld).filter((name) => !names.has(name))).toEqual([]);
+    const seeds = Object.values(inWorld).filter((one) => one !== null);
+    expect(seeds.filter((one) => !(one >= 1 && one <= WORLD_SEEDS))).toEqual([]);
+    expect(seeds.length).toBeGreaterThan(60);
+  });
+});
+
 describe("the list of the known-bad variants", () => {
   it("has a row for every variant, with its rules and the catching test or invariant", () => {
-    const table = variantsTable(VARIANTS, { "read-grants": 7 });
+    const table = variantsTable(VARIANTS, { "read-grants": 7 }, { "read-grants": 3 });
     const rows = table.split("\n").slice(2);
     expect(rows.map((row) => /^\| `([\w-]+)` \|/.exec(row)?.[1])).toEqual(
       VARIANTS.map(({ name }) => name),
     );
-    expect(rows[0]).toMatch(/\| R1 \| exclusion \| \d+ \| 7 \|$/);
+    expect(rows[0]).toMatch(/\| R1 \| exclusion \| \d+ \| 7 \| 3 \|$/);
+    expect(variantsTable(VARIANTS, {}, { "read-grants": null })).toContain("| not caught |");
     const tested = VARIANTS.filter((variant) => !isSimulated(variant));
     const named = tested.map(({ caughtBy }) => (caughtBy as { test: string }).test);
     expect(named.filter((test) => !table.includes(`| \`${test}\` |`))).toEqual([]);

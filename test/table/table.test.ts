@@ -99,7 +99,7 @@ describeOnDynamoDBLocal("a table on DynamoDB Local", (endpoint) => {
     );
   });
 
-  it("is distinguished from a missing table", async () => {
+  it("gives, if it is missing, an error with its name, the region and createTable", async () => {
     const found = misconfigured('"nowhere"', "region", "createTable");
     await expect(checkTable({ client, table: "nowhere" })).rejects.toMatchObject(found);
   });

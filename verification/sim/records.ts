@@ -75,6 +75,11 @@ export class Records {
     this.#leases.add({ lease, self });
   }
 
+  /** Forgets the leases that have ended, so that only their clients keep them in memory. */
+  forgetEnded(): void {
+    for (const entry of this.#leases) if (!entry.lease.isHeld) this.#leases.delete(entry);
+  }
+
   changed({ key, before, after, by: how, atMs }: TableChange, writer: string): void {
     const { kind, name } = recordIn(key);
     const by = how === "write" ? writer : how === "ttl" ? BY_TTL : BY_HAND;

@@ -7,27 +7,19 @@ import { simulateOnce } from "../sim/once/simulation.js";
 import { simulatePermits } from "../sim/permits/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate, simulateWorld } from "../sim/simulation.js";
-
 import { WORLD_KINDS } from "../sim/world/traits.js";
+import { ANY_INVARIANT, ANY_WORLD, type Found } from "./hunt-options.js";
 
 /** The simulated time of each seed, in milliseconds. */
 const LENGTH_MS = 60_000;
 /** The number of occurrences of tasks: some weeks. */
 const OCCURRENCES = 12;
 
-/** The result of a hunt in one range. */
-export interface Found {
-  readonly from: number;
-  /** The number of seeds; null if the invariant held in all seeds. */
-  readonly seeds: number | null;
-  /** Further violations and errors, each with the number of seeds. */
-  readonly besides: Readonly<Record<string, number>>;
-}
-
 function simulated(
   seed: number,
   of: string | undefined,
 ): Promise<{ readonly violations: readonly { readonly invariant: string }[] }> {
+  if (of === ANY_WORLD) return simulateWorld(seed, LENGTH_MS);
   const world = WORLD_KINDS.find((kind) => kind === of);
   if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
@@ -54,7 +46,8 @@ async function hunt(
   const besides: Record<string, number> = {};
   for (let seed = from; seed < from + within; seed += 1) {
     const all = await fallen(seed, of);
-    if (all.has(invariant)) return { from, seeds: seed - from + 1, besides };
+    const isCaught = invariant === ANY_INVARIANT ? all.size > 0 : all.has(invariant);
+    if (isCaught) return { from, seeds: seed - from + 1, besides };
     for (const other of all) besides[other] = (besides[other] ?? 0) + 1;
   }
   return { from, seeds: null, besides };

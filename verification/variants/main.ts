@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { VARIANTS } from "./all.js";
+import { expectSound, readInWorld, seedsInWorld, WORLD_SEEDS, writeInWorld } from "./in-world.js";
 import { huntFor } from "./run.js";
 import { type Medians, variantsTable } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
@@ -16,8 +17,10 @@ import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./var
 const HELP = `npm run sim:variants -- [options]
   --only NAME    only this variant; repeatable
   --ranges N     the number of disjoint ranges of seeds for each variant (default 9)
+  --world        hunts in ${WORLD_SEEDS} runs of the world, where any checker may catch any variant; fails only if the
+                 code without a defect is rejected
   --list         only print every variant, its defect, and the check which catches it
-  --write        write the medians to verification/variants/medians.json`;
+  --write        write the medians to verification/variants/medians.json, or, with --world, the seeds to in-world.json`;
 
 const MEDIANS = "verification/variants/medians.json";
 
@@ -25,6 +28,7 @@ const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true, default: [] },
     ranges: { type: "string", default: "9" },
+    world: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -56,15 +60,33 @@ async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): 
   );
 }
 
-async function huntAll(variants: readonly Variant[]): Promise<void> {
-  const left = variants.filter(isSimulated);
+/** Hunts for one variant on each processor at a time. */
+async function huntAll<V extends Variant>(
+  variants: readonly V[],
+  hunt: (variant: V) => Promise<void>,
+): Promise<void> {
+  const left = [...variants];
   const hunter = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const variant = next;
-      await huntOne(variant).catch((error: unknown) => report(variant, false, String(error)));
+      await hunt(variant).catch((error: unknown) => report(variant, false, String(error)));
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, hunter));
+}
+
+async function huntAllInWorld(variants: readonly Variant[]): Promise<void> {
+  await expectSound(root);
+  const results = new Map<string, number | null>();
+  await huntAll(variants, async (variant) => {
+    const seeds = await seedsInWorld(root, variant);
+    results.set(variant.name, seeds);
+    const text = seeds === null ? `not in ${WORLD_SEEDS} seeds` : `after ${seeds} seeds`;
+    console.log(`${seeds === null ? "missed" : "caught"}  ${variant.name}: ${text}`);
+  });
+  const caught = [...results.values()].filter((seeds) => seeds !== null).length;
+  console.log(`The world caught ${caught} of ${variants.length} variants.`);
+  if (values.write && missed === 0) writeInWorld(root, VARIANTS, Object.fromEntries(results));
 }
 
 async function testAll(variants: readonly Variant[]): Promise<void> {
@@ -96,14 +118,15 @@ async function main(): Promise<void> {
   );
   if (variants.length === 0) throw new Error(`No variant is named ${values.only.join(", ")}.`);
   const startMs = performance.now();
-  await huntAll(variants);
+  if (values.world) return huntAllInWorld(variants);
+  await huntAll(variants.filter(isSimulated), huntOne);
   await testAll(variants);
   const seconds = Math.round((performance.now() - startMs) / 1000);
   console.log(`${variants.length} variants in ${seconds} s, ${missed} not caught.`);
-  if (missed > 0) process.exitCode = 1;
-  else if (values.write) write();
+  if (missed === 0 && values.write) write();
 }
 
 if (values.help) console.log(HELP);
-else if (values.list) console.log(variantsTable(VARIANTS, mediansBefore()));
+else if (values.list) console.log(variantsTable(VARIANTS, mediansBefore(), readInWorld(root)));
 else await main();
+if (missed > 0) process.exitCode = 1;

@@ -1,40 +1,59 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { bundle, bundlesIn } from "./bundle.js";
-import type { Found } from "./hunt.js";
+import { ANY_INVARIANT, ANY_WORLD, type Found } from "./hunt-options.js";
 import type { InSimulation, Variant } from "./variant.js";
 
 /** Some variants make a run endless; no hunt in one range takes this long, in milliseconds. */
 const LONGEST_HUNT_MS = 600_000;
 
-/** Hunts for a variant in ranges from these seeds, each as long as the variant allows. */
-export async function huntFor(
+/** Hunts for a variant with its own catcher, in ranges from these seeds, each as long as the variant allows. */
+export function huntFor(
   root: string,
   variant: Variant & { readonly caughtBy: InSimulation },
   from: readonly number[],
 ): Promise<Found[]> {
-  const { invariant, within, of } = variant.caughtBy;
-  const hunt = join(bundlesIn(root), `bad-${variant.name}.mjs`);
-  await bundle(root, variant, hunt, { entryPoints: [join(root, "verification/variants/hunt.ts")] });
+  return hunt(root, variant, variant.caughtBy, from);
+}
+
+/** Hunts for a variant in runs of the world, whatever catches the variant elsewhere: any checker may reject a run. */
+export function huntInWorld(
+  root: string,
+  variant: Variant,
+  from: readonly number[],
+  within: number,
+): Promise<Found[]> {
+  return hunt(root, variant, { invariant: ANY_INVARIANT, within, of: ANY_WORLD }, from);
+}
+
+/** What a hunt looks for, where, and in how many seeds. */
+interface Hunted {
+  readonly invariant: string;
+  readonly within: number;
+  readonly of?: string | undefined;
+}
+
+async function hunt(
+  root: string,
+  variant: Variant,
+  { invariant, within, of }: Hunted,
+  from: readonly number[],
+): Promise<Found[]> {
+  const hunting = join(bundlesIn(root), `bad-${variant.name}.mjs`);
+  const entryPoints = [join(root, "verification/variants/hunt.ts")];
+  await bundle(root, variant, hunting, { entryPoints });
   const args = [
-    hunt,
-    "--invariant",
-    invariant,
-    "--within",
-    String(within),
+    hunting,
+    ...["--invariant", invariant, "--within", String(within)],
     ...(of === undefined ? [] : ["--of", of]),
+    ...from.flatMap((seed) => ["--from", String(seed)]),
   ];
-  const ranges = from.flatMap((seed) => ["--from", String(seed)]);
   const output = await new Promise<string>((resolve, reject) => {
-    execFile(
-      process.execPath,
-      [...args, ...ranges],
-      { timeout: LONGEST_HUNT_MS * from.length },
-      (error, stdout) => {
-        if (error === null) resolve(stdout);
-        else reject(new Error(`Variant "${variant.name}": ${error.message}\n${stdout}`));
-      },
-    );
+    const timeout = LONGEST_HUNT_MS * from.length;
+    execFile(process.execPath, args, { timeout }, (error, stdout) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`Variant "${variant.name}": ${error.message}\n${stdout}`));
+    });
   });
   return output
     .trim()

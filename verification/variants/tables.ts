@@ -1,3 +1,4 @@
+import type { InWorld } from "./in-world.js";
 import { isSimulated, type Rule, type Variant } from "./variant.js";
 
 /** The rules in order. */
@@ -15,17 +16,33 @@ function catcherOf(variant: Variant): string {
     : `${code((variant.caughtBy as { test: string }).test)}`;
 }
 
+function worldCell(seeds: number | null | undefined): string {
+  return seeds === undefined ? "not measured" : String(seeds ?? "not caught");
+}
+
 /**
- * Returns a table of all variants: the defect, the check which catches it, and the limit and the median of the seeds.
+ * Returns a table of all variants: the defect, the check which catches it, the limit and the median of its seeds, and
+ * the seeds of the world.
  */
-export function variantsTable(variants: readonly Variant[], medians: Medians): string {
+export function variantsTable(
+  variants: readonly Variant[],
+  medians: Medians,
+  inWorld: InWorld,
+): string {
   const rows = variants.map((variant) => {
     const { name, what, rules } = variant;
     const cells = isSimulated(variant)
       ? [String(variant.caughtBy.within), String(medians[name] ?? "not measured")]
       : ["", ""];
-    return row(code(name), what, rules.join(", "), catcherOf(variant), ...cells);
+    return row(
+      code(name),
+      what,
+      rules.join(", "),
+      catcherOf(variant),
+      ...cells,
+      worldCell(inWorld[name]),
+    );
   });
-  const head = row("variant", "defect", "rules", "caught by", "within", "median");
-  return [head, row("---", "---", "---", "---", "---", "---"), ...rows].join("\n");
+  const head = ["variant", "defect", "rules", "caught by", "within", "median", "in the world"];
+  return [row(...head), row(...head.map(() => "---")), ...rows].join("\n");
 }

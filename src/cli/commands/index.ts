@@ -1,6 +1,6 @@
 /**
  * The implementations of the commands. Loaded, with the library and the SDK, only when a command runs: help, the
- * version and usage errors need neither. Commands with a further peer are loaded separately.
+ * version and usage errors need neither. A command that needs another peer dependency is loaded separately.
  */
 export { cost } from "./election/cost.js";
 export { elect } from "./election/elect.js";

@@ -25,6 +25,8 @@ const ASSETS = new Set(["/page.js", "/page.css"]);
 /** Says only that the process answers; the assets are those of the published package. */
 const WITHOUT_TOKEN = new Set(["/healthz", ...ASSETS]);
 
+const ANOTHER_ORIGIN = "The request comes from another origin.";
+
 /** Refuses a request; undefined if the server answers the request. */
 export function refusalOf({ method, url, headers }: Asked, policy: Policy): Refusal | undefined {
   // Browsers leave out the port of HTTP.
@@ -32,18 +34,20 @@ export function refusalOf({ method, url, headers }: Asked, policy: Policy): Refu
   const hosts = ["127.0.0.1", "localhost"].map((name) => `${name}${port}`);
   const { host, origin } = headers;
   // A name that an attacker lets resolve to the loopback must not make the page a page of the attacker's site.
-  if (host === undefined || !hosts.includes(host)) return refuse(403, "Host is not this server.");
-  if (origin !== undefined && origin !== `http://${host}`) return refuse(403, "Another origin.");
+  if (host === undefined || !hosts.includes(host))
+    return refuse(403, "The request's Host header does not name this server.");
+  if (origin !== undefined && origin !== `http://${host}`) return refuse(403, ANOTHER_ORIGIN);
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none")
-    return refuse(403, "Another origin.");
+    return refuse(403, ANOTHER_ORIGIN);
   if (!WITHOUT_TOKEN.has(url.pathname) && !hasToken(method, url, headers, policy.token))
     return refuse(
       401,
       "The token is missing or wrong. Open the URL that `holdfast serve` printed.",
     );
   if (method === "GET" || method === "HEAD") return undefined;
-  if (method !== "POST" || url.pathname !== "/api/release") return refuse(405, "Read-only.");
+  if (method !== "POST" || url.pathname !== "/api/release")
+    return refuse(405, "This server accepts POST only for /api/release.");
   if (!policy.allowRelease) return refuse(403, "Start `holdfast serve` with --allow-release.");
   return undefined;
 }

@@ -195,7 +195,7 @@ export class Cancellation implements Cancelling {
     const isOwn = [...this.#context.holds].some((own) => own.held.holder === held.holder);
     if (isOwn) {
       return (
-        `this process itself holds ${which}; a mutex is not reentrant. Release the first lease before, or use ` +
+        `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
         "mutex(name, { reentrant: true })"
       );
     }

@@ -28,8 +28,8 @@ export class Alarms {
     if (withinMs >= mostMs) {
       throw new HoldfastError(
         "invalid-argument",
-        `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms: this time is left just before ` +
-          "each renewal of a healthy lease.",
+        `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms. A healthy lease has only ` +
+          `${mostMs} ms left just before each renewal, so the listener would be called each time.`,
       );
     }
     const alarm = new Alarm(this.#hold, withinMs, listener);

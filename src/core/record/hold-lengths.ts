@@ -64,8 +64,8 @@ export class HoldLengths {
     const weight = (lengthMs < knownMs ? DECAY : SLOW_DECAY) ** holds;
     this.#usualMs = weight * knownMs + (1 - weight) * lengthMs;
     this.#sinceMs = nowMs;
-    // The queue does not show the fence or the holder of the new hold. The next answer with the record must not
-    // count as the end of this hold, so its fence is unknown; any value but undefined says that the lock is held.
+    // The queue does not show the new hold's fence and holder. An undefined fence keeps the next record from counting as
+    // the end of this hold; an empty holder means held.
     this.#fence = undefined;
     this.#holder = "";
   }

@@ -54,7 +54,7 @@ const REFUSED = new Set([
 // Errors of the JavaScript runtime, not of the service: the SDK throws them while it parses an answer.
 const RUNTIME_ERRORS = new Set(["Error", "TypeError", "SyntaxError", "RangeError"]);
 
-/** The use of a table, for the advice in error messages. */
+/** What the table stores: error messages then advise the right commands. */
 export interface TableUse {
   /** Flags to add to the commands about tables. */
   readonly flags: string;
@@ -112,7 +112,7 @@ export function answerOf(
   if (REFUSED.has(name) || $metadata?.httpStatusCode === 400) {
     return { kind: "misconfigured", error: refused(error, name, message, table, use) };
   }
-  // An SDK error without a name. Nothing was sent.
+  // This SDK error has no name of its own, so only its message identifies it. Nothing was sent.
   if (message === "Region is missing") {
     return { kind: "misconfigured", error: noRegion(error, table) };
   }

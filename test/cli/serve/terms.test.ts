@@ -59,7 +59,7 @@ describe("the terms of leaders", () => {
     expect(termsAfter([], survey([{ ...leader(4n, 0), kind: "lock" }]), ms(30))).toEqual([]);
   });
 
-  it("of two elections do not bound each other", () => {
+  it("end only at the next term of the same election", () => {
     const notes = [note(1n, 0), note(2n, 10, "other")];
     const terms = termsAfter([], survey([], notes), ms(50));
     expect(terms.map(({ toMs }) => toMs)).toEqual([ms(50), ms(50)]);

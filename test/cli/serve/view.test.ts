@@ -34,7 +34,7 @@ describe("a row", () => {
 });
 
 describe("the words about a record", () => {
-  it("say the holder, the last renewal and the takeover", () => {
+  it("name the holder, the last renewal and the takeover", () => {
     expect(wordsOf(row({}))).toBe(
       "Held by worker-7 for 3 min; last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
     );
@@ -112,7 +112,7 @@ describe("the metrics", () => {
     expect(kindsOf("longest_wait_seconds")).toEqual(queued);
   });
 
-  it("have at most 51 prefixes for each kind", () => {
+  it("count each kind under 50 prefixes, and the rest under one more", () => {
     const rows = Array.from({ length: 500 }, (_, at) => row({ name: `p${at}/x` }));
     const figures = figuresOf({ rows, unreadable: [] } as unknown as TableView);
     expect(figures).toHaveLength(51);

@@ -66,6 +66,7 @@ async function end(self: Incarnation, grant: Grant, release: () => Promise<void>
   const released = release();
   if (isHeld) noteReleased(self, grant);
   await released.catch(codeOf);
+  self.run.exchange.ended.add(grant.lossSignal);
 }
 
 /** Imports a transfer of any age, which any process may have imported already. */

@@ -1,4 +1,5 @@
 import type { LeaseTransfer } from "../../../src/index.js";
+import type { EndedLeases } from "./memory.js";
 
 /**
  * - `calm world`: no faults.
@@ -54,4 +55,6 @@ export interface Exchange {
   longestMs: number;
   /** The due occurrence of each task. */
   readonly due: Map<string, number>;
+  /** The leases that were released. */
+  readonly ended: EndedLeases;
 }
