@@ -218,7 +218,7 @@ export const TABLES = {
         "period, s": ({ periodS }) => count(periodS),
         "requests a period": ({ requestsAPeriod }) => count(requestsAPeriod),
         "CPU a period, ms": ({ cpuMsAPeriod }) => count(cpuMsAPeriod),
-        "latest event loop, ms": ({ lateMs }) => lateMs.toFixed(0),
+        "event loop late by at most, ms": ({ lateMs }) => lateMs.toFixed(0),
         "the same in an idle process, ms": ({ idleLateMs }) => idleLateMs.toFixed(0),
       },
     ) + origin(found),

@@ -51,7 +51,7 @@ export interface ListedEntry {
   readonly session: string | undefined;
   /** How long the waiter may go without renewing, in milliseconds. */
   readonly leaseMs: number;
-  /** Whether this or a later ticket was granted. A live waiter then removes its place at once: a lasting one is left over. */
+  /** Whether this or a later ticket was granted. A live waiter then removes its place: one that stays has no waiter. */
   readonly isServed: boolean;
   /** Whether this client has observed the waiter silent for longer than its lease. */
   readonly appearsExpired: boolean;

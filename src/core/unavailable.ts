@@ -26,7 +26,7 @@ export function unavailableError(
   if (unavailable.kind === "skewed") {
     return new HoldfastError(
       "unreachable",
-      `${title} ${whatFailed}: DynamoDB refused every request, because the time in its signature is wrong. ` +
+      `${title} ${whatFailed}: DynamoDB refused every request, because the time in the request's signature is wrong. ` +
         "Set the clock of this machine. It is not known whether the lock is held.",
       details,
     );

@@ -121,6 +121,12 @@ const FREE = all(
   NO_SESSION,
 );
 
+// The write of a ticket names no state that the client has read: it must not change a record that has become unreadable.
+const READABLE = all(
+  KNOWN,
+  any(all(isAbsent("holder"), NO_SESSION), all(isPresent("holder"), isNumber("leaseMs"))),
+);
+
 /** Makes the native format for a table with these key attributes. */
 export function nativeFormat(keys: NativeKeys): LeaseFormat {
   return {
@@ -360,12 +366,12 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
     // Requires an existing record: if there is no record, the waiter claims the lock instead.
     take: (ref, count, { wallMs }) => {
       const tail = { incrementFrom: Math.floor(wallMs).toString(), by: count };
-      return { key: ref.key, condition: KNOWN, change: { set: { tail }, remove: [] } };
+      return { key: ref.key, condition: READABLE, change: { set: { tail }, remove: [] } };
     },
     raise: (ref, ticket, { fenceSeed, wallMs }) => ({
       key: ref.key,
       condition: all(
-        any(isAbsent(pkName), KNOWN),
+        any(isAbsent(pkName), READABLE),
         any(isAbsent("tail"), { kind: "below", attribute: "tail", value: n(ticket) }),
       ),
       change: {

@@ -31,7 +31,7 @@ export function instantOf(clock: Clock): Instant {
 
 /**
  * Returns the milliseconds since `start`, by the clock that shows the longest time (R2). A suspended machine stops the
- * monotonic clock, and a frozen function stops timers. A step of the wall clock can only make the result longer. So a
+ * monotonic clock, and a frozen Lambda function stops timers. A step of the wall clock can only make the result longer. So a
  * holder may stop too early, never too late.
  */
 export function elapsedMsSince(start: Instant, clock: Clock): number {
@@ -55,7 +55,7 @@ export function isoTimeOf(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
-/** Returns an instant of civil time as a `Date`, for interfaces that require one. */
+/** Returns an instant of wall-clock time as a `Date`, for interfaces that require one. */
 export function dateAt(wallMs: number): Date {
   return new Date(wallMs);
 }

@@ -48,7 +48,7 @@ describe("the history of a lock", () => {
     for (const { at } of grants) expect(Number.isNaN(Date.parse(at))).toBe(false);
   });
 
-  it("keeps the last sixteen grants in sixteen items, for any fences", async () => {
+  it("keeps the last sixteen grants, in sixteen items", async () => {
     const { world, one } = scene();
     await grants(world, one, 21);
     await world.time.advance(100);

@@ -38,7 +38,7 @@ describe("a release by holder", () => {
   });
 
   it.each([
-    ["the lock is free, by this very holder", record("me")],
+    ["the lock is free, and this holder held it last", record("me")],
     ["another has it", record("me", "other")],
     ["there is no record", undefined],
     ["there is something else", { colour: { S: "red" } }],
@@ -50,8 +50,8 @@ describe("a release by holder", () => {
   });
 
   it.each([
-    [true, "the lock is free, by this holder: that attempt freed it", record("me")],
-    [false, "the lock is free, by another", record("other")],
+    [true, "the lock is free, and this holder held it last: that attempt freed it", record("me")],
+    [false, "the lock is free, and another held it last", record("other")],
     [false, "another has it", record("me", "other")],
     [false, "there is no record", undefined],
     [false, "there is something else", { colour: { S: "red" } }],

@@ -168,7 +168,7 @@ describe.concurrent("after the start", () => {
     expectNothingLeft(removal);
   });
 
-  it("names every resource after the run, and tags the tables", async () => {
+  it("puts the run's id into the name of every resource, and tags the tables", async () => {
     const aws = new FakeAws();
     const trial = await tryOut("--only policies", { aws });
     const run = String(trial.summary["run"]);

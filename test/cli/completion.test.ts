@@ -33,7 +33,7 @@ describe("the candidates", () => {
     expect(wordsAfter("inspect", "--table", "lo")).toEqual([]);
   });
 
-  it("are none for the command after `--`, of which the shell knows more", () => {
+  it("are none after `--`: the shell itself completes that command", () => {
     expect(wordsAfter("lock", "a", "--", "--w")).toEqual([]);
   });
 });

@@ -56,7 +56,7 @@ describe("the manual page", () => {
     for (const { long } of command.options) expect(section).toContain(long);
   });
 
-  it("has no instruction but its own", () => {
+  it("has only the roff requests that the generator writes", () => {
     const instructions = page.split("\n").filter((line) => /^[.']/.test(line));
     for (const line of instructions) expect(line).toMatch(/^\.(?:TH|SH|SS|nf|fi|B|I)\b/);
     expect(page).not.toMatch(/(?<!\\)-/);

@@ -73,7 +73,7 @@ describe("operands of the command", () => {
     expect(parsed([...call, ...operands.slice(1)])).toMatch(/missing|after two dashes/);
   });
 
-  it.each(REFUSE_MORE)("$title: takes no word after two dashes as an operand", (verb) => {
+  it.each(REFUSE_MORE)("$title are not taken from the words after two dashes", (verb) => {
     const { call, operands, most, runsACommand, title } = verb;
     const given = runsACommand ? [] : operands;
     const words = [...call, ...(NAMELESS[title] ?? []), ...given, "--"];
@@ -128,7 +128,7 @@ describe("the user's command after two dashes", () => {
     ["elect a --", /after two dashes/],
   ];
 
-  it.each(REFUSED)("does not run by %s", (line, message) => {
+  it.each(REFUSED)("does not run for the words: %s", (line, message) => {
     expect(parsed(line.split(" "))).toMatch(message);
   });
 

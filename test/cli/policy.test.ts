@@ -31,7 +31,7 @@ describe("table policy", () => {
     expect(world.requests).toBe(requests);
   });
 
-  it("lists permissions that a prefix cannot narrow on stderr", async () => {
+  it("lists on stderr the permissions that a prefix cannot narrow", async () => {
     const words = ["table", "policy", "--for", "observe", "--prefix", "a/", "--prefix", "b/"];
     const { stdout, stderr } = await world.run(words);
     expect(stdout).toContain("lock#b/*");

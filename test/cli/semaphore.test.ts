@@ -70,7 +70,7 @@ describe("holdfast semaphore", () => {
   });
 });
 
-describe("the words of holdfast semaphore and lock --read", () => {
+describe("holdfast semaphore and lock --read", () => {
   const none = { HOLDFAST_ENDPOINT: "http://127.0.0.1:1" };
 
   it.each([

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-it("names its own option, and the facts about the holder as JSON", async () => {
+it("the error of a wait names the option `--wait` and, with --json, the facts about the holder", async () => {
   const { locks } = world;
   await locks.mutex("b").acquire({ owner: "one" });
   const words = ["lock", "b", "--wait", "0", "--", "true"];

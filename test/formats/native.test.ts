@@ -136,6 +136,14 @@ const UNREADABLE_AND_FREE: [string, Item][] = [
   ["no holder and a version of 38 digits", free({ version: { N: "9".repeat(38) } })],
 ];
 
+// Before a ticket in a held record, the client has read the holder.
+const NO_TICKETS: [string, Item][] = [
+  ...UNREADABLE_AND_FREE,
+  ["a newer layout", changed({ v: { N: "2" } })],
+  ["a holder and no lease length", changed({ leaseMs: undefined })],
+  ["a holder and a lease length that is text", changed({ leaseMs: { S: "30s" } })],
+];
+
 describe("an unreadable record", () => {
   it.each(UNREADABLE)("is reported with the reason: %s", (_, item, state, found) => {
     expect(format.codec.read(item)).toEqual({ state, found: expect.stringMatching(found) });
@@ -157,6 +165,21 @@ describe("an unreadable record", () => {
     ];
     for (const claim of claims) {
       expect(await table.write(claim, { timeoutMs: 1 })).toMatchObject({ kind: "refused" });
+    }
+  });
+
+  // rule: R12, protocol 3
+  it.each(NO_TICKETS)("refuses every ticket: %s", async (_, item) => {
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    table.putItem(ref.key, item);
+    const { queue } = format;
+    if (queue === undefined) throw new Error("The native format has a queue.");
+    const tickets = [
+      queue.take(ref, 1, { wallMs: 1 }),
+      queue.raise(ref, 7n, { fenceSeed: 1n, wallMs: 1 }),
+    ];
+    for (const ticket of tickets) {
+      expect(await table.write(ticket, { timeoutMs: 1 })).toMatchObject({ kind: "refused" });
     }
   });
 

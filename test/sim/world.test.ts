@@ -4,6 +4,7 @@ import type { Event, Timed } from "../../verification/sim/history.js";
 import { simulateWorld } from "../../verification/sim/simulation.js";
 import { SAFETY, type Terms } from "../../verification/sim/terms.js";
 import { worldCheckers } from "../../verification/sim/world/checkers.js";
+import { EndedLeases } from "../../verification/sim/world/memory.js";
 import { WORLD_KINDS } from "../../verification/sim/world/traits.js";
 
 // Uses fresh seeds at every run, and prints failing seeds. For more seeds: npm run sim -- --world --seeds 1000
@@ -241,6 +242,16 @@ describe("the checkers of a world", () => {
       BAD.every(({ history, terms }) => checker(history, { ...SAFETY, ...terms }).length === 0),
     );
     expect(silent).toEqual([]);
+  });
+
+  it("find leases that are in memory after their end", () => {
+    const ended = new EndedLeases();
+    const kept = Array.from({ length: 8 }, () => new AbortController());
+    for (const { signal } of kept) ended.add(signal);
+    for (let index = 0; index < 20; index += 1) ended.add(new AbortController().signal);
+    expect(ended.whatIsLeft()).toMatch(/ of 28 released leases are still in memory/);
+    expect(new EndedLeases().whatIsLeft()).toBeUndefined();
+    expect(kept).toHaveLength(8);
   });
 
   it("accept two holders after a forced release at once", () => {

@@ -153,7 +153,7 @@ describe("policyFor", () => {
     });
   });
 
-  it("notes the limits of a prefix, and leaves out wider actions", () => {
+  it("notes the limits of a prefix, and leaves out actions that a prefix cannot narrow", () => {
     const options = { table: "locks", prefixes: ["team/"] };
     const watching = policyFor({ for: ["operate"], ...options });
     expect(JSON.stringify(watching.document)).not.toContain("Scan");

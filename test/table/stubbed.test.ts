@@ -84,7 +84,7 @@ describe("a replicated table", () => {
 });
 
 describe("a table under creation", () => {
-  it("is awaited from before the service knows the table until active", async () => {
+  it("is awaited until it is active, even if the service does not know it at first", async () => {
     const client = stub({
       CreateTable: [{}],
       // According to DynamoDB's documentation, the first answers may deny the existence of the table.

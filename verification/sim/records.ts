@@ -5,6 +5,7 @@ import type { TableChange } from "../../src/testing/table/memory-table.js";
 import type { Event } from "./history.js";
 import type { Incarnation } from "./incarnation.js";
 import { BY_HAND, BY_TTL } from "./safety.js";
+import { isReadable } from "./tampering.js";
 import { recordIn } from "./witness.js";
 
 /** The grant of a lock or a session in a change of the table. */
@@ -109,6 +110,9 @@ export class Records {
     if (holder !== undefined) this.#grants.set(holder, { name, fence });
     // Such as a request that the record has already.
     if (isDeepStrictEqual(before, after)) return;
+    if (by !== BY_HAND && before !== undefined && !isReadable(before)) {
+      this.#fail("unreadable record", `${by} wrote the record of "${name}", which it cannot read`);
+    }
     this.#requestChanged(name, by, before, after);
     if (this.#seesQueues) {
       const [tail, served] = [numberIn(after, "tail"), numberIn(after, "served")];

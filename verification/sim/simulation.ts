@@ -303,6 +303,7 @@ class Simulation implements Run {
   async #settle(): Promise<void> {
     this.isOver = true;
     this.#mishaps.end();
+    this.#tampering?.end();
     for (const incarnation of this.live.values()) {
       this.#addFaults(incarnation);
       incarnation.network.clear();

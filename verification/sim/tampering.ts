@@ -3,17 +3,21 @@ import type { MemoryTable, TableChange } from "../../src/testing/table/memory-ta
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import { numberIn, stringIn } from "./queue/checkers.js";
 
+/** How a record can look that this version of the library cannot read, although it is free. */
+const UNREADABLE: readonly Item[] = [{ v: { N: "2" } }, { session: { S: "of another version" } }];
+
 /**
- * Changes the records of locks by hand: deletes a record, or restores its state from before the last renewal.
+ * Changes the records of locks by hand: deletes a record, restores its state from before the last renewal, or makes a
+ * free record unreadable for a while.
  */
 export class Tampering {
   readonly #table: MemoryTable;
   /** Each record's key, and the record before the last renewal of its grant. */
-  readonly #records: { readonly key: Item; copy: Item | undefined }[];
+  readonly #records: { readonly key: Item; copy: Item | undefined; readable: Item | undefined }[];
 
   constructor(table: MemoryTable, keys: readonly Item[]) {
     this.#table = table;
-    this.#records = keys.map((key) => ({ key, copy: undefined }));
+    this.#records = keys.map((key) => ({ key, copy: undefined, readable: undefined }));
   }
 
   changed({ key, before, after }: TableChange): void {
@@ -28,11 +32,38 @@ export class Tampering {
   strike(random: SeededRandom): boolean {
     const record = this.#records[random.integer(0, this.#records.length - 1)];
     if (record === undefined) return false;
-    const { key, copy } = record;
+    const { key, copy, readable } = record;
+    if (readable !== undefined) {
+      record.readable = undefined;
+      this.#table.putItem(key, readable);
+      return true;
+    }
+    const item = this.#table.item(key);
+    if (item !== undefined && stringIn(item, "holder") === undefined && random.chance(0.5)) {
+      record.readable = item;
+      this.#table.putItem(key, { ...item, ...UNREADABLE[random.integer(0, 1)] });
+      return true;
+    }
     if (copy === undefined || !random.chance(0.7)) return this.#table.deleteItem(key);
     this.#table.putItem(key, copy);
     return true;
   }
+
+  /** Makes all records readable. */
+  end(): void {
+    for (const record of this.#records) {
+      if (record.readable !== undefined) this.#table.putItem(record.key, record.readable);
+      record.readable = undefined;
+    }
+  }
+}
+
+/** Whether this version of the library can read the record of a lock. */
+export function isReadable(item: Item): boolean {
+  return (
+    numberIn(item, "v") === 1n &&
+    (stringIn(item, "holder") !== undefined || stringIn(item, "session") === undefined)
+  );
 }
 
 function isSame(one: Item, other: Item): boolean {

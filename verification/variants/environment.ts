@@ -42,6 +42,19 @@ export const SURROUNDINGS: readonly Variant[] = [
     },
   },
   {
+    name: "ticket-in-unreadable-record",
+    what: "A waiter takes a ticket in a free record that names a session.",
+    rules: ["R12"],
+    edits: [
+      {
+        in: { nativeFormat },
+        from: "condition: READABLE, change: { set: { tail }",
+        to: "condition: KNOWN, change: { set: { tail }",
+      },
+    ],
+    caughtBy: { invariant: "unreadable record", within: 150, of: "tampered world" },
+  },
+  {
     name: "session-claimed",
     what: "A claim does not require a record without a session.",
     rules: ["R12"],

@@ -1,5 +1,6 @@
 import { replacedBy } from "../../src/core/acquire/grant.js";
 import { exportLease } from "../../src/core/hold/export.js";
+import { Hold } from "../../src/core/hold/hold.js";
 import { Election } from "../../src/election/election.js";
 import { MultiPlace } from "../../src/locks/multi-place.js";
 import type { Variant } from "./variant.js";
@@ -51,5 +52,12 @@ export const WORLD: readonly Variant[] = [
     rules: ["R14"],
     edits: [{ in: { exportLease }, from: "    context.abandon(held.holder);\n", to: "" }],
     caughtBy: { invariant: "no orphan", within: 400, of: "late world" },
+  },
+  {
+    name: "released-leases-kept",
+    what: "The client keeps each lease in memory after its end.",
+    rules: ["R13"],
+    edits: [{ in: { Hold }, from: "    this.context.holds.delete(this);\n", to: "" }],
+    caughtBy: { invariant: "memory", within: 10, of: "late world" },
   },
 ];

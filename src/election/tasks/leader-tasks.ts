@@ -70,7 +70,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   #serving: Promise<void> | undefined;
   #isServing = false;
 
-  /** @internal Made by `Holdfast.coordinator`. */
+  /** @internal Made by `Holdfast.leaderTasks`. */
   constructor(election: Election<S>, options: LeaderTasksOptions<S>) {
     const { candidate } = election;
     const { leaseMs, renewMs } = candidate.settings;

@@ -127,7 +127,7 @@ describe("the commands that the page prints", () => {
     expect(await shell(world.cli, `holdfast release none ${option}`)).toMatchObject({ status: 76 });
   });
 
-  it("are missing for a name that no process can get as a word", () => {
+  it("are missing for a name that cannot be an argument of a process", () => {
     const row = { kind: "lock", name: "a\0b", state: "held", holder: "h" } as unknown as Row;
     expect(actionsOf(row, "locks")).toEqual([]);
     expect(actionsOfPermit(row, { holder: "h" } as Permit, "locks")).toEqual([]);

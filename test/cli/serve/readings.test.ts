@@ -13,7 +13,7 @@ const table = async (after = 0): Promise<TableAnswer> =>
   JSON.parse((await world.send(`/api/table?after=${after}`)).body);
 
 describe("the readings of the server", () => {
-  it("sends no request without a viewer, and one scan for viewers of a period", async () => {
+  it("sends no request without a viewer, and one scan a period for all viewers", async () => {
     await using _ = await world.cli.locks.mutex("a").acquire();
     const before = world.cli.requests;
     await pause(1_200);

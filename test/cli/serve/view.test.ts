@@ -83,7 +83,7 @@ describe("the sessions", () => {
     expect(second).toMatchObject({ id: "s2", records: [] });
   });
 
-  it("leave out of a record's neighbours only the record itself", () => {
+  it("list every other record of the session as a neighbour, also one of the same name", () => {
     const ofSession = [
       { kind: "lock", name: "a" },
       { kind: "lock", name: "a", namespace: "n" },

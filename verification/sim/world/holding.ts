@@ -87,10 +87,15 @@ export function noteReleased(self: Incarnation, { parts }: Grant): void {
 // The codes of contention, of a bad network, of a used transfer and of a client without a session.
 const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown", "closed"];
 
+/** The codes of a call for a record that an operator made unreadable. */
+export function unreadableIn({ run }: Incarnation): readonly string[] {
+  return run.plan.world?.isTampered === true ? ["unsupported-layout", "foreign-record"] : [];
+}
+
 /** Returns the code of an error that a correct library rejects with under faults; throws any other error. */
-export function codeOf(error: unknown): string {
+export function codeOf(error: unknown, also: readonly string[] = []): string {
   if (error === CANCELLED) return "cancelled";
-  if (isHoldfastError(error) && EXPECTED.includes(error.code)) return error.code;
+  if (isHoldfastError(error) && [...EXPECTED, ...also].includes(error.code)) return error.code;
   throw error;
 }
 

@@ -7,7 +7,7 @@ import type { PlanKind } from "../plan.js";
  */
 const JUDGED_WHERE_TAMPERED = [
   ...["progress", "paced", "request budget", "no orphan", "unexpected error"],
-  ...["counted", "permits"],
+  ...["counted", "permits", "unreadable record"],
 ];
 
 /** Whether a run of this kind can break the invariant at all. */

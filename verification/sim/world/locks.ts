@@ -5,7 +5,7 @@ import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../incarnation.js";
 import { stringIn } from "../queue/checkers.js";
 import { byHand, keptAliveBy } from "../worker.js";
-import { codeOf, type Grant, hold, limited, noteReleased } from "./holding.js";
+import { codeOf, type Grant, hold, limited, noteReleased, unreadableIn } from "./holding.js";
 
 // Longer than a process needs for any request, so that what an abandoned import leaves behind shows.
 const LONG_RESERVATION_MS = 60_000;
@@ -32,7 +32,11 @@ export async function oneLock(
       (given) => lock.acquire(given),
       () => lock.tryAcquire(),
     );
-    if (lease === undefined) continue;
+    if (lease === undefined) {
+      // The error for an unreadable record comes at once, and no caller would try again without a pause.
+      if (plan.world?.isTampered === true) await self.sleep(100);
+      continue;
+    }
     const isOnSession = options.session !== undefined || self.holdsBy === "shared";
     await use(self, random, lease.lease, lease.waited, !isOnSession);
   }
@@ -88,7 +92,7 @@ export async function importOne(self: Incarnation, random: SeededRandom): Promis
     const wait = random.chance(0.3) ? 100 : 1_000;
     lease = await limited(self, limitMs, (signal) => self.locks.import(handle, { wait, signal }));
   } catch (error) {
-    const code = codeOf(error);
+    const code = codeOf(error, unreadableIn(self));
     if (code !== "not-acquired") self.note({ kind: "import given up", name, fence });
     return;
   }
@@ -188,7 +192,7 @@ async function taken<L>(
       : await tryAcquire();
     if (lease !== null) return { lease, waited };
   } catch (error) {
-    code = codeOf(error);
+    code = codeOf(error, unreadableIn(self));
   }
   for (const name of waitsFor) self.note({ kind: "gave up", name, code, waited });
   return undefined;
