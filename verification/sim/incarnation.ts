@@ -38,6 +38,8 @@ export interface Run {
   note(event: Event): void;
   fail(invariant: string, what: string): void;
   handedOut(self: Incarnation, lease: Believed): void;
+  /** The holder changed the length of its lease; undefined: it asks for a change now. */
+  lengthChanged(lease: Believed, leaseMs: number | undefined): void;
   /** Kills a process and starts another, if the run has such faults; returns whether it did. */
   crash(victim: Incarnation): boolean;
   isHeldBy(name: string, holder: string, fence: bigint): boolean;

@@ -56,6 +56,8 @@ export class Records {
   /** Holders whose records an operator freed at once: each may believe beside the next holder. */
   readonly #freed = new Set<string>();
   readonly #permits = nativeFormat({ pk: "pk", sk: "sk" }).permits;
+  /** The lengths to which holders changed their leases, by fence and name. */
+  readonly #lengths = new Map<string, number>();
   #isReported = false;
 
   /** `trueMs`: the true wall clock. `seesQueues`: whether to note the tickets in records of locks. */
@@ -74,6 +76,12 @@ export class Records {
 
   handedOut(self: Incarnation, lease: Believed): void {
     this.#leases.add({ lease, self });
+  }
+
+  /** Expects this length in the record until the next change; undefined: any length. */
+  lengthChanged({ name, fence }: Believed, leaseMs: number | undefined): void {
+    if (leaseMs === undefined) this.#lengths.delete(`${fence} ${name}`);
+    else this.#lengths.set(`${fence} ${name}`, leaseMs);
   }
 
   /** Forgets the leases that have ended, so that only their clients keep them in memory. */
@@ -122,12 +130,35 @@ export class Records {
       const isForAnybody = ["tail", "request"].some((one) => isOnly(one, before, after));
       const wrong = isForAnybody ? undefined : wrongData(after, by, name);
       if (wrong !== undefined) this.#fail("ownership", wrong);
+      const undone = this.#undone(name, is, before, after);
+      if (undone !== undefined) this.#fail("newer write kept", undone);
       if (version === was.version) return;
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
     const keptAliveBy = session === undefined ? {} : { session };
     const end = this.#endOf(is);
     this.#note({ kind: "record", by, name, fence, holder, ...length, ...end, ...keptAliveBy });
+  }
+
+  /** Says which earlier write of the same lease a late write has undone. */
+  #undone(
+    name: string,
+    { holder, fence, leaseMs }: GrantIn,
+    before: Item | undefined,
+    after: Item | undefined,
+  ): string | undefined {
+    if (holder === undefined) return undefined;
+    const [was, is] = [before, after].map((item) => numberIn(item, "dataSeq") ?? 0n);
+    if (was !== undefined && is !== undefined) {
+      const isChanged = !isDeepStrictEqual(before?.["data"], after?.["data"]);
+      if (is < was || (is === was && isChanged)) {
+        return `data ${is} of "${name}" (${fence}) replaced data ${was}`;
+      }
+    }
+    const expectedMs = this.#lengths.get(`${fence} ${name}`);
+    return expectedMs === undefined || leaseMs === expectedMs
+      ? undefined
+      : `"${name}" (${fence}) has a lease of ${leaseMs} ms again, not ${expectedMs} ms`;
   }
 
   #placeChanged(name: string, by: string, ticket: bigint, is: GrantIn | undefined): void {

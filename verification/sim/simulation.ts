@@ -138,6 +138,10 @@ class Simulation implements Run {
     this.#records.handedOut(self, lease);
   }
 
+  lengthChanged(lease: Believed, leaseMs: number | undefined): void {
+    this.#records.lengthChanged(lease, leaseMs);
+  }
+
   fail(invariant: string, what: string): void {
     this.#violations.push({ invariant, atMs: this.time.nowMs, what });
   }

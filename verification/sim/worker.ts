@@ -129,10 +129,17 @@ export async function byHand(self: Incarnation, random: SeededRandom, lease: Lea
     ? lease.update({ n: random.integer(0, 9) })
     : random.chance(0.5)
       ? lease.renew({ data: "renewed" })
-      : lease.renew({ lease: random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500) });
+      : changeLength(self, random, lease);
   await call.catch((error: unknown) => {
     if (!isHoldfastError(error)) throw error;
   });
+}
+
+async function changeLength(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
+  const leaseMs = random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500);
+  self.run.lengthChanged(lease, undefined);
+  await lease.renew({ lease: leaseMs });
+  self.run.lengthChanged(lease, leaseMs);
 }
 
 // Forgets to release: the scheduler keeps the lock until the client is closed.

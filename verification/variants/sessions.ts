@@ -1,5 +1,6 @@
 import { Cancellation } from "../../src/core/acquire/cancellation.js";
 import { Hold } from "../../src/core/hold/hold.js";
+import { changeLength } from "../../src/core/hold/writes.js";
 import { decide } from "../../src/core/record/decide.js";
 import { RemoteSessions } from "../../src/core/remote-sessions.js";
 import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
@@ -237,6 +238,19 @@ export const SESSIONS: readonly Variant[] = [
       test: "test/core/session/shared.test.ts",
       title: "lets a lease with a changed length renew itself",
     },
+  },
+  {
+    name: "session-undoes-length",
+    what: "A lease takes another length than its session before the move to the session, which undoes the length.",
+    rules: ["R5"],
+    edits: [
+      {
+        in: { changeLength },
+        from: "return life !== undefined && life.leaseMs !== leaseMs;",
+        to: "return false;",
+      },
+    ],
+    caughtBy: { invariant: "newer write kept", within: 100 },
   },
   {
     name: "session-keeps-released-leases",

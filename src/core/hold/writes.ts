@@ -91,7 +91,7 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
 export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): Promise<void> {
   const { format, clock } = hold.context;
   return hold.requests.run(async () => {
-    if (hold.living.isMoved) throw lengthIsTheSessions(hold);
+    if (hold.living.isMoved || isOfSession(hold, leaseMs)) throw lengthIsTheSessions(hold);
     // The new deadline counts from the first send: DynamoDB may have applied any of these writes.
     const start = instantOf(clock);
     const record = await sendExact(hold, "throw", () => {
@@ -134,6 +134,12 @@ export function moveTo(hold: Hold, life: KeepAlive<Hold>, session: string): Prom
     });
     if (record !== undefined) hold.moved(record);
   });
+}
+
+/** Whether the caller named a session of another length: the move to the session would undo the new length. */
+function isOfSession(hold: Hold, leaseMs: number): boolean {
+  const life = hold.settings.keptAliveBy?.current(leaseMs);
+  return life !== undefined && life.leaseMs !== leaseMs;
 }
 
 function lengthIsTheSessions(hold: Hold): HoldfastError {

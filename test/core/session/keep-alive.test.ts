@@ -261,17 +261,6 @@ describe("a lease on a session", () => {
     expect(requests.writesTo("lock#a")).toHaveLength(1);
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
-
-  it("gets the length of the session back at the move", async () => {
-    const scene = await open();
-    const lease = await acquireOn(scene, "a");
-    await scene.world.until(lease.renew({ lease: "9s" }));
-    expect(lease.leaseMs).toBe(9_000);
-    await scene.world.time.advance(2 * LEASE_MS);
-    expect(scene.world.record("a")).toMatchObject({ session: { S: scene.session.id } });
-    expect(scene.world.record("a")).toMatchObject({ leaseMs: { N: String(LEASE_MS) } });
-    expect(lease.leaseMs).toBe(LEASE_MS);
-  });
 });
 
 describe("the move of a record to a session", () => {

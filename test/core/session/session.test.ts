@@ -124,6 +124,20 @@ describe("locks on a session", () => {
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
+  it("keep the session's length: a change before the move is refused, and sends nothing", async () => {
+    const { world, holder, session } = await scene();
+    const lease = await world.until(holder.locks.mutex("b", { session }).acquire());
+    const before = world.record("b");
+    const error = await rejectedWith(world.until(lease.renew({ lease: "10m" })));
+    expect(error.code).toBe("invalid-argument");
+    expect(error.message).toContain('The lease of lock "b" cannot have another length');
+    expect(world.record("b")).toEqual(before);
+    await world.until(lease.renew({ lease: session.leaseMs, data: 7 }));
+    await world.time.advance(2 * LEASE_MS);
+    expect([lease.isHeld, lease.leaseMs]).toEqual([true, LEASE_MS]);
+    expect(sessionOf(world, "b")).toEqual({ S: session.id });
+  });
+
   it("are handed off to a local waiter, with a lease of their own", async () => {
     const { world, session, leases, holder } = await scene();
     const waiting = holder.locks.mutex("a", { session }).acquire();
