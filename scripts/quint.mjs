@@ -41,7 +41,7 @@ function simulate({ rule, lease, drift }, runs, seed, isShown) {
     [
       ...[quint, "run", file, "--main=variant", "--backend=typescript", `--seed=${seed}`],
       ...[`--max-samples=${runs}`, `--max-steps=${STEPS}`, `--verbosity=${isShown ? 2 : 1}`],
-      ...["--invariants", "Exclusion", "LostIsFinal", "FencesGrow"],
+      ...["--invariants", "Exclusion", "LostIsFinal", "FenceGrows"],
     ],
     { encoding: "utf8", maxBuffer: 1 << 28 },
   );

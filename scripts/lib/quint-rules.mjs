@@ -18,5 +18,5 @@ export const BROKEN_RULES = [
   { rule: "version of a claim", breaks: "Exclusion", ...SHORT, seed: "0x408f" },
   { rule: "holder of a release", breaks: "Exclusion", ...LONG, seed: "0x52cad4" },
   { rule: "answers after the deadline", breaks: "LostIsFinal", ...SHORT, seed: "0xf4f" },
-  { rule: "fence after a release", breaks: "FencesGrow", ...LONG, seed: "0x4097" },
+  { rule: "fence after a release", breaks: "FenceGrows", ...LONG, seed: "0x4097" },
 ];

@@ -107,7 +107,7 @@ async function* pagesOf<I>(
   readPage: (page: Page) => Pick<ListPage<NativeTypes, I>, "locks" | "unreadable">,
 ): AsyncGenerator<ListPage<NativeTypes, I>> {
   checkPrefix(options);
-  // Throws if the format, of another client, has no tasks of `once`.
+  // Throws if the format has no tasks of `once`: only native records have them.
   if (kind === "once") context.format.codec.refOf(kind, "any");
   const prefixes = prefixesOf(context, kind, options.prefix ?? "");
   const places: FoundPlace[] = [];

@@ -135,7 +135,7 @@ export class LocalQueue<Settings, Granted> {
     this.#place = place;
   }
 
-  /** Uses up the next ticket of the place, and leaves a place without tickets. */
+  /** Uses up the next ticket of the place. Gives up the place if it has no ticket left. */
   takeTicket(): bigint | undefined {
     const ticket = this.#place?.take();
     if (this.#place?.next === undefined) this.leavePlace();

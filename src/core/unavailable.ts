@@ -33,7 +33,7 @@ export function unavailableError(
   }
   return new HoldfastError(
     "throttled",
-    `${title} ${whatFailed}: DynamoDB refused every request for now (${unavailable.kind}). ` +
+    `${title} ${whatFailed}: DynamoDB refused every request (${unavailable.kind}). ` +
       "Give the table more capacity, or wait longer. It is not known whether the lock is held.",
     details,
   );

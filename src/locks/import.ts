@@ -53,8 +53,8 @@ function used(context: AcquireContext, ref: RecordRef): HoldfastError {
   const record = context.observations.of(ref.id)?.record;
   const found =
     record?.state === "held"
-      ? `${shown(record.owner ?? "an unnamed owner")} holds it`
-      : "it is free now";
+      ? `${shown(record.owner ?? "an unnamed owner")} holds the lock`
+      : "the lock is free now";
   return new HoldfastError(
     "not-acquired",
     `Lock "${ref.name}" was not imported: the transfer was already used or has expired, and ${found}. ` +

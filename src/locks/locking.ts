@@ -1,5 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { asSentence, heldText, holderSeen } from "../core/acquire/holder-seen.js";
+import { heldText, holderSeen } from "../core/acquire/holder-seen.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
@@ -9,6 +9,7 @@ import type { RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
 import { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
+import { asSentence } from "../internal/sentence.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
 

@@ -175,7 +175,7 @@ export class MultiLock {
     });
   }
 
-  /** The first lock that is held or has a queue. */
+  /** The first held lock; if none is held, the first with a queue; otherwise the first lock. */
   get #blocking(): RecordRef {
     const { observations } = this.#context;
     const isHeld = ({ id }: RecordRef): boolean => observations.of(id)?.record.state === "held";

@@ -9,6 +9,7 @@ import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { asSentence } from "../internal/sentence.js";
 import { sleep } from "../internal/sleep.js";
 import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
@@ -73,9 +74,9 @@ const POLL_MS = 250;
 
 /**
  * Creates a table for locks, or for `format`, and waits until the table is active. The table has on-demand
- * billing and TTL on. An existing table with the right key stays unchanged. Needs `dynamodb:CreateTable`,
- * `DescribeTable`, `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not need. Throws
- * `misconfigured` (a table of this name has another shape), `access-denied`, `unreachable`.
+ * billing and TTL on. An existing table with the right key keeps its settings, but gets TTL if it has none. Needs
+ * `dynamodb:CreateTable`, `DescribeTable`, `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not
+ * need. Throws `misconfigured` (a table of this name has another shape), `access-denied`, `unreachable`, `throttled`.
  */
 export async function createTable(options: CreateTableOptions): Promise<TableReport> {
   const { table } = checkNames("createTable()", options, CREATE_NAMES);
@@ -211,9 +212,10 @@ async function call(options: TableOptions, command: unknown, expected?: string):
     if (expected !== undefined && (error as { name?: unknown }).name === expected) return {};
     const answer = answerOf(error, options.table, operationOf(command));
     if (answer.kind === "misconfigured") throw answer.error;
+    const message = error instanceof Error ? error.message : String(error);
     throw new HoldfastError(
       answer.kind === "throttled" ? "throttled" : "unreachable",
-      `Table "${options.table}" could not be read: ${error instanceof Error ? error.message : String(error)}. ` +
+      `${operationOf(command)} of table "${options.table}" failed: ${asSentence(message)} ` +
         "Check the endpoint, the region and the network.",
       { cause: error },
     );

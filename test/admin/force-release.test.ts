@@ -160,7 +160,7 @@ describe("a forced release", () => {
     expect(world.record("a")).not.toHaveProperty("session");
   });
 
-  it("resolves to not free at the end of its wait, and the request remains", async () => {
+  it("resolves with isFree false at the end of its wait, and leaves the request", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const lease = await held(stage);

@@ -183,7 +183,7 @@ describe("admin.forceRelease of a permit", () => {
   });
 
   // rule: protocol 65
-  it("with now, frees only after both requests, and the holder learns why", async () => {
+  it("with now, frees the permit only after the request and the notification, and the holder learns why", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const semaphore = a.locks.semaphore("s", { permits: 2 });

@@ -20,7 +20,7 @@ it("wraps the widest cells within the width of the terminal, and loses nothing",
   expect(pair.join("")).not.toMatch(/[\uD800-\uDBFF](?![\uDC00-\uDFFF])/);
 });
 
-it("wraps nothing without a terminal, whose reader may search the text", () => {
+it("wraps nothing without a terminal, so that a search finds the text", () => {
   expect(columns(["NAME", "OWNER"], ROWS, Number.POSITIVE_INFINITY)).toContain("x".repeat(60));
 });
 

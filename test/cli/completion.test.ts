@@ -11,7 +11,7 @@ const program = programOf([], () => undefined);
 const wordsAfter = (...words: string[]) => candidatesOf(program, words).map(({ word }) => word);
 
 describe("the candidates", () => {
-  it("are commands, then their own commands", () => {
+  it("are commands, and after a command its subcommands", () => {
     expect(wordsAfter("lo")).toEqual(["lock"]);
     expect(wordsAfter("table", "c")).toEqual(["create", "check"]);
     expect(wordsAfter("lock", "")).toEqual([]);

@@ -28,7 +28,7 @@ async function held(name: string, more: Record<string, AttributeValue>): Promise
 }
 
 describe("text written by another client", () => {
-  it("does not delay an error line, with any content", async () => {
+  it("does not delay an error line, whatever it contains", async () => {
     await held("blanks", { owner: { S: `${" ".repeat(LONG)}x` } });
     const fromMs = performance.now();
     const { status, stderr } = await world.run(["lock", "blanks", "--wait", "0", "--", "true"]);

@@ -34,7 +34,7 @@ const onLinux = it.runIf(process.platform === "linux");
 
 describe("a command whose reader has gone", () => {
   onLinux.each(["watch a --poll 1h", "leader e --watch --poll 1h", "queue q --watch"])(
-    "ends without a change, and without a word: %s",
+    "ends before the next change, and prints nothing on stderr: %s",
     async (words) => {
       const { stdout, stderr } = await bash(
         `holdfast ${words} | head -1; echo "\${PIPESTATUS[0]}"`,
@@ -53,7 +53,7 @@ describe("a command whose reader has gone", () => {
   });
 });
 
-describe("output without room", () => {
+describe("output to a full device", () => {
   onLinux.each([
     "ls --json",
     "inspect a",

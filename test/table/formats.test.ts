@@ -114,7 +114,11 @@ describe("the option format", () => {
     ["keys beside a format", { format: dynamolock(), keys: { pk: "id" } }, /`format`/],
     ["keys of commit records", { format: "object-commit", keys: { sk: null } }, /`keys`/],
     ["a format of one's own making", { format: { name: "x" } as LockFormat }, /holdfast\/formats/],
-    ["a name of none", { format: "redis" as "native" }, /"native" or "object-commit".*"redis"/],
+    [
+      "a name of no format",
+      { format: "redis" as "native" },
+      /"native" or "object-commit".*"redis"/,
+    ],
   ])("is checked before a request is sent: %s", async (_what, options, message) => {
     const found = { code: "invalid-argument", message: expect.stringMatching(message) };
     const silent = { config: {}, send: () => expect.unreachable("It was sent.") };

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { type HolderSeen, HoldfastError } from "../../errors.js";
+import { asSentence } from "../../internal/sentence.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
 import { emitWait } from "../events.js";
@@ -9,7 +10,7 @@ import type { ObservedHeld } from "../record/observation.js";
 import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
 import { waitBeforeMs } from "../wait.js";
 import type { AcquireContext } from "./context.js";
-import { asSentence, heldText, holderSeen, leasesSeen } from "./holder-seen.js";
+import { heldText, holderSeen, leasesSeen } from "./holder-seen.js";
 
 // Longer than any process runs. Finite, so that it can be added to the time of a clock.
 const FOR_EVER_MS = 1e12;

@@ -69,11 +69,6 @@ export function heldText(
   );
 }
 
-/** Ends a text with a full stop. */
-export function asSentence(text: string): string {
-  return text.endsWith(".") ? text : `${text}.`;
-}
-
 function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { asSentence } from "../../internal/sentence.js";
 
 /** The thread could not renew in a block, and the session has expired. `trouble` is text for the message. */
 export function neverRenewed(session: string, trouble: string): HoldfastError {
@@ -14,8 +15,8 @@ export function threadFailed(session: string, cause: unknown): HoldfastError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new HoldfastError(
     "outcome-unknown",
-    `The thread that renews session ${session} failed: ${why} The main thread renews the session now, so a blocked ` +
-      "event loop can lose its locks. The client starts another thread after a pause.",
+    `The thread that renews session ${session} failed: ${asSentence(why)} The main thread renews the session now, so ` +
+      "a blocked event loop can lose its locks. The client starts another thread after a pause.",
     { cause },
   );
 }

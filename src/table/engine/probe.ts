@@ -208,7 +208,7 @@ export class Probe {
 function unsettled(kind: "unknown" | "throttled" | "conflict" | "skewed"): HoldfastError {
   return kind === "unknown"
     ? new HoldfastError("unreachable", `The engine did not answer within ${REQUEST_MS} ms.`)
-    : new HoldfastError("throttled", `The engine refused a request for now (${kind}).`);
+    : new HoldfastError("throttled", `The engine refused a request (${kind}).`);
 }
 
 /** The holder of a record, or undefined. */

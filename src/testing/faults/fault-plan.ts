@@ -112,7 +112,7 @@ export function checkPossible(request: FaultRequest, fault: Fault): void {
   const what = request.kind === "read" ? "consistent read" : request.kind;
   throw new HoldfastError(
     "invalid-argument",
-    `The fault "${fault.fault}" cannot happen to a ${what}.`,
+    `The fault "${fault.fault}" cannot happen to a request of kind "${what}".`,
   );
 }
 

@@ -102,7 +102,7 @@ describe("a transferred lock", () => {
     const lease = both.find((outcome) => outcome.status === "fulfilled")?.value;
     const refusals = both.filter((outcome) => outcome.status === "rejected");
     expect(refusals.map(({ reason }) => reason.code)).toEqual(["not-acquired"]);
-    expect(refusals[0]?.reason.message).toMatch(/already used.*(two|three) holds it/);
+    expect(refusals[0]?.reason.message).toMatch(/already used.*(two|three) holds the lock/);
     await world.until(lease?.release() ?? Promise.resolve());
     const again = world.until(one.locks.import(handle));
     await expect(again).rejects.toMatchObject({ code: "not-acquired" });

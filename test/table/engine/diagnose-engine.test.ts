@@ -43,7 +43,7 @@ async function itemsIn(client: DynamoDBClient, table = "locks"): Promise<unknown
 }
 
 describe.concurrent("diagnoseEngine", () => {
-  it("calls an engine without an error fit, and leaves nothing behind", async () => {
+  it("judges a correct engine as fit, and leaves nothing behind", async () => {
     const client = memoryClient(memoryEngine());
     const report = await reportOn(client);
     expect(report.findings.filter(({ level }) => level !== "ok")).toEqual([]);

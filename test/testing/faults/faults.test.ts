@@ -333,8 +333,12 @@ describe("faults of queries and deletions", () => {
   it("are refused if impossible", async () => {
     const { faulty } = setUp();
     faulty.next("query", { fault: "conflict" });
-    await expect(faulty.query(query, CALL)).rejects.toThrow("cannot happen to a query");
+    await expect(faulty.query(query, CALL)).rejects.toThrow(
+      'cannot happen to a request of kind "query"',
+    );
     faulty.next("write", { fault: "stale" });
-    await expect(faulty.write(deletion, CALL)).rejects.toThrow("cannot happen to a write");
+    await expect(faulty.write(deletion, CALL)).rejects.toThrow(
+      'cannot happen to a request of kind "write"',
+    );
   });
 });

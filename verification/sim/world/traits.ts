@@ -6,8 +6,9 @@ import type { EndedLeases } from "./memory.js";
  * - `crashing world`: processes die; no other faults.
  * - `world`: all faults, and forced releases.
  * - `late world`: leases of a minute, and none is lost: requests are late and doubled, and answers are lost.
- * - `cloned world`: the same, and all processes draw the same random numbers, as if restored from one snapshot.
- * - `tampered world`: an operator deletes the records of locks by hand, and restores earlier states.
+ * - `cloned world`: as `world`, and all processes draw the same random numbers, as if restored from one snapshot.
+ * - `tampered world`: an operator deletes the records of locks by hand, restores earlier states, and
+ *   makes free records unreadable for a while.
  */
 export const WORLD_KINDS = [
   ...(["world", "calm world", "crashing world", "late world"] as const),
