@@ -19,7 +19,7 @@ export function unavailableError(
     return new HoldfastError(
       "unreachable",
       `${title} ${whatFailed}: the table does not answer${noAnswerText(unavailable)}. Check the endpoint, the region and ` +
-        "the network. It is not known whether the lock is held.",
+        "the network. The state in the table is not known.",
       details,
     );
   }
@@ -27,14 +27,14 @@ export function unavailableError(
     return new HoldfastError(
       "unreachable",
       `${title} ${whatFailed}: DynamoDB refused every request, because the time in the request's signature is wrong. ` +
-        "Set the clock of this machine. It is not known whether the lock is held.",
+        "Set the clock of this machine. The state in the table is not known.",
       details,
     );
   }
   return new HoldfastError(
     "throttled",
     `${title} ${whatFailed}: DynamoDB refused every request (${unavailable.kind}). ` +
-      "Give the table more capacity, or wait longer. It is not known whether the lock is held.",
+      "Give the table more capacity, or wait longer. The state in the table is not known.",
     details,
   );
 }

@@ -27,7 +27,7 @@ export const NEXT_VERSION: Increment = { incrementFrom: "0" };
 
 // Every grant without a ticket requires an empty queue, also the grant of a mutex. Without this condition, a mutex
 // would overtake the waiters in the queue.
-const NOBODY_QUEUED = any(
+const EMPTY_QUEUE = any(
   { kind: "same", attribute: "tail", as: "served" },
   all(isAbsent("tail"), isAbsent("served")),
 );
@@ -46,7 +46,7 @@ export const KNOWN = all(equals("v", n(1n)), isNumber("fence"), isNumber("versio
 
 /** The condition under which the queue lets a claim through. */
 export function queueCondition({ passage }: Pick<Grant, "passage">): Condition[] {
-  if (passage === undefined) return [NOBODY_QUEUED];
+  if (passage === undefined) return [EMPTY_QUEUE];
   if (passage.kind === "barge") return [];
   const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;
   return [any(isAbsent("served"), below)];

@@ -29,7 +29,7 @@ export interface ProbeReport {
 // A store that first reads and then writes refuses sequential requests correctly. Only concurrent requests show the
 // fault.
 const BURST = 16;
-const NOBODYS_ETAG = '"00000000000000000000000000000000"';
+const WRONG_ETAG = '"00000000000000000000000000000000"';
 const BYTES = new Uint8Array([104, 111, 108, 100]);
 
 /**
@@ -53,7 +53,7 @@ export class Probe {
       const key = this.#newKey();
       // The first put has no condition, so that the probe does not mistake a problem of the bucket for missing support.
       const etag = stored(await this.#put(key, {}));
-      for (const condition of [{ ifAbsent: true }, { ifMatch: NOBODYS_ETAG }]) {
+      for (const condition of [{ ifAbsent: true }, { ifMatch: WRONG_ETAG }]) {
         const support = supportBy(await this.#put(key, condition));
         if (support !== "atomic") return support;
       }

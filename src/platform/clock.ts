@@ -3,8 +3,8 @@ import { performance } from "node:perf_hooks";
 import { BootStep } from "./boot-step.js";
 
 /**
- * The three clocks of a process. They are read together and compared only as elapsed times, because each clock
- * can stand still or jump while the others run.
+ * The three clocks of a process. They are read together and compared only as elapsed times, because one clock can
+ * stand still or jump while the others run.
  */
 export interface Clock {
   /** Milliseconds from an arbitrary start. Never steps; stands still while a virtual machine is suspended. */

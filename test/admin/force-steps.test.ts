@@ -73,25 +73,28 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     ["is answered", undefined],
     ["is applied without an answer", { fault: "response-lost", unknownAfterMs: 100 }],
     ["is lost", { fault: "request-lost", unknownAfterMs: 100 }],
-  ])("tells a holder that moves after the request, by a move that %s", async (_, fault) => {
-    const { world, holder, operator, lease, other } = await scene();
-    await world.time.advance(800);
-    let moves = 0;
-    holder.network.script((request) => {
-      moves += isMove(request) ? 1 : 0;
-      return isMove(request) && moves === 1 ? fault : undefined;
-    });
-    await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now, wait: 0 }));
-    await expectTold(world, lease);
-    expect(moves).toBeGreaterThan(0);
-    expect(other.isHeld).toBe(true);
-  });
+  ])(
+    "tells a holder that moves to its session after the request, if the move %s",
+    async (_, fault) => {
+      const { world, holder, operator, lease, other } = await scene();
+      await world.time.advance(800);
+      let moves = 0;
+      holder.network.script((request) => {
+        moves += isMove(request) ? 1 : 0;
+        return isMove(request) && moves === 1 ? fault : undefined;
+      });
+      await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now, wait: 0 }));
+      await expectTold(world, lease);
+      expect(moves).toBeGreaterThan(0);
+      expect(other.isHeld).toBe(true);
+    },
+  );
 
   it.each([
-    ["before it moves", 500],
-    ["after it has moved", 1_500],
+    ["moves later", 500],
+    ["has moved", 1_500],
   ])(
-    "leaves the lock to its holder if the operator dies before notifying the session, %s; a second call ends the lease",
+    "asks the holder in the record if the operator dies before notifying the session, and the holder %s; a holder that has moved ends at a second call",
     async (_, afterMs) => {
       const { world, operator, lease } = await scene();
       await world.time.advance(afterMs);

@@ -143,7 +143,7 @@ describe("the history of a lock", () => {
   });
 
   it.each(["request-lost", "throttled", "conflict"] as const)(
-    "is noted again, once, after the first note met %s",
+    "repeats a note once, after the first met %s",
     async (fault) => {
       const { world, one } = scene();
       let notes = 0;

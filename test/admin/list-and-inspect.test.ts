@@ -205,7 +205,7 @@ describe("the condition of a lease", () => {
 });
 
 describe("an inspection", () => {
-  it("shows every lock of a client without a table as unlocked", async () => {
+  it("shows every lock of an unlocked() client as unlocked", async () => {
     const locks = unlocked();
     const lease = await locks.mutex("a").acquire({ renew: "manual" });
     expect(await locks.inspect("a")).toMatchObject({ name: "a", state: "unlocked" });

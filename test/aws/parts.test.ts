@@ -101,7 +101,7 @@ function conflict({ operation, before }: Seen): Fault | undefined {
 }
 
 describe.concurrent("conflicts", () => {
-  it("provokes conflicts beside renewals and several locks", async () => {
+  it("provokes conflicts, and passes if renewals and multi-locks succeed", async () => {
     const trial = await tryOut("--only conflicts", { aws: new FakeAws({ fault: conflict }) });
     expect(checksOf(trial, "ok")).toEqual([
       "conflicts: provoked",

@@ -248,7 +248,7 @@ describe.concurrent("the gate", () => {
     expect(aws.tables()).toEqual(["theirs"]);
   });
 
-  it("shows used units on request only, and refuses every request at the ceiling", async () => {
+  it("shows used units only if asked, and refuses every request at the ceiling", async () => {
     const units: unknown[] = [];
     const runSuite: RunSuite = async (endpoint) => {
       const client = sdkClient(endpoint);

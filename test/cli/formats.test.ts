@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describeOnDynamoDBLocal("the command line on a table of another client's", (endpoint) => {
+describeOnDynamoDBLocal("the command line on another client's table", (endpoint) => {
   describe.each(FORMATS)("with --format $format", ({ format, key, owner, hasData, hasFence }) => {
     const table = freshTable();
     const rows = rowsOf(format, key);

@@ -145,7 +145,7 @@ describe("holdfast object", () => {
     ["an ETag that is none", ["put", "u", "FILE", "--if-match", "*"], {}],
     ["an empty key", ["put", "", "FILE", "--if-absent"], {}],
     ["a copy to itself", ["copy", "u", "u"], {}],
-    ["a strategy that there is not", ["inspect", "u", "--strategy", "best"], {}],
+    ["an unknown strategy", ["inspect", "u", "--strategy", "best"], {}],
     ["a duration that is none", ["inspect", "u", "--wait", "long"], {}],
     ["an endpoint that is none", ["inspect", "u", "--s3-endpoint", "here"], {}],
   ])("refuses %s with 64 and one line", async (_what, words, env) => {

@@ -34,7 +34,7 @@ describe("holdfast semaphore", () => {
     expect((await running.result).status).toBe(143);
   });
 
-  it("refuses another limit with 78, both numbers and the next step", async () => {
+  it("refuses another limit with 78, and prints both numbers and the next step", async () => {
     await (await world.locks.semaphore("limited", { permits: 4 }).acquire()).release();
     const words = ["semaphore", "limited", "--permits", "5", "--json", "--", "echo", "no"];
     const { status, stdout, stderr } = await world.run(words);
@@ -58,7 +58,7 @@ describe("holdfast semaphore", () => {
     );
   });
 
-  it("ends the command with 76 when the permit is lost", async () => {
+  it("ends the command, and exits with 76, when the permit is lost", async () => {
     const alone = await CliWorld.start();
     const words = ["semaphore", "lost", "--permits", "1", "--lease", "1s", "--", "sh", "-c"];
     const running = alone.start([...words, "echo up; sleep 30"]);

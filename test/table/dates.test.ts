@@ -50,7 +50,7 @@ describe("the `Date`s of a diagnosis", () => {
       ],
     ],
     [
-      "fall behind by more",
+      "fall behind by more than 5 s",
       "problem",
       [
         [0, 0],

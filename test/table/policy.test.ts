@@ -209,7 +209,7 @@ describe("the IAM simulation of these tests", () => {
 
 describe("the table of a policy", () => {
   it.each(["arn:aws:dynamodb:eu-west-1:1:table/locks", "locks/*", "*", "lo", ""])(
-    "is no %j",
+    "cannot be %j",
     (table) => {
       expect(() => policyFor({ for: ["lock"], table })).toThrow(
         expect.objectContaining({ code: "invalid-argument" }),

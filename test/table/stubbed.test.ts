@@ -66,7 +66,7 @@ describe("a replicated table", () => {
     }
   });
 
-  it("is accepted with strong consistency across regions", async () => {
+  it("is accepted with strong consistency across regions, if TTL is on", async () => {
     const report = await check({ Replicas: REPLICAS, MultiRegionConsistency: "STRONG" });
     expect(report.replicas).toEqual(["eu-west-1", "us-east-1"]);
   });

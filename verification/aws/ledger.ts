@@ -30,7 +30,7 @@ export interface LedgerOptions {
 const isSame = (one: Resource, other: Resource): boolean =>
   one.kind === other.kind && one.name === other.name && one.region === other.region;
 
-/** The list of the resources of a run. A resource enters the list before the request that creates it. */
+/** The list of the resources of a run. The list has each resource before the request for its creation. */
 export class Ledger {
   readonly #options: LedgerOptions;
   #resources: readonly Resource[];

@@ -1,7 +1,7 @@
 import type { PartName, Settings } from "./options.js";
 import { NO_USAGE, plus, priceFactor, sumOf, type Usage, usdOf, usdText } from "./prices.js";
 
-/** A part of the plan, with its action and its highest expected usage. */
+/** A part of the plan: the action and the highest expected usage. */
 export interface PlannedPart {
   readonly part: PartName;
   readonly what: string;

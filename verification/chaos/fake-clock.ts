@@ -23,7 +23,7 @@ export function faketimeLibrary(): string | undefined {
  *   exact: libfaketime would step the monotonic clock too, which no real clock does and Node.js does not survive.
  * - *drifting*: the monotonic and the wall clock run at one rate from the start, without steps.
  *
- * libfaketime does not reach `os.uptime()`: Node.js reads it from the system, so it stays true.
+ * libfaketime does not change `os.uptime()`: Node.js reads the uptime from the system.
  */
 export type ClockManner =
   | { readonly kind: "stepped"; readonly skewMs: number }

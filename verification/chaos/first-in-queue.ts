@@ -1,6 +1,6 @@
 /** When a process that no fault hindered stood first in the queue of the semaphore. Only such a process can take over. */
 
-/** A change of a queue: a place with its ticket, and the process that waits there. */
+/** A change of a queue: the ticket of a place, and the waiting process. */
 interface PlaceChange {
   readonly kind: "place";
   readonly by: string;

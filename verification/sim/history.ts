@@ -32,7 +32,7 @@ export type Event =
       readonly leaseMs: number;
       readonly session?: string;
     }
-  /** A process learnt that its session's creation or renewal, first sent at `sentMs`, was applied. */
+  /** A process learnt that the creation or renewal of a session, first sent at `sentMs`, was applied. */
   | {
       readonly kind: "session kept";
       readonly by: string;
@@ -138,7 +138,7 @@ export type Event =
       readonly isTold: boolean;
       readonly isNow: boolean;
     }
-  /** A process was granted several locks together, each as its fence and its name. */
+  /** A process was granted several locks together, each with fence and name. */
   | { readonly kind: "granted together"; readonly by: string; readonly parts: readonly string[] }
   /** A process imported the transfer with the fence `from`. */
   | {
@@ -164,7 +164,7 @@ export type Event =
       readonly holders: readonly string[];
       readonly fences: readonly bigint[];
     }
-  /** A process got a permit, acted with it, or ended it. */
+  /** A process got, used or ended a permit. */
   | {
       readonly kind: "permit";
       readonly by: string;
@@ -205,7 +205,7 @@ export type Event =
       readonly fence: bigint;
       readonly what: string;
     }
-  /** An occurrence of a task began or ended its work, or its call resolved. */
+  /** The work of an occurrence began or ended, or the call for the occurrence resolved. */
   | {
       readonly kind: "occurrence";
       readonly by: string;

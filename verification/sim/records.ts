@@ -84,7 +84,7 @@ export class Records {
     else this.#lengths.set(`${fence} ${name}`, leaseMs);
   }
 
-  /** Forgets the leases that have ended, so that only their clients keep them in memory. */
+  /** Forgets ended leases. After that, only a client can keep such a lease in memory. */
   forgetEnded(): void {
     for (const entry of this.#leases) if (!entry.lease.isHeld) this.#leases.delete(entry);
   }
@@ -169,7 +169,7 @@ export class Records {
     this.#note({ kind: "place", by, name, ticket, holder, ...length, ...keptAliveBy, ...end });
   }
 
-  // A holder that renews its own record reads a request there; with a session, in the session's row.
+  // A holder without a session reads a request in the record; with a session, in the session's row.
   #requestChanged(
     name: string,
     by: string,

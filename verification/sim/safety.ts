@@ -12,7 +12,7 @@ export const exclusion: Checker = (history, { isExclusive }) =>
     const freed = new Set<bigint>();
     for (const event of events) {
       const { kind, fence, by, atMs } = event;
-      // An operator may free a record before its holder learns of it.
+      // An operator may free a record before the holder notices.
       if (kind === "asked" && event.isNow) freed.add(fence);
       if ((kind !== "granted" && kind !== "acted") || freed.has(fence)) continue;
       if (fence < highest) {

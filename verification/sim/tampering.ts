@@ -3,7 +3,7 @@ import type { MemoryTable, TableChange } from "../../src/testing/table/memory-ta
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import { numberIn, stringIn } from "./queue/checkers.js";
 
-/** How a record can look that this version of the library cannot read, although it is free. */
+/** Attributes that make a free record unreadable for this version of the library. */
 const UNREADABLE: readonly Item[] = [{ v: { N: "2" } }, { session: { S: "of another version" } }];
 
 /**

@@ -7,8 +7,8 @@ const keyOf = (event: { readonly name: string; readonly fence: bigint }): string
   `"${event.name}" with fence ${event.fence}`;
 
 /**
- * A lease without faults is kept: none is lost, and each ends by its own release, or when its process closes the
- * session, unless the process was killed.
+ * A lease without faults is kept: none is lost, and each ends by its own release, by a forced release, or when its
+ * process closes the session, unless the process was killed.
  */
 export const kept: Checker = (history, { losesNothing }) => {
   if (losesNothing !== true) return [];
@@ -17,7 +17,9 @@ export const kept: Checker = (history, { losesNothing }) => {
   const killed = new Set<string>();
   const worked = new Set<string>();
   const closedMs = new Map<string, number>();
+  const forced = new Forced();
   for (const event of history) {
+    forced.see(event);
     if (event.kind === "process" && event.what === "killed") killed.add(event.by);
     if (event.kind === "session over" && event.why === "closed") closedMs.set(event.by, event.atMs);
     if (event.kind === "session over" && event.why === "lost") {
@@ -31,6 +33,7 @@ export const kept: Checker = (history, { losesNothing }) => {
     }
     if (event.kind !== "lost") continue;
     held.delete(keyOf(event));
+    if (forced.isOf(event)) continue;
     if (event.reason === "closed" && closedMs.get(event.by) === event.atMs) continue;
     // `once` keeps the lease for a while after its work.
     if (event.reason === "closed" && worked.has(keyOf(event))) continue;
@@ -47,6 +50,25 @@ export const kept: Checker = (history, { losesNothing }) => {
   }
   return found;
 };
+
+/** The grants that an operator forced to end. Of several locks together, one request ends all. */
+class Forced {
+  readonly #asked = new Set<string>();
+  readonly #together = new Map<string, readonly string[]>();
+
+  see(event: Timed): void {
+    if (event.kind === "asked" && event.what === "release") {
+      this.#asked.add(`${event.fence} ${event.name}`);
+    }
+    if (event.kind !== "granted together") return;
+    for (const part of event.parts) this.#together.set(part, event.parts);
+  }
+
+  isOf({ name, fence }: { readonly name: string; readonly fence: bigint }): boolean {
+    const key = `${fence} ${name}`;
+    return [key, ...(this.#together.get(key) ?? [])].some((part) => this.#asked.has(part));
+  }
+}
 
 const watchMs = ({ leaseMs }: Still, maxClockDrift: number): number =>
   (leaseMs * (1 + 2 * maxClockDrift)) / (1 - maxClockDrift);

@@ -52,6 +52,6 @@ export const FORCED: readonly Variant[] = [
         to: "    {}\n",
       },
     ],
-    caughtBy: CAUGHT,
+    caughtBy: { invariant: "told in time", within: 200, of: "crashing world" },
   },
 ];

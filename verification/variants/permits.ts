@@ -23,7 +23,7 @@ export const PERMITS: readonly Variant[] = [
         to: "",
       },
     ],
-    caughtBy: { invariant: "permits", within: 60, of: OF },
+    caughtBy: { invariant: "permits", within: 60, of: "world" },
   },
   {
     name: "permit-limit-of-caller",

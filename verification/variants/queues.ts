@@ -58,11 +58,11 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { queueCondition },
-        from: "if (passage === undefined) return [NOBODY_QUEUED];",
+        from: "if (passage === undefined) return [EMPTY_QUEUE];",
         to: "if (passage === undefined) return [];",
       },
     ],
-    caughtBy: { invariant: "no barging", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no barging", within: 30, of: "world" },
   },
   {
     name: "hand-off-passes-queue",

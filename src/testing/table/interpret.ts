@@ -156,7 +156,7 @@ export function checkCondition(condition: Condition): void {
   if ("as" in condition && condition.as === condition.attribute) {
     throw new HoldfastError(
       "misconfigured",
-      `The condition "same" compares ${condition.attribute} with the same attribute.`,
+      `The condition "same" must not compare ${condition.attribute} with itself.`,
     );
   }
   if (!("value" in condition) || ["equals", "differs"].includes(condition.kind)) return;

@@ -21,5 +21,8 @@ export function made(write: Write, before: Item | undefined): Item | undefined {
   const after = changed(write.key, write.change, write.as === "put" ? undefined : before);
   const bytes = sizeBytes(after);
   if (bytes <= MOST_ITEM_BYTES) return after;
-  throw new HoldfastError("misconfigured", `The item would have ${bytes} bytes.`);
+  throw new HoldfastError(
+    "misconfigured",
+    `The item would have ${bytes} bytes, more than DynamoDB's 400 KB.`,
+  );
 }

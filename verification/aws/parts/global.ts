@@ -32,7 +32,7 @@ const finding = (check: string, level: Finding["level"], message: string): Findi
   message,
 });
 
-/** Tries a global table with strong consistency, and the operations that it must refuse by name. */
+/** Tries a global table with strong consistency, and the operations that such a table must refuse by name. */
 export async function global(scene: Scene): Promise<Finding[]> {
   const { settings, names } = scene;
   const clients = new Clients();
@@ -105,7 +105,7 @@ async function untilActive(
   }
 }
 
-/** Checks that the table refuses each unsupported operation by name, instead of ignoring it. */
+/** Checks that the table refuses each unsupported operation by name. */
 async function refusals(
   scene: Scene,
   senders: readonly DynamoDBClient[],
@@ -221,7 +221,7 @@ async function sound(scene: Scene, senders: readonly DynamoDBClient[]): Promise<
   );
 }
 
-/** Sweeps expired records, and checks that other records stay. */
+/** Checks that `sweep` deletes expired records only. */
 async function swept(scene: Scene, senders: readonly DynamoDBClient[]): Promise<Finding[]> {
   const client = first(senders);
   const TableName = scene.names.global;

@@ -19,7 +19,7 @@ export interface DrillOutcome {
   readonly worstReads: number;
   /** How long after the return the last lost lock was held again. */
   readonly normalAfterMs: number;
-  /** The same for the slowest process, from when it could reach the table itself. */
+  /** The same for the slowest process, from the instant when the process reached the table. */
   readonly slowestMs: number;
   readonly acts: number;
   readonly lateActs: number;

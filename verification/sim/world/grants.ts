@@ -1,7 +1,7 @@
 import type { Checker } from "../checker.js";
 import type { Violation } from "../history.js";
 
-/** A grant in the table: the process, the time, and the fence that it replaced. */
+/** A grant in the table: the process, the time, and the replaced fence. */
 interface Granted {
   readonly by: string;
   readonly atMs: number;

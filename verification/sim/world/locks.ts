@@ -11,7 +11,7 @@ import { codeOf, type Grant, hold, limited, noteReleased, unreadableIn } from ".
 const LONG_RESERVATION_MS = 60_000;
 const MOST_TRANSFERS = 4;
 
-/** Acquires a lock of one name, acts, and releases it or exports it to another process. */
+/** Acquires one lock, acts, and releases or exports the lock. */
 export async function oneLock(
   self: Incarnation,
   random: SeededRandom,

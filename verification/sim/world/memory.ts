@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 // The last promises may still reference a few.
 const MOST_BY_CHANCE = 5;
 
-/** The leases that processes released, to find those that a client keeps after their end. */
+/** Remembers released leases weakly, and finds the leases that a client keeps in memory. */
 export class EndedLeases {
   readonly #signals: WeakRef<AbortSignal>[] = [];
 

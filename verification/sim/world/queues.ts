@@ -14,7 +14,7 @@ interface Place {
 
 /**
  * Queues, as far as the table shows them: tickets are granted in order; no grant without a ticket passes a queue,
- * except an export and an import; and no process removes the place of another while its owner may believe in it.
+ * except an export and an import; and no process removes the place of a live waiter.
  */
 export const queues: Checker = (history, { dates }) => {
   const found: Violation[] = [];

@@ -2,7 +2,7 @@ import type { Checker } from "../checker.js";
 import type { Violation } from "../history.js";
 import { Scene } from "../scene.js";
 
-/** The requests that end a term, by the words of its reason; each may stand for a weaker one. */
+/** The requests that end a term, by the reason of the end; each may stand for a weaker one. */
 const ENDS_A_TERM: Readonly<Record<string, readonly string[]>> = {
   "asked to resign": ["resign"],
   "preferred candidate": ["prefer"],

@@ -58,7 +58,7 @@ async function takeAndRelease(newcomer: Incarnation, name: string): Promise<void
   });
 }
 
-/** A second newcomer waits in the queues as found, so that it removes what a late copy left there. */
+/** A second newcomer waits in the queues, and so removes entries of late copies. */
 async function takeAllInTurn({ plan, time }: Run, one: Incarnation, other: Incarnation) {
   const allOf = ({ locks }: Incarnation) => locks.multiLock(plan.names, { poll: plan.poll });
   const first = await allOf(one).acquire({ wait: "1h" });

@@ -9,12 +9,13 @@ export function worldTermsOf(plan: Plan): Partial<Terms> {
   const waiters = plan.processes * plan.workersPerProcess;
   return {
     ...answered,
-    toldMs: LEASES_UNTIL_TOLD * plan.leaseMs[1],
+    toldMs: (isHindered ? LEASES_UNTIL_TOLD : 1) * plan.leaseMs[1],
     mostPassed: GRANTS_BEFORE_PLACE + GRANTS_MEANWHILE + 2 * waiters,
   };
 }
 
-// Lost answers delay a holder's renewals, and its read of the record after a session's renewal.
+// Lost answers delay a holder's renewals, and its read of the record after a session's renewal. Without faults, it reads
+// a request within a renewal period.
 const LEASES_UNTIL_TOLD = 4;
 
 // The promise of docs/safety.md: a mutex's waiter takes a place after so many grants to others.

@@ -39,7 +39,7 @@ export interface World {
   readonly exports: number;
   /** The probability of a long reservation for the importer. */
   readonly reservesLong: number;
-  /** The probability of a client that acquires its lock again at once. */
+  /** The probability of a client that acquires the released lock again at once. */
   readonly greed: number;
   /** The probability of a slow way to the table. */
   readonly slow: number;

@@ -2,7 +2,7 @@ import type { Checker } from "../checker.js";
 import type { Timed, Violation } from "../history.js";
 import { Scene } from "../scene.js";
 
-/** The state of a record: its writer, its holder, and the fence of the grant before. */
+/** The state of a record: the writer, the holder, and the fence of the earlier grant. */
 interface Standing {
   readonly by: string;
   readonly holder: string | undefined;
