@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { operationsOf, spansOf } from "../../verification/porcupine/operations.js";
+import { operationsOf, spansOf } from "../../verification/histories/operations.js";
 import type { Timed } from "../../verification/sim/history.js";
 
 const of = { by: "p1", name: "a", fence: 1n, atMs: 0 } as const;

@@ -6,7 +6,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { jsonLinesOf, operationsOf } from "../porcupine/operations.js";
+import { jsonLinesOf, operationsOf } from "../histories/operations.js";
 import { lineOf } from "../sim/history.js";
 import { faketimeLibrary, HOW_TO_GET_FAKETIME } from "./fake-clock.js";
 import { inOrder } from "./order.js";
@@ -20,7 +20,7 @@ const HELP = `npm run chaos -- [options]
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
   --permits      contend for permits of one semaphore, and not for locks (then 50 workers by default)
   --no-clocks    leave the clocks alone, on machines without libfaketime
-  --export FILE  write the operations as JSON lines, for \`npm run porcupine\`
+  --export FILE  write the operations as JSON lines, for \`npm run porcupine\` and \`npm run knossos\`
   --json         the summary as JSON on standard output
   --break NAME   run the core with this rule broken: the run must fail
 Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Attempt } from "../porcupine/operations.js";
+import type { Attempt } from "../histories/operations.js";
 import type { Event } from "../sim/history.js";
 import type { QueueEvent } from "./first-in-queue.js";
 import type { FromWorker } from "./messages.js";

@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Operation is one line of a history; verification/porcupine/operations.ts has its meaning.
+// Operation is one line of a history; verification/histories/operations.ts has its meaning.
 type Operation struct {
 	Op       string  `json:"op"`
 	Name     string  `json:"name"`

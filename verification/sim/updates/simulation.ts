@@ -4,7 +4,7 @@ import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
-import type { Operation } from "../../porcupine/operations.js";
+import type { Operation } from "../../histories/operations.js";
 
 /** The result of one run. */
 export interface UpdatesOutcome {
