@@ -1,7 +1,7 @@
 /** The name of any invariant. */
 export const ANY_INVARIANT = "any invariant";
 
-/** The name of the world whose kind the seed draws. */
+/** The name of the world of each kind in turn. */
 export const ANY_WORLD = "any world";
 
 /** The result of a hunt in one range. */

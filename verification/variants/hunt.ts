@@ -19,7 +19,9 @@ function simulated(
   seed: number,
   of: string | undefined,
 ): Promise<{ readonly violations: readonly { readonly invariant: string }[] }> {
-  if (of === ANY_WORLD) return simulateWorld(seed, LENGTH_MS);
+  if (of === ANY_WORLD) {
+    return simulateWorld(seed, LENGTH_MS, WORLD_KINDS[seed % WORLD_KINDS.length]);
+  }
   const world = WORLD_KINDS.find((kind) => kind === of);
   if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });

@@ -58,6 +58,9 @@ export async function manyLocks(self: Incarnation, random: SeededRandom): Promis
   if (given === undefined) return;
   const grant = ofMany(given.lease);
   const parts = grant.parts.map(({ name, fence }) => `${fence} ${name}`);
+  if (parts.length !== names.length) {
+    self.run.fail("all or none", `${self.name} got ${parts.length} of ${names.length} locks`);
+  }
   self.note({ kind: "granted together", parts });
   await hold(self, random, grant, { waited: false });
   self.asked();
