@@ -1,9 +1,9 @@
 // Bundles the chaos run and its workers once, and runs them: npm run chaos -- --help
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build } from "esbuild";
 import { startDynamoDBLocal } from "./dynamodb-local/server.mjs";
 import { brokenKernel } from "./lib/broken-kernels.mjs";
+import { bundled } from "./lib/bundle.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const args = process.argv.slice(2);
@@ -15,20 +15,8 @@ mkdirSync(cache, { recursive: true });
 const outdir = mkdtempSync(`${cache}/chaos-`);
 process.once("exit", () => rmSync(outdir, { recursive: true, force: true }));
 
-async function bundle(entry, plugins) {
-  const outfile = `${outdir}/${entry}.mjs`;
-  await build({
-    entryPoints: [`${root}/verification/chaos/${entry}.ts`],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "warning",
-    outfile,
-    plugins,
-  });
-  return outfile;
-}
+const bundle = (entry, plugins) =>
+  bundled(`verification/chaos/${entry}.ts`, { plugins, outfile: `${outdir}/${entry}.mjs` });
 
 const workerFile = await bundle("worker", broken === undefined ? [] : [brokenKernel(broken)]);
 const { main } = await import(pathToFileURL(await bundle("main", [])));

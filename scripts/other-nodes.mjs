@@ -1,10 +1,10 @@
 // Runs the short form of the tests on the other supported versions of Node, and compares the simulation's
 // histories across versions, time zones and languages: npm run test:nodes.
 import { join } from "node:path";
+import { bundled } from "./lib/bundle.mjs";
 import { checkExecutable } from "./lib/executable.mjs";
 import { nodeOf, OTHERS, TOOLCHAIN } from "./lib/nodes.mjs";
 import { attempt, finish, ROOT, run } from "./lib/projects.mjs";
-import { bundleSimulation } from "./lib/sim-bundle.mjs";
 
 // A time zone with half an hour; a language with a decimal comma, and a language with two letters i.
 const PLACES = [
@@ -25,7 +25,7 @@ results.push(
   await attempt(`single executable of Node ${newest}`, () => checkExecutable(nodeOf(newest))),
 );
 
-const simulation = await bundleSimulation();
+const simulation = await bundled("verification/sim/main.ts");
 const compareHistories = (node, place) =>
   run(node, [simulation, "--check-hashes", join(ROOT, "verification", "sim", "hashes.json")], {
     cwd: ROOT,

@@ -1,25 +1,15 @@
 // Prints the tests of each numbered rule: npm run rules [-- RULE ...], for example `-- R4 "protocol 16"`. For
 // R1 to R14 the script also prints the known-bad variants that break the rule, each with the invariant or test
 // that catches the variant, and the mutants of the models. Writes nothing: a test names its rules in a comment.
-import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build } from "esbuild";
+import { bundled } from "./lib/bundle.mjs";
 import { MODELS } from "./lib/models.mjs";
-import { cacheFolder, ROOT } from "./lib/projects.mjs";
+import { ROOT } from "./lib/projects.mjs";
 import { DOCUMENTS, rulesOf, taggedTests } from "./lib/rules.mjs";
 
 async function loadVariants() {
-  const outfile = join(cacheFolder("variants"), "all.mjs");
-  await build({
-    entryPoints: [join(ROOT, "verification/variants/all.ts")],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "warning",
-    outfile,
-  });
-  const { VARIANTS } = await import(pathToFileURL(outfile));
+  const file = await bundled("verification/variants/all.ts");
+  const { VARIANTS } = await import(pathToFileURL(file));
   return VARIANTS;
 }
 

@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build } from "esbuild";
-import { cacheFolder, MANIFEST, ROOT } from "../lib/projects.mjs";
+import { bundled } from "../lib/bundle.mjs";
+import { MANIFEST, ROOT } from "../lib/projects.mjs";
 import { runSuite } from "../lib/suites.mjs";
 import { installTools } from "../lib/tools.mjs";
 
@@ -14,17 +14,8 @@ const SUITE_LIMIT_MS = 3 * 3_600_000;
 const LISTS = join(ROOT, ".tmp", "aws");
 const listOf = (run) => join(LISTS, `${run}.json`);
 
-const outfile = join(cacheFolder("aws"), "main.mjs");
-await build({
-  entryPoints: [join(ROOT, "verification", "aws", "main.ts")],
-  bundle: true,
-  platform: "node",
-  format: "esm",
-  packages: "external",
-  logLevel: "warning",
-  outfile,
-});
-const { askOnTerminal, awsOf, main } = await import(pathToFileURL(outfile).href);
+const bundle = await bundled("verification/aws/main.ts");
+const { askOnTerminal, awsOf, main } = await import(pathToFileURL(bundle).href);
 
 const store = {
   save(run, resources) {

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
+import { bundled } from "./bundle.mjs";
 import { writeFigures } from "./figures.mjs";
 import { cacheFolder, ROOT } from "./projects.mjs";
 
@@ -37,20 +37,6 @@ function optionsOf(help) {
     console.error(`${error.message}\n${help}`);
     process.exit(64);
   }
-}
-
-async function bundled(folder) {
-  const outfile = join(folder, "main.mjs");
-  await build({
-    entryPoints: [join(ROOT, "verification/histories/main.ts")],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "warning",
-    outfile,
-  });
-  return import(pathToFileURL(outfile));
 }
 
 // The line of a verdict, which the programs of all checkers print in one form.
@@ -199,7 +185,8 @@ export async function judgeHistories({ name, checker, needs, format, start }) {
   const folder = mkdtempSync(join(cacheFolder(""), `${name}-`));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const { run, about } = startOrExit(start, folder);
-  const histories = await bundled(folder);
+  const file = await bundled("verification/histories/main.ts");
+  const histories = await import(pathToFileURL(file));
   const judging = new Judging(run, checker, { folder, format }, histories, values);
   judging.say(about);
   if (positionals.length > 0) {
