@@ -96,7 +96,7 @@ export interface ErrorDetails {
   readonly commitId?: string | undefined;
   /** The underlying error, usually from the SDK. */
   readonly cause?: unknown;
-  /** From `close()`: an error for each lease with a failed release. */
+  /** From `close()`, and from the release of a multi-lock: an error for each lease with a failed release. */
   readonly errors?: readonly HoldfastError[] | undefined;
 }
 
@@ -124,7 +124,7 @@ export class HoldfastError extends Error {
   declare readonly etag: string | undefined;
   /** With `outcome-unknown` of an object: the commit id that the object has if this write was applied. */
   declare readonly commitId: string | undefined;
-  /** From `close()`: an error for each lease with a failed release. */
+  /** From `close()`, and from the release of a multi-lock: an error for each lease with a failed release. */
   declare readonly errors: readonly HoldfastError[] | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {

@@ -217,8 +217,8 @@ export class Election<S extends FormatTypes = NativeTypes> {
     if (this.#isBusy) {
       throw new HoldfastError(
         "invalid-argument",
-        `This candidate for "${this.name}" already campaigns or leads. Create another election for ` +
-          "another candidate.",
+        `This candidate for "${this.name}" already campaigns or leads. For another candidate, ` +
+          `call election("${this.name}") again.`,
         { lockName: this.name },
       );
     }

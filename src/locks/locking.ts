@@ -112,13 +112,13 @@ export function notAcquired(
     onlyIfExists && (record === undefined || record.state === "absent")
       ? "it has no record, and `onlyIfExists` requires a record"
       : record?.state === "held"
-        ? heldText("it (`wait` is 0)", record.owner, holder, true)
+        ? heldText("it", record.owner, holder, true)
         : record?.state === "free" && standing(record.queue, undefined) === "queued"
           ? "waiters are queued for it, and `wait` is 0"
           : "this process holds it or is acquiring it, and `wait` is 0";
   return new HoldfastError(
     "not-acquired",
-    `Lock "${ref.name}" was not acquired: ${asSentence(why)}`,
+    `Lock "${ref.name}" was not acquired${record?.state === "held" ? " (`wait` is 0)" : ""}: ${asSentence(why)}`,
     {
       ...{ lockName: ref.name, holder },
     },

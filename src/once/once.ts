@@ -224,7 +224,7 @@ function compare(occurrence: string, last: string | undefined): number {
 function notRecorded(name: string, occurrence: string, cause: unknown): HoldfastError {
   return new HoldfastError(
     "outcome-unknown",
-    `Occurrence "${occurrence}" of "${name}" ran to its end, but DynamoDB did not acknowledge the record ` +
+    `Occurrence "${occurrence}" of "${name}" ran to its end, but DynamoDB did not acknowledge the write ` +
       'of this end. A caller with `ifInterrupted: "rerun"` may run the occurrence again.',
     { lockName: name, cause },
   );

@@ -52,7 +52,7 @@ function ofLeases(meter: Meter) {
     }),
     overslept: meter.createCounter(
       "holdfast.queue.overslept",
-      counted("Places in queues that expired.", "{waiter}"),
+      counted("Expired places in queues.", "{waiter}"),
     ),
     grants: meter.createCounter("holdfast.lease.grants", counted("Leases granted.", "{grant}")),
     refusals: meter.createCounter(

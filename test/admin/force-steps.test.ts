@@ -94,7 +94,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     ["moves later", 500],
     ["has moved", 1_500],
   ])(
-    "asks the holder in the record if the operator dies before notifying the session, and the holder %s; a holder that has moved ends at a second call",
+    "leaves its request in the record if the operator dies before notifying the session, and the holder %s; a holder that has moved ends only at a second call",
     async (_, afterMs) => {
       const { world, operator, lease } = await scene();
       await world.time.advance(afterMs);

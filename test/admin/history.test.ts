@@ -213,7 +213,7 @@ describe("the history of a lock", () => {
     expect(reading).toMatchObject({ reads: 17, readUnits: 8.5, writes: 0 });
   });
 
-  it("appears in no listing, also for elections; sessions and queue entries have none", async () => {
+  it("appears in no listing of locks or of leaders; sessions and queue entries have no history", async () => {
     const { world, one, two } = scene();
     await world.until(one.locks.session());
     await world.until(one.locks.election("e").campaign());

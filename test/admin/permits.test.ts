@@ -124,7 +124,7 @@ describe("admin.sessions with permits", () => {
 
 describe("admin.forceRelease of a permit", () => {
   // rule: protocol 63, protocol 64, protocol 65
-  it("ends one permit, tells its holder who and why, and keeps the room until the release", async () => {
+  it("ends one permit, tells its holder who and why, and leaves the permit taken until the release", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const semaphore = a.locks.semaphore("s", { permits: 2 });

@@ -52,7 +52,7 @@ describe("admin.survey", () => {
     b.process.kill();
   });
 
-  it("lists the noted grants of leaderships, and of no lock, by the same scan", async () => {
+  it("lists the noted grants of leaderships, but not of locks, by the same scan", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant({ owner: "one", history: true });
     const fences: bigint[] = [];

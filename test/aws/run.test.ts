@@ -17,7 +17,7 @@ import { checksOf, expectNothingLeft, tryOut } from "./trial.js";
 
 describe.concurrent("before the start", () => {
   it.each([
-    ["without a terminal and --yes", {}, 2],
+    ["without a terminal and without --yes", {}, 2],
     ["after another answer than yes", { answer: "y" }, 1],
   ] as const)("sends nothing %s", async (_, options, status) => {
     const trial = await tryOut("", { isConfirmed: false, ...options });

@@ -53,7 +53,7 @@ describe("the policy for lock", () => {
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
   });
 
-  it("without UpdateItem on the history reports the missing history once, and still grants", async () => {
+  it("without UpdateItem on the history lets a client acquire locks, and the client reports the refusal once", async () => {
     const reported: string[] = [];
     const onError = ({ code }: { code: string }): void => void reported.push(code);
     // Refuses the second of two writes: IAM cannot distinguish them by the key alone.

@@ -264,7 +264,7 @@ export const PERMITS: readonly Variant[] = [
     ],
     caughtBy: {
       test: FORCED_TEST,
-      title: "ends one permit, tells its holder who and why, and keeps the room until the release",
+      title: "ends one permit, tells its holder who and why, and leaves the permit taken until the release",
     },
   },
 ];

@@ -44,8 +44,8 @@ function newSighting(context: AcquireContext, ref: RecordRef): Sighting | undefi
 function foreignNote({ name }: RecordRef): HoldfastError {
   return new HoldfastError(
     "foreign-record",
-    `This library did not write the item at the key for the observation of lock "${name}". Nothing was written. Find out ` +
-      "which program wrote this item, and move the item to another key.",
+    `Another program wrote the item at the key where this library stores its observation of lock "${name}". Nothing was ` +
+      "written. Find out which program wrote this item, and move the item to another key.",
     { lockName: name },
   );
 }

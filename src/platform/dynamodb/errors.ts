@@ -54,7 +54,7 @@ const REFUSED = new Set([
 // Errors of the JavaScript runtime, not of the service: the SDK throws them while it parses an answer.
 const RUNTIME_ERRORS = new Set(["Error", "TypeError", "SyntaxError", "RangeError"]);
 
-/** What the table stores: error messages then advise the right commands. */
+/** What the table stores, so that error messages advise the right commands. */
 export interface TableUse {
   /** Flags to add to the commands about tables. */
   readonly flags: string;

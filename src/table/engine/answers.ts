@@ -60,7 +60,8 @@ export async function checkConditions(probe: Probe): Promise<EngineFinding> {
     const change = { set: { checked: { S: title } }, remove: [] };
     const { kind } = await probe.settle({ key: ref.key, condition, change });
     if ((kind === "applied") !== isTrue) {
-      const message = `The condition "${title}" is ${isTrue ? "true, but false" : "false, but true"} here.`;
+      const verdict = isTrue ? "false, but it is true" : "true, but it is false";
+      const message = `The engine judged the condition "${title}" ${verdict}.`;
       return failed("conditions", message, UNSAFE);
     }
   }
@@ -122,7 +123,7 @@ export async function checkReads(probe: Probe): Promise<EngineFinding> {
   for (let write = 0; write < WRITES; write += 1) {
     const answer = await probe.settle(probe.takeOver(ref, probe.grant(), item));
     if (answer.kind === "refused") {
-      const message = "A takeover in the version that the engine had just answered was refused.";
+      const message = "The engine refused a takeover of the version that it had just returned.";
       return failed("reads", message, STALE);
     }
     item = answer.item ?? {};

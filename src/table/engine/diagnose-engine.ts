@@ -175,7 +175,7 @@ async function refusedCheck(
   return failed(check, `The engine cannot answer the requests of this check${why}`, BROKEN);
 }
 
-const BROKEN = "Whatever sends such requests ends with this error.";
+const BROKEN = "Every call that sends such a request fails with this error.";
 
 async function checkTtl(probe: Probe, options: DiagnoseEngineOptions): Promise<EngineFinding> {
   probe.countRequest();

@@ -49,7 +49,7 @@ export function judgeRace(
       : { fault: "no write was applied, although one had to be" };
   }
   if (open.some(({ leaves }) => leaves === stored)) return "undecided";
-  return { fault: "the engine refused every write, but the item has changed" };
+  return { fault: "no applied or unanswered write explains the stored item, which has changed" };
 }
 
 /** Whether the item in a refusal is older than the item that is stored after the race. */

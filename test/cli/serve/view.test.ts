@@ -16,11 +16,11 @@ const row = (change: Partial<Inspection>): Row =>
   rowOf("lock", { ...LOCK, ...change }, { waiters: 0, nowMs: NOW_MS });
 
 describe("a row", () => {
-  it("shows the silence by the end of the lease", () => {
+  it("derives the silence from the end of the lease", () => {
     expect(row({})).toMatchObject({ state: "held", silentMs: 4_000, heldForMs: 180_000 });
   });
 
-  it("shows the silence by the library's watch where the record has no end", () => {
+  it("derives the silence from the library's watch where the record has no end", () => {
     expect(row({ endsInMs: undefined, acquirableInMs: 10_000 })).toMatchObject({
       silentMs: 20_000,
     });

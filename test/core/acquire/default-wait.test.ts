@@ -174,7 +174,7 @@ describe("not-acquired", () => {
     await expect(
       world.until(world.inhabitant().locks.mutex("a").acquire({ wait: 0 })),
     ).rejects.toMatchObject({
-      message: expect.stringContaining("one holds it (`wait` is 0)"),
+      message: expect.stringContaining("was not acquired (`wait` is 0): one holds it"),
       holder: { silentMs: 0, takeableInMs: 30_600 },
     });
   });

@@ -97,7 +97,7 @@ describe.concurrent("diagnoseEngine", () => {
   it.each([
     ["has no `Date`", undatedEngine],
     ["has a `Date` that stands still", stillEngine],
-  ])("refuses an engine that %s, unless no client uses it", async (_, make) => {
+  ])("refuses an engine that %s, unless no client uses the `Date`", async (_, make) => {
     const client = make();
     const report = await reportOn(client);
     expect(checksOf(report, "problem")).toEqual(["date"]);

@@ -62,7 +62,7 @@ describe("the judgement of an engine by `npm run engines`", () => {
     ["refuses another failure", { isRequired: true, differs: ["x"] }, FIT, "a.test.ts: differs"],
     ["refuses a failure without a list", { isRequired: true }, FIT, "a.test.ts: differs"],
     [
-      "refuses a failure among the processes",
+      "refuses a failed test of real processes",
       { isRequired: true, isFit: true, differs: ["differs"] },
       { ...FIT, processes: { passed: 0, failed: [{ file: "b.test.ts", title: "killed" }] } },
       "b.test.ts: killed",

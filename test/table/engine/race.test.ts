@@ -38,7 +38,7 @@ describe("the judgement of a race", () => {
     ["a refusal showed another item", [won, of("b", "refused", "z")], "z", "a"],
     ["every write was refused without a reason", [of("a", "refused", "z")], "z", "z"],
     ["every write was refused, and the item changed", [of("a", "refused", "b")], "z", "b"],
-    ["an unanswered write explains nothing", [open], "z", "b"],
+    ["the item changed, and the unanswered write does not explain it", [open], "z", "b"],
   ])("is an error of the engine when %s", (_, contenders, before, stored) => {
     expect(judgeRace(contenders, before, stored)).toHaveProperty("fault");
   });
