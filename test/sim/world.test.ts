@@ -254,6 +254,16 @@ describe("the checkers of a world", () => {
     expect(kept).toHaveLength(8);
   });
 
+  it("accept a wait during many renewals of one holder", () => {
+    const held = of(
+      { kind: "waits", by: "p1", name: "a" },
+      record("p2", 1n, "h1"),
+      record("p2", 1n, "h1"),
+      record("p2", 1n, "h1"),
+    );
+    expect(check(held, { ...SAFETY, mostPassed: 1 })).toEqual([]);
+  });
+
   it("accept two holders after a forced release at once", () => {
     const forced = of(
       { ...p2, kind: "forces", isNow: true },

@@ -264,7 +264,8 @@ export const PERMITS: readonly Variant[] = [
     ],
     caughtBy: {
       test: FORCED_TEST,
-      title: "ends one permit, tells its holder who and why, and leaves the permit taken until the release",
+      title:
+        "ends one permit, tells its holder who and why, and leaves the permit taken until the release",
     },
   },
 ];

@@ -79,10 +79,14 @@ export const starvation: Checker = (history, { mostPassed }) => {
   const found: Violation[] = [];
   const scene = new Scene();
   const passed = new Map<string, { sinceMs: number; grants: number }>();
+  const granted = new Map<string, bigint>();
   for (const event of history) {
     scene.see(event);
     const { atMs } = event;
     if (event.kind !== "record" || event.holder === undefined) continue;
+    // A renewal is not a grant.
+    if (granted.get(event.name) === event.fence) continue;
+    granted.set(event.name, event.fence);
     for (const { by, sinceMs } of scene.ableWaiters(event.name)) {
       const key = `${by} ${event.name}`;
       const known = passed.get(key);
