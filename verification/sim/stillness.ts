@@ -11,6 +11,11 @@ export interface Standing {
   readonly session: string | undefined;
 }
 
+/** The last observed state of a place, and when its process took the place. */
+interface Place extends Standing {
+  readonly takenMs: number;
+}
+
 type PlaceChange = Extract<Timed, { readonly kind: "place" }>;
 
 /** The last observed state of a session's row, and since when. */
@@ -44,7 +49,7 @@ const BEGINNING: Standing = {
 export class Stillness {
   readonly #scene: Scene;
   readonly #records = new Map<string, Standing>();
-  readonly #places = new Map<string, Map<bigint, Standing>>();
+  readonly #places = new Map<string, Map<bigint, Place>>();
   readonly #rows = new Map<string, Row>();
   /** When leases were released or lost, by fence and name. */
   readonly #overMs = new Map<string, number>();
@@ -60,11 +65,20 @@ export class Stillness {
   /** Since when the places before a waiter are unchanged or gone. A waiter without a place is behind all others. */
   placesBefore(name: string, by: string): readonly Still[] {
     const all = [...(this.#places.get(name) ?? [])];
-    const own = all.findLast(([, place]) => place.by === by && place.holder !== undefined);
-    const before = own?.[0] ?? NO_TICKET;
+    const before = this.#ownPlace(name, by)?.[0] ?? NO_TICKET;
     return all
       .filter(([ticket, place]) => ticket < before && place.by !== by)
       .map(([, place]) => this.#ofStanding(name, place));
+  }
+
+  /** When a process took its place; 0 without a place. Before, it had no reason to watch the places before this one. */
+  takenMs(name: string, by: string): number {
+    return this.#ownPlace(name, by)?.[1].takenMs ?? 0;
+  }
+
+  #ownPlace(name: string, by: string): [bigint, Place] | undefined {
+    const all = [...(this.#places.get(name) ?? [])];
+    return all.findLast(([, place]) => place.by === by && place.holder !== undefined);
   }
 
   #ofStanding(name: string, standing: Standing): Still {
@@ -111,10 +125,10 @@ export class Stillness {
 
   // Only its own process writes and renews a place; a waiter behind it may delete it.
   #seePlace({ name, ticket, by, atMs, ...event }: PlaceChange): void {
-    const places = this.#places.get(name) ?? new Map<bigint, Standing>();
+    const places = this.#places.get(name) ?? new Map<bigint, Place>();
     this.#places.set(name, places);
-    const owner = places.get(ticket)?.by ?? by;
+    const { by: owner = by, takenMs = atMs } = places.get(ticket) ?? {};
     const { leaseMs, holder, session } = event;
-    places.set(ticket, { sinceMs: atMs, by: owner, fence: 0n, leaseMs, holder, session });
+    places.set(ticket, { sinceMs: atMs, by: owner, takenMs, fence: 0n, leaseMs, holder, session });
   }
 }

@@ -100,9 +100,12 @@ export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
         const silentMs = watchedMs(still, waiter, maxClockDrift);
         if (event.atMs <= silentMs + longestStillMs) continue;
         // A waiter looks at the queue and removes the dead places, and only then watches the record.
+        const sinceMs = Math.max(waiter.sinceMs, stillness.takenMs(name, waiter.by));
         const places = stillness
           .placesBefore(name, waiter.by)
-          .map((place) => watchedMs(place, waiter, maxClockDrift) + watchMs(still, maxClockDrift));
+          .map(
+            (place) => watchedMs(place, { sinceMs }, maxClockDrift) + watchMs(still, maxClockDrift),
+          );
         if (event.atMs <= Math.max(...places) + 2 * longestStillMs) continue;
         const waitedMs = event.atMs - Math.max(waiter.sinceMs, still.sinceMs);
         reported.add(standing);
