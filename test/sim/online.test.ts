@@ -59,7 +59,7 @@ function recordsWith({ isHeld = true, state = "running", fence = 1n, isExclusive
       { key: { pk: { S: "lock#a" } }, before, after, atMs: 0, by: "write", write: undefined },
       writer,
     );
-  return { wrong, events, change };
+  return { wrong, events, change, records };
 }
 
 const held = (holder: string, fence: number, owner: string, more: Item = {}): Item => ({
@@ -94,7 +94,8 @@ describe("the check of every grant reports", () => {
 });
 
 describe("the check of every write reports", () => {
-  const dataBy = (writer: string, after = held("h1", 1, "p1", { data: { S: "x" } })) => {
+  const changed = { data: { S: "x" }, dataSeq: { N: "1" } };
+  const dataBy = (writer: string, after = held("h1", 1, "p1", changed)) => {
     const { wrong, events, change } = recordsWith({});
     change(after, held("h1", 1, "p1"), writer);
     return { wrong, events };
@@ -105,6 +106,18 @@ describe("the check of every write reports", () => {
     expect(wrong).toEqual(['ownership: p2 wrote "a", which p1 holds']);
     expect(events).toEqual([]);
     expect(dataBy("p1").wrong).toEqual([]);
+  });
+
+  it("a late write that undoes newer data, or a newer length", () => {
+    const { wrong, records, change } = recordsWith({});
+    const ofData = (seq: number): Item =>
+      held("h1", 1, "p1", { data: { N: `${seq}` }, dataSeq: { N: `${seq}` } });
+    const newer = ofData(2);
+    change(ofData(1), newer, "p1");
+    expect(wrong).toEqual([expect.stringMatching(/^newer write kept: data 1 of "a"/)]);
+    records.lengthChanged({ name: "a", fence: 1n, isHeld: true }, 9_000);
+    change({ ...newer, version: { N: "9" } }, newer, "p1");
+    expect(wrong[1]).toMatch(/^newer write kept: "a" \(1\) has a lease of/);
   });
 
   it("no write to a record without a holder", () => {

@@ -118,7 +118,8 @@ export class Records {
     if (holder !== undefined) this.#grants.set(holder, { name, fence });
     // Such as a request that the record has already.
     if (isDeepStrictEqual(before, after)) return;
-    if (by !== BY_HAND && before !== undefined && !isReadable(before)) {
+    const isSpoilt = this.#seesQueues && before !== undefined && !isReadable(before);
+    if (isSpoilt && by !== BY_HAND) {
       this.#fail("unreadable record", `${by} wrote the record of "${name}", which it cannot read`);
     }
     this.#requestChanged(name, by, before, after);

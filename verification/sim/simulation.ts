@@ -90,7 +90,9 @@ class Simulation implements Run {
       },
     });
     if (plan.world?.isTampered === true) {
-      this.#tampering = new Tampering(this.#table, plan.names.map(keyOf));
+      this.#tampering = new Tampering(this.#table, plan.names.map(keyOf), {
+        makesUnreadable: true,
+      });
     }
   }
 

@@ -15,8 +15,15 @@ export class Tampering {
   /** Each record's key, and the record before the last renewal of its grant. */
   readonly #records: { readonly key: Item; copy: Item | undefined; readable: Item | undefined }[];
 
-  constructor(table: MemoryTable, keys: readonly Item[]) {
+  readonly #makesUnreadable: boolean;
+
+  constructor(
+    table: MemoryTable,
+    keys: readonly Item[],
+    { makesUnreadable }: { readonly makesUnreadable: boolean },
+  ) {
     this.#table = table;
+    this.#makesUnreadable = makesUnreadable;
     this.#records = keys.map((key) => ({ key, copy: undefined, readable: undefined }));
   }
 
@@ -38,7 +45,7 @@ export class Tampering {
       this.#table.putItem(key, readable);
       return true;
     }
-    const item = this.#table.item(key);
+    const item = this.#makesUnreadable ? this.#table.item(key) : undefined;
     if (item !== undefined && stringIn(item, "holder") === undefined && random.chance(0.5)) {
       record.readable = item;
       this.#table.putItem(key, { ...item, ...UNREADABLE[random.integer(0, 1)] });

@@ -52,6 +52,6 @@ export const FORCED: readonly Variant[] = [
         to: "    {}\n",
       },
     ],
-    caughtBy: { invariant: "told in time", within: 200, of: "crashing world" },
+    caughtBy: { invariant: "told in time", within: 200, of: "crashing world", shortRange: 2 },
   },
 ];

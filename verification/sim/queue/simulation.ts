@@ -127,7 +127,7 @@ class QueueSimulation {
         this.#checkExclusion();
       },
     });
-    this.#tampering = new Tampering(this.#table, [RECORD_KEY]);
+    this.#tampering = new Tampering(this.#table, [RECORD_KEY], { makesUnreadable: false });
   }
 
   async run(): Promise<QueueOutcome> {
