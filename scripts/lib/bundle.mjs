@@ -1,8 +1,8 @@
-// Bundles programs in TypeScript, so that Node.js runs them without another tool. Packages are not bundled: the bundle
-// lies below node_modules, where Node.js finds them.
+// Bundles programs in TypeScript, so that Node.js runs them without another tool.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { FOR_NODE } from "./for-node.mjs";
 import { cacheFolder, ROOT } from "./projects.mjs";
 
 /**
@@ -11,12 +11,8 @@ import { cacheFolder, ROOT } from "./projects.mjs";
  */
 export async function bundled(entry, { outfile = inCache(entry), ...options } = {}) {
   await build({
+    ...FOR_NODE,
     entryPoints: [join(ROOT, entry)],
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "warning",
     outfile,
     ...options,
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { ROOT } from "./entries.mjs";
+import { FOR_NODE } from "./for-node.mjs";
 
 /** The exports of these modules as one object. Modules are relative to src, without file endings. */
 export async function loadSource(...modules) {
@@ -12,15 +13,11 @@ export async function loadSource(...modules) {
   const outfile = join(folder, `source-${process.pid}.mjs`);
   mkdirSync(folder, { recursive: true });
   await build({
+    ...FOR_NODE,
     stdin: {
       contents: modules.map((path) => `export * from "./${path}.ts";`).join("\n"),
       resolveDir: join(ROOT, "src"),
     },
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "warning",
     outfile,
   });
   return import(pathToFileURL(outfile).href);

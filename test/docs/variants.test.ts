@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
-import { type InWorld, WORLD_SEEDS } from "../../verification/variants/in-world.js";
-import { type Medians, variantsTable } from "../../verification/variants/tables.js";
+import { WORLD_SEEDS } from "../../verification/variants/in-world.js";
+import type { InWorld, Medians } from "../../verification/variants/recorded.js";
+import { variantsTable } from "../../verification/variants/tables.js";
 import { isSimulated } from "../../verification/variants/variant.js";
 import { textOf } from "../house/source.js";
 

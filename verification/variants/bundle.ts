@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
+import { FOR_NODE } from "../../scripts/lib/for-node.mjs";
 import { changedFiles, type Variant } from "./variant.js";
 
 /** The folder of the bundles: below the checkout, so that packages resolve. */
@@ -9,13 +10,18 @@ export function bundlesIn(root: string): string {
   return join(root, "node_modules/.cache/holdfast/variants");
 }
 
-/** Applies a variant's edits, if any, while the files are bundled; the files on disk stay unchanged. */
-function withError(root: string, variant: Variant | undefined): Plugin {
-  const changed = variant === undefined ? new Map<string, string>() : changedFiles(root, variant);
+/** No bundled file imports a file that the variant changes: no run of the program can show the defect. */
+export class UnusedEdits extends Error {}
+
+/** Applies edits while the files are bundled; the files on disk stay unchanged. Removes each used file from `unused`. */
+function withEdits(
+  root: string,
+  changed: ReadonlyMap<string, string>,
+  unused: Set<string>,
+): Plugin {
   return {
     name: "holdfast-known-bad",
-    setup({ onLoad, onEnd }) {
-      const unused = new Set(changed.keys());
+    setup({ onLoad }) {
       onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         const file = relative(root, path);
         unused.delete(file);
@@ -24,29 +30,25 @@ function withError(root: string, variant: Variant | undefined): Plugin {
         const own = JSON.stringify(pathToFileURL(path).href);
         return { contents: text.replaceAll("import.meta.url", own), loader: "ts" };
       });
-      onEnd(() => {
-        if (unused.size > 0) throw new Error(`Nothing imports ${[...unused].join(", ")}.`);
-      });
     },
   };
 }
 
-/** Bundles the entry points in `options`, with a variant's edits or without. */
+/** Bundles the entry points in `options`, with a variant's edits or without. Rejects with {@link UnusedEdits}. */
 export async function bundle(
   root: string,
   variant: Variant | undefined,
   outfile: string,
   options: BuildOptions,
 ): Promise<void> {
+  const changed = variant === undefined ? new Map<string, string>() : changedFiles(root, variant);
+  const unused = new Set(changed.keys());
   await mkdir(dirname(outfile), { recursive: true });
   await build({
+    ...FOR_NODE,
     ...options,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "warning",
     outfile,
-    plugins: [withError(root, variant)],
+    plugins: [withEdits(root, changed, unused)],
   });
+  if (unused.size > 0) throw new UnusedEdits(`Nothing imports ${[...unused].join(", ")}.`);
 }

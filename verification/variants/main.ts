@@ -2,15 +2,13 @@
  * Hunts for every known-bad variant of the core: `npm run sim:variants`. Fails if a variant is not caught by its
  * named check.
  */
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { VARIANTS } from "./all.js";
-import { expectSound, readInWorld, seedsInWorld, WORLD_SEEDS, writeInWorld } from "./in-world.js";
+import { expectSound, seedsInWorld, WORLD_SEEDS } from "./in-world.js";
+import { Recorded } from "./recorded.js";
 import { huntFor } from "./run.js";
-import { type Medians, variantsTable } from "./tables.js";
+import { variantsTable } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
 import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
 
@@ -21,8 +19,6 @@ const HELP = `npm run sim:variants -- [options]
                  code without a defect is rejected
   --list         only print every variant, its defect, and the check which catches it
   --write        write the medians to verification/variants/medians.json, or, with --world, the seeds to in-world.json`;
-
-const MEDIANS = "verification/variants/medians.json";
 
 const { values } = parseArgs({
   options: {
@@ -35,6 +31,8 @@ const { values } = parseArgs({
   },
 });
 const root = process.cwd();
+const recordedMedians = new Recorded<number>(root, "medians.json");
+const recordedInWorld = new Recorded<number | null>(root, "in-world.json");
 const medians = new Map<string, number>();
 let missed = 0;
 
@@ -86,7 +84,7 @@ async function huntAllInWorld(variants: readonly Variant[]): Promise<void> {
   });
   const caught = [...results.values()].filter((seeds) => seeds !== null).length;
   console.log(`The world caught ${caught} of ${variants.length} variants.`);
-  if (values.write && missed === 0) writeInWorld(root, VARIANTS, Object.fromEntries(results));
+  if (missed === 0 && values.write) recordedInWorld.write(VARIANTS, results);
 }
 
 async function testAll(variants: readonly Variant[]): Promise<void> {
@@ -100,18 +98,6 @@ async function testAll(variants: readonly Variant[]): Promise<void> {
   }
 }
 
-function mediansBefore(): Medians {
-  return JSON.parse(readFileSync(join(root, MEDIANS), "utf8")) as Medians;
-}
-
-/** Writes the new medians, and keeps the earlier medians of the remaining variants. */
-function write(): void {
-  const all: Medians = { ...mediansBefore(), ...Object.fromEntries(medians) };
-  const known = VARIANTS.filter(({ name }) => all[name] !== undefined);
-  const kept = Object.fromEntries(known.map(({ name }) => [name, all[name]]));
-  writeFigures(join(root, MEDIANS), `${JSON.stringify(kept, undefined, 2)}\n`);
-}
-
 async function main(): Promise<void> {
   const variants = VARIANTS.filter(
     ({ name }) => values.only.length === 0 || values.only.includes(name),
@@ -123,10 +109,11 @@ async function main(): Promise<void> {
   await testAll(variants);
   const seconds = Math.round((performance.now() - startMs) / 1000);
   console.log(`${variants.length} variants in ${seconds} s, ${missed} not caught.`);
-  if (missed === 0 && values.write) write();
+  if (missed === 0 && values.write) recordedMedians.write(VARIANTS, medians);
 }
 
 if (values.help) console.log(HELP);
-else if (values.list) console.log(variantsTable(VARIANTS, mediansBefore(), readInWorld(root)));
+else if (values.list)
+  console.log(variantsTable(VARIANTS, recordedMedians.read(), recordedInWorld.read()));
 else await main();
 if (missed > 0) process.exitCode = 1;

@@ -16,10 +16,10 @@ export function huntFor(
   return hunt(root, variant, variant.caughtBy, from);
 }
 
-/** Hunts for a variant in runs of the world, whatever catches the variant elsewhere: any checker may reject a run. */
+/** Hunts in runs of the world for a variant, or in the code as it is: any checker may reject a run. */
 export function huntInWorld(
   root: string,
-  variant: Variant,
+  variant: Variant | undefined,
   from: readonly number[],
   within: number,
 ): Promise<Found[]> {
@@ -35,11 +35,12 @@ interface Hunted {
 
 async function hunt(
   root: string,
-  variant: Variant,
+  variant: Variant | undefined,
   { invariant, within, of }: Hunted,
   from: readonly number[],
 ): Promise<Found[]> {
-  const hunting = join(bundlesIn(root), `bad-${variant.name}.mjs`);
+  const name = variant === undefined ? "as-it-is" : `bad-${variant.name}`;
+  const hunting = join(bundlesIn(root), `${name}.mjs`);
   const entryPoints = [join(root, "verification/variants/hunt.ts")];
   await bundle(root, variant, hunting, { entryPoints });
   const args = [
@@ -52,7 +53,7 @@ async function hunt(
     const timeout = LONGEST_HUNT_MS * from.length;
     execFile(process.execPath, args, { timeout }, (error, stdout) => {
       if (error === null) resolve(stdout);
-      else reject(new Error(`Variant "${variant.name}": ${error.message}\n${stdout}`));
+      else reject(new Error(`${name}: ${error.message}\n${stdout}`));
     });
   });
   return output

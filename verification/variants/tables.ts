@@ -1,11 +1,8 @@
-import type { InWorld } from "./in-world.js";
+import type { InWorld, Medians } from "./recorded.js";
 import { isSimulated, type Rule, type Variant } from "./variant.js";
 
 /** The rules in order. */
 export const RULES = Array.from({ length: 14 }, (_, index) => `R${index + 1}` as Rule);
-
-/** The median number of seeds for each variant, by name. */
-export type Medians = Readonly<Record<string, number>>;
 
 const code = (text: string): string => `\`${text}\``;
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
