@@ -51,7 +51,7 @@ export interface ListedEntry {
   readonly session: string | undefined;
   /** How long the waiter may go without renewing, in milliseconds. */
   readonly leaseMs: number;
-  /** Whether this or a later ticket was granted. A live waiter then removes its place: one that stays has no waiter. */
+  /** Whether this or a later ticket was granted. A live waiter removes such a place, so only a dead waiter leaves one. */
   readonly isServed: boolean;
   /** Whether this client has observed the waiter silent for longer than its lease. */
   readonly appearsExpired: boolean;

@@ -121,7 +121,8 @@ const FREE = all(
   NO_SESSION,
 );
 
-// The write of a ticket names no state that the client has read: it must not change a record that has become unreadable.
+// The write of a ticket names no observed state. Without this condition it could change a record that has become
+// unreadable since the client read it.
 const READABLE = all(
   KNOWN,
   any(all(isAbsent("holder"), NO_SESSION), all(isPresent("holder"), isNumber("leaseMs"))),

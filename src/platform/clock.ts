@@ -31,8 +31,8 @@ export function instantOf(clock: Clock): Instant {
 
 /**
  * Returns the milliseconds since `start`, by the clock that shows the longest time (R2). A suspended machine stops the
- * monotonic clock, and a frozen Lambda function stops timers. A step of the wall clock can only make the result longer. So a
- * holder may stop too early, never too late.
+ * monotonic clock, and a frozen Lambda function stops timers. A step of the wall clock can only make the result longer.
+ * So a holder may stop too early, never too late.
  */
 export function elapsedMsSince(start: Instant, clock: Clock): number {
   return Math.max(

@@ -13,7 +13,8 @@ import { systemClock } from "../platform/clock.js";
 /**
  * Creates a span `holdfast.acquire` for each acquisition and a span `holdfast.hold` for each lease of a lock or
  * occurrence. Both are children of the span that was active at the acquisition. Leaderships and sessions have
- * no spans: they last as long as their process, and such a span would arrive too late to be useful. Permits have none either.
+ * no spans: they last as long as their process, and such a span would arrive too late to be useful. Permits have
+ * none either.
  */
 export function traced(tracer: Tracer) {
   const held = new Map<string, Span>();

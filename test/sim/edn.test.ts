@@ -47,7 +47,7 @@ function firstOf(operations: readonly Operation[], model: string): string[] {
 }
 
 describe("the EDN of a history", () => {
-  it("has one history of each lock, and one of each register with its lock's records", () => {
+  it("has a history for each lock, and for each register with the records of its lock", () => {
     const record = { ...OF_LOCK, op: "record", call: 0, return: 1 } as const;
     const operations: Operation[] = [
       record,
@@ -83,7 +83,7 @@ describe("the EDN of a history", () => {
     }
   });
 
-  it("calls what did not happen :fail, and what nobody knows :info", () => {
+  it("calls a refused operation :fail, and an operation with an unknown outcome :info", () => {
     const operations: Operation[] = [
       { name: "a", client: "p1", op: "acquire", outcome: "none", call: 0, return: 1 },
       { ...WRITE, outcome: "refused", to: "x", call: 2, return: 3 },

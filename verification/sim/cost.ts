@@ -153,8 +153,8 @@ function wrongIn(account: Account, others: number, cost: Cost, maxClockDrift: nu
   if (of(refused, "grant") > mostRefused) {
     wrong.push(`${of(refused, "grant")} claims refused, of at most ${mostRefused}`);
   }
-  // Polls slow down from the minimum pause to the maximum, and restart with each new holder. The first waiter of a queue
-  // polls in a tenth of a hold.
+  // Polls slow down from the minimum pause to the maximum, and restart with each new holder. The first waiter of a
+  // queue polls in a tenth of a hold.
   const growing = Math.ceil(Math.log(cost.maxPollMs / cost.minPollMs) / Math.log(1.5)) + 1;
   const slow = (waitedMs * (1 + maxClockDrift)) / (0.75 * cost.maxPollMs);
   const mostPolls =

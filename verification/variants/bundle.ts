@@ -13,7 +13,7 @@ export function bundlesIn(root: string): string {
 /** No bundled file imports a file that the variant changes: no run of the program can show the defect. */
 export class UnusedEdits extends Error {}
 
-/** Applies edits while the files are bundled; the files on disk stay unchanged. Removes each used file from `unused`. */
+/** Applies edits while the files are bundled, not on the disk. Removes each used file from `unused`. */
 function withEdits(
   root: string,
   changed: ReadonlyMap<string, string>,

@@ -140,7 +140,7 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
   /**
    * Renews now. Resolves after an acknowledged renewal; retries with pauses until the deadline. Sends one request
    * without faults. Rejects with `lost`; DynamoDB may have applied an unacknowledged renewal. Throws
-   * `invalid-argument` for invalid data or an invalid length.
+   * `invalid-argument` for invalid data, an invalid length, or another length than that of the lease's session.
    */
   async renew(options: RenewOptions<S> = {}): Promise<void> {
     const hold = this.#hold;

@@ -64,8 +64,8 @@ export class HoldLengths {
     const weight = (lengthMs < knownMs ? DECAY : SLOW_DECAY) ** holds;
     this.#usualMs = weight * knownMs + (1 - weight) * lengthMs;
     this.#sinceMs = nowMs;
-    // The queue does not show the new hold's fence and holder. An undefined fence keeps the next record from counting as
-    // the end of this hold; an empty holder means held.
+    // The queue does not show the new hold's fence and holder. An undefined fence keeps the next record from counting
+    // as the end of this hold; an empty holder means held.
     this.#fence = undefined;
     this.#holder = "";
   }

@@ -54,7 +54,7 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  * **Not** promised: that runs of different processes never overlap, if a run continues after its signal aborted. See
  * {@link Term}, which has a `condition()` for your own writes.
  *
- * A run that continues after its signal aborted is *wedged*. No code can end such a run from outside, so:
+ * A run is *wedged* if it continues after the abort of its signal. No code can end such a run from outside, so:
  * - Its task does not run again before the run has ended.
  * - While the lease is renewed, this process keeps the leadership, even after `resign()` or `stop()`. The other tasks
  *   continue.

@@ -112,7 +112,7 @@ export function answerOf(
   if (REFUSED.has(name) || $metadata?.httpStatusCode === 400) {
     return { kind: "misconfigured", error: refused(error, name, message, table, use) };
   }
-  // This SDK error has no name of its own, so only its message identifies it. Nothing was sent.
+  // Only the message identifies this error of the SDK. Nothing was sent.
   if (message === "Region is missing") {
     return { kind: "misconfigured", error: noRegion(error, table) };
   }

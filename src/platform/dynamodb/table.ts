@@ -28,7 +28,8 @@ import { cancellationOf, transactionInput } from "./transactions.js";
 import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
 
 const AN_HOUR_MS = 3_600_000;
-const NO_ATTRIBUTES = "The answer to a write has no attributes. A proxy may have changed it.";
+const NO_ATTRIBUTES =
+  "The answer to a write has no attributes. A proxy may have changed the answer.";
 
 /** The members that this class reads in the outputs of all operations. */
 interface Output {

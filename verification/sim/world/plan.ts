@@ -7,7 +7,8 @@ const KINDS: readonly WorldKind[] = [
   ...(["calm world", "crashing world", "cloned world", "tampered world"] as const),
 ];
 
-// With late copies of requests alone, no lease may be lost; and after a change by hand, only progress is checked.
+// And long holds, so that a request meets a holder that acts after it. A `late world` is as short as its leases, and a
+// `tampered world` checks no holder.
 const FORCED_RELEASES_IN: readonly WorldKind[] = [
   ...(["world", "cloned world", "calm world", "crashing world"] as const),
 ];

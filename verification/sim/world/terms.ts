@@ -14,8 +14,8 @@ export function worldTermsOf(plan: Plan): Partial<Terms> {
   };
 }
 
-// Lost answers delay a holder's renewals, and its read of the record after a session's renewal. Without faults, it reads
-// a request within a renewal period.
+// Lost answers delay a holder's renewals, and its read of the record after a session's renewal. Without faults, it
+// reads a request within a renewal period.
 const LEASES_UNTIL_TOLD = 4;
 
 // The promise of docs/safety.md: a mutex's waiter takes a place after so many grants to others.
