@@ -13,8 +13,8 @@ interface Thrown {
 const PLAIN_NAMES = ["Error", "AggregateError"];
 
 /**
- * Describes an underlying error for the message of the error that wraps it:
- * ` (NAME: message)`, cut to one line. Pure. Returns the empty string for an error without information.
+ * Describes an underlying error for the message of the error that wraps it: ` (NAME: message)`, cut to one line.
+ * Pure. Returns the empty string for an error without information.
  */
 export function causeText(cause: unknown): string {
   const { name, code, message, errors, $metadata } = (cause ?? {}) as Thrown;
