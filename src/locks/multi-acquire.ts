@@ -130,7 +130,9 @@ async function acquirePastDeadWaiters(
     const own = { ...withTicket(settings, place.ticket), waitMs: 0 };
     await readAll(together, refs);
     if (!(await isFirst(place.ticket - 1n))) return undefined;
-    return await grantAll(together, own, place);
+    // Goes on if the place expires meanwhile, for example in a pause of the process: DynamoDB refuses the ticket if a later
+    // ticket was granted before.
+    return await grantAll(together, own, cancellation);
   } finally {
     place.leave();
   }

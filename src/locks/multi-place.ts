@@ -41,9 +41,10 @@ export class MultiPlace implements Cancelling {
   }
 
   /**
-   * Takes the next ticket that is free in all queues and creates the entries, in one transaction. A refusal shows a
-   * ticket that another waiter took meanwhile, and the next attempt takes a higher ticket. Resolves with undefined if a
-   * single attempt is allowed and fails.
+   * Takes the next ticket that is free in all queues and creates the entries, in one transaction. Each attempt takes a
+   * higher ticket than the attempt before: a refusal usually shows the ticket that another waiter took meanwhile, but after
+   * the deletion of a record, an old entry can have a ticket that the record does not show. Resolves with undefined if
+   * a single attempt is allowed and fails.
    */
   static async take({
     context,
@@ -52,9 +53,11 @@ export class MultiPlace implements Cancelling {
     cancellation,
   }: MultiAcquire): Promise<MultiPlace | undefined> {
     const pacer = new Pacer(context, settings);
+    let tried = 0n;
     for (; ; await pacer.beforeNextRound(cancellation.signal)) {
       if (cancellation.isStopped) throw cancellation.error();
-      const ticket = nextTicket(context, refs);
+      const ticket = nextTicket(context, refs, tried);
+      tried = ticket;
       const tickets = { first: ticket, last: ticket };
       const places = await placesAtOnce(context, refs, tickets, settings, cancellation);
       if (places !== undefined) return new MultiPlace(ticket, places, cancellation);
@@ -97,9 +100,10 @@ export class MultiPlace implements Cancelling {
   readonly end = (): void => this.#abort.abort();
 }
 
-/** The next ticket: above every ticket observed in the queues, and at least the wall clock time. */
-function nextTicket(context: AcquireContext, refs: readonly RecordRef[]): bigint {
+/** The next ticket: above every ticket observed in the queues or tried before, and at least the wall clock time. */
+function nextTicket(context: AcquireContext, refs: readonly RecordRef[], tried: bigint): bigint {
   const wallMs = BigInt(Math.floor(context.wallMs()));
   const seen = highestTicketSeen(context, refs) ?? wallMs;
-  return (seen > wallMs ? seen : wallMs) + 1n;
+  const highest = [wallMs, seen, tried].reduce((one, other) => (one > other ? one : other));
+  return highest + 1n;
 }

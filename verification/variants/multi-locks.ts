@@ -78,6 +78,32 @@ export const MULTI_LOCKS: readonly Variant[] = [
     },
   },
   {
+    name: "joint-ticket-tried-again",
+    what: "After a refusal that shows no higher ticket, the client tries the same ticket for several queues again.",
+    rules: [],
+    edits: [{ in: { MultiPlace }, from: "tried = ticket;", to: "tried = ticket - ticket;" }],
+    caughtBy: {
+      test: "test/locks/fair-lock/lost-counter.test.ts",
+      title: "is next acquired above the ticket of an old entry that the counter does not show",
+    },
+  },
+  {
+    name: "expired-place-of-a-try",
+    what: "A call without a wait rejects with an internal symbol if its place in the queues expires.",
+    rules: [],
+    edits: [
+      {
+        in: { acquireMany },
+        from: "return await grantAll(together, own, cancellation);",
+        to: "return await grantAll(together, own, place);",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "gets the locks although its place expires in a pause before the grant",
+    },
+  },
+  {
     name: "joint-grant-not-exact",
     what: "A claim of a free record does not require the observed fence.",
     rules: ["R14"],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { NAME } from "../../support/queue.js";
+import type { Item } from "../../../src/platform/table.js";
+import { entriesIn, entryKey, NAME, ticketOf } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const HALF_AN_HOUR_MS = 30 * 60_000;
@@ -20,11 +21,12 @@ async function lostCounter() {
   const held = await world.until(holder.locks.fairLock(NAME).acquire());
   const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "5m" });
   await world.time.advance(3_000);
+  const [entry] = entriesIn(world);
   world.table.deleteItem(RECORD_KEY);
   await world.until((await world.until(waiting)).release());
   await world.until(held.release());
   await world.time.advance(1_000);
-  return { world, next };
+  return { world, next, entry };
 }
 
 describe("a lock with a deleted record and a queue", () => {
@@ -44,6 +46,15 @@ describe("a lock with a deleted record and a queue", () => {
     const lock = next.locks.multiLock([NAME, "b"]);
     await world.until(lock.acquire({ wait: "10s" }));
     expect(world.table.counts.transactions).toBeLessThanOrEqual(4);
+  });
+
+  it("is next acquired above the ticket of an old entry that the counter does not show", async () => {
+    const { world, next, entry } = await lostCounter();
+    const ticket = ticketOf(entry) + 1n;
+    world.table.putItem(entryKey(ticket), entry as Item);
+    const lock = next.locks.multiLock([NAME, "b"]);
+    await world.until(lock.acquire({ wait: "2m" }));
+    expect(world.table.counts.transactions).toBeLessThanOrEqual(5);
   });
 
   it("counts further tickets from the new ticket", async () => {
