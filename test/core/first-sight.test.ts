@@ -120,6 +120,26 @@ describe("the first grant of a process", () => {
     readonly M: { readonly at: { readonly N: string } };
   }
 
+  it("is refused if its lease passes while the end is corrected", async () => {
+    const world = new World({ dates: exact });
+    const { locks, network, process } = world.inhabitant({
+      ...OPTIONS,
+      process: { wallOffsetMs: -5 * HOUR_MS },
+    });
+    let writes = 0;
+    network.script(({ kind }) => {
+      if (kind === "write") writes += 1;
+      if (writes === 2) void process.block(LEASE_MS, { first: "io" });
+      return undefined;
+    });
+    const lease = await world.until(locks.mutex("a").tryAcquire());
+    expect(writes).toBeGreaterThan(2);
+    expect(lease === null || lease.isHeld).toBe(true);
+    await world.time.advance(1_000);
+    // Refused, and rolled back; or granted by another write.
+    expect(world.record("a")?.["holder"] !== undefined).toBe(lease !== null);
+  });
+
   it("is one write with a correct wall clock", async () => {
     const { writes, aheadMs } = await writesOf({});
     expect(writes).toBe(1);

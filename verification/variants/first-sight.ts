@@ -1,4 +1,5 @@
 import { correctEnd } from "../../src/core/acquire/correct-end.js";
+import { GrantWrite } from "../../src/core/acquire/grant.js";
 import { ClientContext } from "../../src/core/context.js";
 import { LeaseEnd } from "../../src/core/hold/lease-end.js";
 import { deadAtMs, decide } from "../../src/core/record/decide.js";
@@ -13,6 +14,19 @@ const TEST = "test/core/first-sight.test.ts";
 
 /** Defects in the end of a lease in the table's time, and in how a rival judges by it. */
 export const FIRST_SIGHT: readonly Variant[] = [
+  {
+    name: "granted-after-long-correction",
+    what: "A grant counts although its lease passed while the client corrected the end of the lease.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { GrantWrite },
+        from: 'if (answer.kind === "granted" && !repetition.isInTime()) answer = REFUSED;',
+        to: "",
+      },
+    ],
+    caughtBy: { test: TEST, title: "is refused if its lease passes while the end is corrected" },
+  },
   {
     name: "end-goes-back",
     what: "An older renewal that takes effect late moves the end back.",

@@ -83,7 +83,9 @@ export class GrantWrite {
         );
         if (repetition.isSettledBy(sent)) {
           const verdict = this.#verdictOn(sent);
-          const answer = verdict.kind === "granted" ? await this.#settled(verdict.result) : verdict;
+          let answer = verdict.kind === "granted" ? await this.#settled(verdict.result) : verdict;
+          // The process may have been paused while it corrected the end or assigned the fence.
+          if (answer.kind === "granted" && !repetition.isInTime()) answer = REFUSED;
           isGranted = answer.kind === "granted";
           return answer;
         }
