@@ -7,20 +7,26 @@ const MOST_PER_POLL = 3;
 
 /**
  * Limits the requests of one process per second, whatever the faults: three for each pause of its contenders for each
- * name, plus a fixed number for each call in the last two leases. Finds loops without a pause.
+ * name, three for each pause and each name of an acquisition of several locks, and a fixed number for each call in the
+ * last two leases. Finds loops without a pause.
  */
 export class Budget {
   readonly #fail: (what: string) => void;
+  readonly #names: number;
   readonly #mostPolls: number;
   readonly #rememberedMs: number;
   #calls: number[] = [];
   #windowFromMs = 0;
   #sent = 0;
+  /** The names of all acquisitions that poll by themselves: now, and the most in this window. */
+  #polling = 0;
+  #mostPolling = 0;
 
   constructor(plan: Plan, fail: (what: string) => void) {
     this.#fail = fail;
     const polls = (WINDOW_MS * (1 + plan.maxClockDrift)) / (0.75 * plan.poll.min);
-    this.#mostPolls = MOST_PER_POLL * plan.names.length * Math.ceil(polls);
+    this.#names = plan.names.length;
+    this.#mostPolls = MOST_PER_POLL * Math.ceil(polls);
     this.#rememberedMs = 2 * plan.leaseMs[1] + WINDOW_MS;
   }
 
@@ -28,15 +34,23 @@ export class Budget {
     this.#calls.push(nowMs);
   }
 
+  /** The contenders for one lock poll together; an acquisition of several locks polls each name by itself. */
+  polls(moreNames: number): void {
+    this.#polling += moreNames;
+    this.#mostPolling = Math.max(this.#mostPolling, this.#polling);
+  }
+
   sent(nowMs: number): void {
     if (nowMs >= this.#windowFromMs + WINDOW_MS) {
       this.#windowFromMs = nowMs;
       this.#sent = 0;
+      this.#mostPolling = this.#polling;
       this.#calls = this.#calls.filter((atMs) => atMs > nowMs - this.#rememberedMs);
     }
     this.#sent += 1;
-    if (this.#sent <= this.#mostPolls) return;
-    const most = this.#mostPolls + MOST_PER_CALL * this.#calls.length;
+    const polls = (this.#names + this.#mostPolling) * this.#mostPolls;
+    if (this.#sent <= polls) return;
+    const most = polls + MOST_PER_CALL * this.#calls.length;
     if (this.#sent === most + 1) this.#fail(`sent more than ${most} requests in a second`);
   }
 }

@@ -7,7 +7,7 @@ import { deadline, exclusion, fenceOrder, guardedWrites, lostIsFinal } from "./s
 import { endedForGood, noSessionLeaks, sessionCost } from "./sessions.js";
 import { SAFETY, type Terms } from "./terms.js";
 import { inTime, kept, noIdleWait } from "./usefulness.js";
-import { worldCheckers } from "./world/checkers.js";
+import { worldCheckers } from "./world/checkers/all.js";
 
 /** The checkers of runs of the core; they apply to runs of the world, too. */
 export const checkers = {

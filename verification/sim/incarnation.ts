@@ -1,5 +1,6 @@
 import { Holdfast } from "../../src/index.js";
 import type { Random } from "../../src/platform/random.js";
+import type { TablePort } from "../../src/platform/table.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import type { TamperableTable } from "../../src/testing/table/memory-table.js";
@@ -15,8 +16,9 @@ import type { Believed } from "./records.js";
 import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
 import { work } from "./worker.js";
+import { live } from "./world/operations/worker.js";
+import { skewedTable } from "./world/skewed-table.js";
 import type { Exchange } from "./world/traits.js";
-import { live } from "./world/worker.js";
 
 type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
 
@@ -68,7 +70,8 @@ export class Incarnation {
     this.name = name;
     this.process = time.process({
       rate,
-      wallOffsetMs: wallOffsetOf(plan, random),
+      wallOffsetMs: wallOffsetOf(plan, random) + worldWallOffsetMs(plan, random),
+      ...bootStepOf(plan, random),
     });
     const longestMs = longestLatencyMs(plan, random);
     const latency = (): number => longestMs * random.fraction();
@@ -83,7 +86,7 @@ export class Incarnation {
     this.#budget = new Budget(plan, (what) => run.fail("request budget", `${name} ${what}`));
     this.locks = new Holdfast({
       client: paced(
-        new Witness(this.network, this.#listener(), plan.kind === "calm"),
+        new Witness(this.#signed(), this.#listener(), plan.kind === "calm"),
         () => time.nowMs,
         (what) => run.fail("paced", `${name} ${what}`),
       ),
@@ -105,10 +108,17 @@ export class Incarnation {
       this.sessions = new SessionKeeper(this, random.fork());
       this.#begin(this.sessions.work());
     }
-    for (let worker = 0; worker < workers; worker += 1) {
-      const { world } = plan;
-      this.#begin(world ? live(this, random.fork(), world) : work(this, random.fork()));
+    if (plan.world !== undefined && workers > 0) {
+      for (const task of live(this, random, plan.world, workers)) this.#begin(task);
+    } else {
+      for (let worker = 0; worker < workers; worker += 1) this.#begin(work(this, random.fork()));
     }
+  }
+
+  #signed(): TablePort {
+    const { process, network, run } = this;
+    if (run.plan.world?.hasWrongClocks !== true) return network;
+    return skewedTable(network, process, () => run.time.wallMs - process.clock.wallMs());
   }
 
   // Ids of copies differ only by the time at which they are drawn.
@@ -140,6 +150,16 @@ export class Incarnation {
   /** Counts a call to the library which costs requests. */
   asked(): void {
     this.#budget.asked(this.run.time.nowMs);
+  }
+
+  /** Counts so many names more, which a call polls by itself, until it settles. */
+  async polling<T>(names: number, call: Promise<T>): Promise<T> {
+    this.#budget.polls(names);
+    try {
+      return await call;
+    } finally {
+      this.#budget.polls(-names);
+    }
   }
 
   /** Kills this process now; returns whether it did. */
@@ -180,6 +200,17 @@ export class Incarnation {
 function longestLatencyMs({ world, latencyMs, leaseMs }: Plan, random: SeededRandom): number {
   if (world === undefined || !random.chance(world.slow)) return latencyMs;
   return Math.min(8 * latencyMs, leaseMs[0] / 15);
+}
+
+const MONTH_MS = 30 * 24 * 3_600_000;
+
+function worldWallOffsetMs({ world }: Plan, random: SeededRandom): number {
+  if (world?.hasWrongClocks !== true || random.chance(0.3)) return 0;
+  return (random.chance(0.5) ? 1 : -1) * MONTH_MS * random.fraction();
+}
+
+function bootStepOf({ world }: Plan, random: SeededRandom): { readonly bootStepMs?: number } {
+  return world?.hasCoarseClocks === true && random.chance(0.7) ? { bootStepMs: 1_000 } : {};
 }
 
 function holdsByOf(plan: Plan, random: SeededRandom): HoldsBy {

@@ -10,6 +10,8 @@ export interface Scenery {
   readonly plan: Plan;
   readonly time: VirtualTime;
   readonly live: ReadonlyMap<string, Incarnation>;
+  /** The process that began a long hold last, if it still runs. */
+  longHolder(): Incarnation | undefined;
   /** Counts a fault, and adds the fault to the timeline. */
   happened(fault: string, victim: Incarnation | undefined): void;
   start(): void;
@@ -41,9 +43,11 @@ export class Mishaps {
 
   /** Strikes with a mishap, drawn for this kind of plan. */
   strike(): void {
-    const { live } = this.#scenery;
+    const { live, plan, longHolder } = this.#scenery;
     const all = [...live.values()];
-    const victim = all[this.#random.integer(0, all.length - 1)];
+    const drawn = all[this.#random.integer(0, all.length - 1)];
+    const isAimed = plan.world?.hasCoarseClocks === true && this.#random.chance(0.5);
+    const victim = isAimed ? (longHolder() ?? drawn) : drawn;
     if (victim === undefined || victim.process.state !== "running") return;
     this.#draw()(victim);
   }
@@ -70,6 +74,10 @@ export class Mishaps {
         return this.#random.chance(0.5) ? this.#delete : this.#deleteSession;
       case "sessions":
         return this.#drawOf(this.#isTame ? TAME_SESSIONS : SESSIONS);
+      case "world":
+      case "cloned world":
+      case "aged world":
+        return this.#drawOf(this.#scenery.plan.world?.hasCoarseClocks === true ? COARSE : WORLD);
       case "snapshot":
         return this.#random.chance(0.5) ? this.#snapshot : this.#drawOf(CROWD);
       case "duel":
@@ -103,7 +111,15 @@ export class Mishaps {
   readonly #pause: Mishap = (victim) => {
     const frozen = this.#random.chance(0.4) ? "monotonic" : "none";
     this.#suspend(victim, frozen, frozen === "none" ? "paused" : "suspended");
+    // Only the boot clock of the machine shows the suspend, and only to the second.
+    const isCoarse = this.#scenery.plan.world?.hasCoarseClocks === true;
+    if (isCoarse && frozen === "monotonic") this.#stepBack(victim);
   };
+
+  #stepBack(victim: Incarnation): void {
+    this.#scenery.happened("wall clock stepped back", victim);
+    victim.process.stepWall(-30_000);
+  }
 
   readonly #snapshot: Mishap = (victim) => this.#suspend(victim, "all", "frozen with all clocks");
 
@@ -112,7 +128,7 @@ export class Mishaps {
     happened(fault, victim);
     victim.happened("hindered");
     victim.process.pause({ frozen });
-    this.#later(this.#aWhile(), () => {
+    this.#later(this.#pauseMs(), () => {
       if (victim.process.state !== "paused") return;
       const first = this.#random.chance(0.5) ? "io" : "timers";
       happened(`resumed, ${first === "io" ? "I/O" : "timers"} first`, victim);
@@ -259,6 +275,30 @@ export class Mishaps {
     this.#later(plan.leaseMs[1] + this.#aWhile(), () => this.#heal(victim));
   };
 
+  // Each answer takes from half to nearly all of its request's timeout, for longer than a call without a wait may take.
+  readonly #slowAnswers: Mishap = (victim) => {
+    const { plan, happened } = this.#scenery;
+    happened("slow answers", victim);
+    this.#hinder(victim);
+    const delayMs = plan.requestTimeoutMs * (0.5 + 0.45 * this.#random.fraction());
+    victim.script = () => ({ fault: "delayed", delayMs });
+    const lastsMs = plan.leaseMs[1] + 10 * plan.requestTimeoutMs;
+    this.#later(lastsMs, () => this.#heal(victim));
+  };
+
+  // For longer than a lease, no deletion arrives.
+  readonly #loseDeletions: Mishap = (victim) => {
+    const { plan, happened } = this.#scenery;
+    happened("deletions lost", victim);
+    this.#hinder(victim);
+    victim.script = (request) => {
+      const isDeletion = request.kind === "write" && request.write.as === "delete";
+      return isDeletion ? { fault: "request-lost" } : undefined;
+    };
+    const lastsMs = plan.leaseMs[1] * (1.1 + this.#random.fraction());
+    this.#later(lastsMs, () => this.#heal(victim));
+  };
+
   readonly #mishaps: Readonly<Record<keyof Weights, Mishap>> = {
     kill: this.#kill,
     pause: this.#pause,
@@ -270,6 +310,8 @@ export class Mishaps {
     outage: this.#outage,
     deleteSession: this.#deleteSession,
     dropAnswers: this.#dropAnswers,
+    slowAnswers: this.#slowAnswers,
+    loseDeletions: this.#loseDeletions,
   };
 
   #heal(victim: Incarnation): void {
@@ -283,6 +325,13 @@ export class Mishaps {
 
   #free(victim: Incarnation): void {
     victim.happened("free again");
+  }
+
+  // In a world, often just as long as a lease: then the processes that take over are at work.
+  #pauseMs(): number {
+    const { world, leaseMs } = this.#scenery.plan;
+    if (world === undefined || this.#random.chance(0.5)) return this.#aWhile();
+    return leaseMs[0] * (0.7 + 0.5 * this.#random.fraction());
   }
 
   #aWhile(): number {
@@ -305,6 +354,8 @@ interface Weights {
   readonly outage: number;
   readonly deleteSession: number;
   readonly dropAnswers: number;
+  readonly slowAnswers: number;
+  readonly loseDeletions: number;
 }
 
 const CROWD: Weights = {
@@ -318,7 +369,14 @@ const CROWD: Weights = {
   outage: 1,
   deleteSession: 0,
   dropAnswers: 0,
+  slowAnswers: 0,
+  loseDeletions: 0,
 };
+
+const WORLD: Weights = { ...CROWD, slowAnswers: 4, loseDeletions: 6 };
+
+// Only a suspend shows the steps of a boot clock.
+const COARSE: Weights = { ...WORLD, pause: 30 };
 
 const SESSIONS: Weights = { ...CROWD, deleteSession: 3, dropAnswers: 4 };
 
@@ -333,6 +391,8 @@ const TAME_SESSIONS: Weights = {
   outage: 0,
   deleteSession: 2,
   dropAnswers: 5,
+  slowAnswers: 0,
+  loseDeletions: 0,
 };
 
 const TAMPERED: Weights = { ...CROWD, stopMonotonic: 0, stepWall: 0, changeRate: 0, outage: 0 };
@@ -348,4 +408,6 @@ const DUEL: Weights = {
   outage: 0.3,
   deleteSession: 0,
   dropAnswers: 0,
+  slowAnswers: 0,
+  loseDeletions: 0,
 };

@@ -9,8 +9,12 @@ const MOST_WITHOUT_PAUSE = 24;
 /** Shorter than the shortest pause of a correct client, and longer than a timer which is due at once. */
 const NO_PAUSE_MS = 2;
 
+/** A waiter sends its next poll at once if an answer took longer than its pause: that is no loop without a pause. */
+const SLOW_MS = 500;
+
 /** Consecutive requests of a process for a lock and its queue, each sent right after the previous answer. */
 interface Run {
+  sentMs: number;
   answeredMs: number;
   readonly sent: Map<string, number>;
 }
@@ -27,8 +31,15 @@ export function paced(
   const runs = new Map<string, Run>();
   const sending = (partition: string, item: string): void => {
     const known = runs.get(partition);
-    const goesOn = known !== undefined && nowMs() - known.answeredMs <= NO_PAUSE_MS;
-    const run = goesOn ? known : { answeredMs: Number.NEGATIVE_INFINITY, sent: new Map() };
+    const atMs = nowMs();
+    const goesOn =
+      known !== undefined &&
+      atMs - known.answeredMs <= NO_PAUSE_MS &&
+      atMs - known.sentMs < SLOW_MS;
+    const run = goesOn
+      ? known
+      : { sentMs: atMs, answeredMs: Number.NEGATIVE_INFINITY, sent: new Map<string, number>() };
+    run.sentMs = atMs;
     const times = (run.sent.get(item) ?? 0) + 1;
     run.sent.set(item, times);
     runs.set(partition, run);

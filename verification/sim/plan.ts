@@ -348,6 +348,7 @@ export function termsOf(plan: Plan): Terms {
       return { ...safety, ...worldTermsOf(plan), losesNothing: true };
     case "world":
     case "cloned world":
+    case "aged world":
       return { ...safety, ...worldTermsOf(plan) };
     default:
       return safety;
@@ -400,7 +401,7 @@ export function withDates(plan: Plan): Plan {
   const dates = datesOf(random, isQuiet || random.chance(0.5) ? leaseMs[0] / 10 : 4_000);
   if (dates === undefined) return plan;
   // If the first grant of a process needs a correction, the process sends one more request. Another test covers this.
-  const keepsClocks = kind === "deleted" || kind === "ages";
+  const keepsClocks = kind === "deleted" || kind === "ages" || kind === "aged world";
   const newOffsetMs = isQuiet ? 0 : random.chance(0.5) ? 5 * HOUR_MS : wallOffsetMs;
   const tries = random.chance(0.5) ? behaviour.tries : 0.7;
   return {

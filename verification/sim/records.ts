@@ -38,6 +38,7 @@ interface SessionRow {
   readonly by: string;
   readonly madeMs: number;
   readonly isAlive: boolean;
+  readonly leaseMs: number | undefined;
 }
 
 /** Observes every change of the table at the instant of the change. */
@@ -48,6 +49,7 @@ export class Records {
   readonly #fail: (invariant: string, what: string) => void;
   readonly #isExclusive: boolean;
   readonly #seesQueues: boolean;
+  readonly #largestWallErrorMs: number;
   readonly #trueMs: () => number;
   /** The sessions with a row. */
   readonly #sessions = new Map<string, SessionRow>();
@@ -60,15 +62,27 @@ export class Records {
   readonly #lengths = new Map<string, number>();
   #isReported = false;
 
-  /** `trueMs`: the true wall clock. `seesQueues`: whether to note the tickets in records of locks. */
+  /**
+   * `trueMs`: the true wall clock. `seesQueues`: whether to note the tickets in records of locks. `largestWallErrorMs`:
+   * how far the first fence of a name may be from the true time.
+   */
   constructor(
-    { isExclusive, seesQueues }: { readonly isExclusive: boolean; readonly seesQueues: boolean },
+    {
+      isExclusive,
+      seesQueues,
+      largestWallErrorMs = Number.POSITIVE_INFINITY,
+    }: {
+      readonly isExclusive: boolean;
+      readonly seesQueues: boolean;
+      readonly largestWallErrorMs?: number | undefined;
+    },
     trueMs: () => number,
     note: (event: Event) => void,
     fail: (invariant: string, what: string) => void,
   ) {
     this.#isExclusive = isExclusive;
     this.#seesQueues = seesQueues;
+    this.#largestWallErrorMs = largestWallErrorMs;
     this.#trueMs = trueMs;
     this.#note = note;
     this.#fail = fail;
@@ -135,6 +149,7 @@ export class Records {
       if (undone !== undefined) this.#fail("newer write kept", undone);
       if (version === was.version) return;
     } else if (this.#isExclusive && holder !== undefined) this.#checkBelief(name, fence);
+    if (was === undefined && by !== BY_HAND) this.#checkFirstFence(name, fence);
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
     const keptAliveBy = session === undefined ? {} : { session };
     const end = this.#endOf(is);
@@ -144,7 +159,7 @@ export class Records {
   /** Says which earlier write of the same lease a late write has undone. */
   #undone(
     name: string,
-    { holder, fence, leaseMs }: GrantIn,
+    { holder, fence, leaseMs, session }: GrantIn,
     before: Item | undefined,
     after: Item | undefined,
   ): string | undefined {
@@ -157,9 +172,11 @@ export class Records {
       }
     }
     const expectedMs = this.#lengths.get(`${fence} ${name}`);
-    return expectedMs === undefined || leaseMs === expectedMs
-      ? undefined
-      : `"${name}" (${fence}) has a lease of ${leaseMs} ms again, not ${expectedMs} ms`;
+    // A lock on a session ends with the session.
+    const isMs = session === undefined ? leaseMs : this.#sessions.get(session)?.leaseMs;
+    const isUnknown = session !== undefined && isMs === undefined;
+    if (expectedMs === undefined || isUnknown || isMs === expectedMs) return undefined;
+    return `"${name}" (${fence}) has a lease of ${isMs} ms again, not ${expectedMs} ms`;
   }
 
   #placeChanged(name: string, by: string, ticket: bigint, is: GrantIn | undefined): void {
@@ -202,6 +219,10 @@ export class Records {
   }
 
   #permitsChanged(name: string, by: string, after: Item | undefined): void {
+    if (after === undefined && by === BY_TTL) {
+      this.#note({ kind: "permits", by, name, used: 0, holders: [], fences: [] });
+      return;
+    }
     const found = this.#permits?.readAll(after);
     if (found?.state !== "shared") {
       const what =
@@ -227,8 +248,8 @@ export class Records {
     if (is === undefined) this.#sessions.delete(session);
     else {
       const { madeMs, by: maker } = this.#sessions.get(session) ?? { madeMs: atMs, by };
-      const isAlive = is.holder !== undefined;
-      this.#sessions.set(session, { id: session, by: maker, madeMs, isAlive });
+      const [isAlive, leaseMs] = [is.holder !== undefined, is.leaseMs];
+      this.#sessions.set(session, { id: session, by: maker, madeMs, isAlive, leaseMs });
     }
     const { version, holder, leaseMs } = is ?? {};
     const length = leaseMs === undefined || holder === undefined ? {} : { leaseMs };
@@ -245,6 +266,12 @@ export class Records {
 
   #endOf(is: GrantIn | undefined): { endInMs?: number } {
     return is?.endMs === undefined ? {} : { endInMs: is.endMs - this.#trueMs() };
+  }
+
+  #checkFirstFence(name: string, fence: bigint): void {
+    const errorMs = Math.abs(Number(fence) - this.#trueMs());
+    if (errorMs <= this.#largestWallErrorMs) return;
+    this.#fail("first fence", `"${name}" begins with ${fence}, ${errorMs} ms from the true time`);
   }
 
   // At the very instant of a new grant in the table, no process may still believe in an old grant. This is stricter

@@ -1,6 +1,7 @@
 import { isHoldfastError, type Session } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
+import { settlesInTime } from "./settles-in-time.js";
 
 /** The longest life of a session, in leases, unless leases on the session delay its close. */
 const MOST_LEASES = 30;
@@ -46,11 +47,11 @@ export class SessionKeeper {
   }
 
   async #open(): Promise<Session | undefined> {
-    const { run, locks } = this.#self;
+    const { run } = this.#self;
     this.#self.asked();
     try {
       const lease = this.#random.integer(...run.plan.leaseMs);
-      const session = await locks.session({ lease, wait: "1h" });
+      const session = await this.#opened(lease);
       this.current = session;
       session.signal.addEventListener("abort", () => this.#over(session, "lost"));
       return session;
@@ -58,6 +59,19 @@ export class SessionKeeper {
       if (!isHoldfastError(error)) throw error;
       return undefined;
     }
+  }
+
+  #opened(lease: number): Promise<Session> {
+    const { run, locks } = this.#self;
+    const isImpatient = run.plan.world !== undefined && this.#random.chance(0.3);
+    if (!isImpatient) return locks.session({ lease, wait: "1h" });
+    const wait = this.#random.integer(0, 3 * lease);
+    return settlesInTime(
+      this.#self,
+      wait,
+      "tried to open a session",
+      locks.session({ lease, wait }),
+    );
   }
 
   /** Resolves to true when the session is due to be closed, or is lost; to false if the run ends before. */

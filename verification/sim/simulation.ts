@@ -1,5 +1,13 @@
 import { createHash } from "node:crypto";
-import type { Call, Query, Read, Scan, Transacting, Write } from "../../src/platform/table.js";
+import type {
+  Call,
+  Item,
+  Query,
+  Read,
+  Scan,
+  Transacting,
+  Write,
+} from "../../src/platform/table.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
 import { DatedTable } from "../../src/testing/table/dated-table.js";
 import { MemoryTable, type TamperableTable } from "../../src/testing/table/memory-table.js";
@@ -33,7 +41,9 @@ export interface Outcome {
   readonly hash: string;
 }
 
-const DAY_MS = 24 * 3_600_000;
+const STEPS_MS = 20 * 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 // Longer than a request takes in flight, apart from injected delays.
 const LATE_MS = 1_000;
 
@@ -49,6 +59,7 @@ class Simulation implements Run {
     transfers: [],
     due: new Map(),
     longestMs: 0,
+    longHold: undefined,
     ended: new EndedLeases(),
   };
   awakening = Promise.resolve();
@@ -73,7 +84,11 @@ class Simulation implements Run {
     this.#dates = seededRandom(1_000_003 * plan.seed + 11);
     this.#mishaps = new Mishaps(this, plan.random.fork());
     this.#records = new Records(
-      { isExclusive: termsOf(plan).isExclusive, seesQueues: plan.world !== undefined },
+      {
+        isExclusive: termsOf(plan).isExclusive,
+        seesQueues: plan.world !== undefined,
+        largestWallErrorMs: largestWallErrorMs(plan),
+      },
       () => this.time.wallMs,
       (event) => this.note(event),
       (invariant, what) => this.fail(invariant, what),
@@ -93,6 +108,10 @@ class Simulation implements Run {
       this.#tampering = new Tampering(this.#table, plan.names.map(keyOf), {
         makesUnreadable: true,
       });
+    }
+    const aheadMs = plan.world?.ticketsAheadMs;
+    for (const name of aheadMs === undefined ? [] : plan.names) {
+      this.#table.putItem(keyOf(name), freeRecord(this.time.wallMs + (aheadMs ?? 0)));
     }
   }
 
@@ -153,6 +172,9 @@ class Simulation implements Run {
     this.note({ kind: "process", by: victim?.name ?? "table", what: `note: ${fault}` });
   };
 
+  readonly longHolder = (): Incarnation | undefined =>
+    this.live.get(this.exchange.longHold?.by ?? "");
+
   readonly deleteRecord = (name: string): boolean => this.#table.deleteItem(keyOf(name));
 
   readonly deleteSession = (random: SeededRandom): string | undefined => {
@@ -174,7 +196,7 @@ class Simulation implements Run {
   async run(): Promise<Outcome> {
     const { plan } = this;
     for (let index = 0; index < plan.processes; index += 1) this.start();
-    const turns = plan.kind === "ages" ? 3 : 1;
+    const turns = plan.kind === "ages" || plan.kind === "aged world" ? 3 : 1;
     for (let turn = 1; turn <= turns; turn += 1) {
       await this.#goOn((plan.lengthMs * turn) / turns + this.#skippedMs);
       if (turn < turns) await this.#skipDays();
@@ -374,6 +396,21 @@ class Simulation implements Run {
 
 function keyOf(name: string) {
   return { pk: { S: `lock#${name}` }, sk: { S: "lease" } };
+}
+
+/**
+ * How far the first fence of a name may be from the true time. A client corrects its clock only if it is wrong by more
+ * than an hour. Clocks are stepped by minutes in all; within weeks, they drift by hours.
+ */
+function largestWallErrorMs({ kind, world, wallOffsetMs }: Plan): number | undefined {
+  if (world === undefined || kind === "aged world") return undefined;
+  return wallOffsetMs + (world.hasWrongClocks ? HOUR_MS : STEPS_MS);
+}
+
+/** The record of a free lock after a grant to this ticket. */
+function freeRecord(ticket: number): Item {
+  const [one, last] = [{ N: "1" }, { N: String(ticket) }];
+  return { v: one, version: one, fence: one, tail: last, served: last };
 }
 
 function sessionKeyOf(session: string) {

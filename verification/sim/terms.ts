@@ -28,8 +28,11 @@ export interface Terms {
   readonly firstSightMs?: number | undefined;
   /** How long a process without hindrance needs at most for an acknowledged request. Set in runs of the world. */
   readonly answeredMs?: number;
-  /** How long a holder without hindrance may act after a request to release. Set in runs of the world. */
-  readonly toldMs?: number;
+  /**
+   * For how many leases a holder without hindrance may act after a request to release, with the longest lease of the run;
+   * a transfer can have a longer one. Set in runs of the world.
+   */
+  readonly told?: { readonly leases: number; readonly leaseMs: number };
   /** The most grants to others while a process waits for a lock. Set in runs of the world. */
   readonly mostPassed?: number;
   /** The allowed requests of a run without faults; undefined: the run notes no requests. */

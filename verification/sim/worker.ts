@@ -46,13 +46,7 @@ async function take(
       self.note({ kind: "gave up", name, code: "contended", waited });
       return undefined;
     }
-    // If the session ended during the wait, the lease must not live on by its own renewals.
-    if (options.session?.isHeld === false && lease.isHeld) {
-      self.run.fail(
-        "lost is final",
-        `${self.name} was granted "${name}" on a session that had ended`,
-      );
-    }
+    expectSession(self, options, name, lease);
     self.run.handedOut(self, lease);
     self.note({ kind: "granted", name, fence: lease.fence, waited });
     return lease;
@@ -61,6 +55,18 @@ async function take(
     self.note({ kind: "gave up", name, code, waited });
     return undefined;
   }
+}
+
+/** Expects that no lease lives on by its own renewals if its session ended during the wait. */
+export function expectSession(
+  self: Incarnation,
+  { session }: LockOptions,
+  name: string,
+  lease: { readonly isHeld: boolean },
+): void {
+  if (session?.isHeld !== false || !lease.isHeld) return;
+  const what = `${self.name} was granted "${name}" on a session that had ended`;
+  self.run.fail("lost is final", what);
 }
 
 // Mixes rivals of both kinds, and processes of both kinds.

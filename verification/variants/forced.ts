@@ -2,10 +2,7 @@ import { forceRelease } from "../../src/admin/force-release.js";
 import type { Variant } from "./variant.js";
 
 const SESSION_OF_ANSWER = "  const { session } = asked;\n";
-const CAUGHT = {
-  test: "test/sim/forced.test.ts",
-  title: "leave one holder, and reach each holder, in five fixed runs",
-};
+const CAUGHT = { invariant: "told in time", within: 200, of: "crashing world" } as const;
 
 /** Defects in the order of steps in a forced release. */
 export const FORCED: readonly Variant[] = [

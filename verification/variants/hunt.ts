@@ -3,7 +3,6 @@
  * for each range: the number of seeds until the invariant failed.
  */
 import { parseArgs } from "node:util";
-import { simulateOnce } from "../sim/once/simulation.js";
 import { simulatePermits } from "../sim/permits/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate, simulateWorld } from "../sim/simulation.js";
@@ -12,8 +11,6 @@ import { ANY_INVARIANT, ANY_WORLD, type Found } from "./hunt-options.js";
 
 /** The simulated time of each seed, in milliseconds. */
 const LENGTH_MS = 60_000;
-/** The number of occurrences of tasks: some weeks. */
-const OCCURRENCES = 12;
 
 function simulated(
   seed: number,
@@ -25,7 +22,6 @@ function simulated(
   const world = WORLD_KINDS.find((kind) => kind === of);
   if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
-  if (of === "occurrences") return simulateOnce(seed, OCCURRENCES);
   if (of === "permits") return simulatePermits(seed, LENGTH_MS);
   return simulate(seed, LENGTH_MS);
 }

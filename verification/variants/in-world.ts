@@ -3,7 +3,7 @@ import { huntInWorld } from "./run.js";
 import { firstSeedOf, type Variant } from "./variant.js";
 
 /** The longest hunt in the world, in seeds: ten of each kind. */
-export const WORLD_SEEDS = 60;
+export const WORLD_SEEDS = 70;
 
 /**
  * Returns the number of seeds until a run of the world fails. Null if none of {@link WORLD_SEEDS} does, or if no run

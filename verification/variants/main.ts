@@ -79,12 +79,13 @@ async function huntAllInWorld(variants: readonly Variant[]): Promise<void> {
   await huntAll(variants, async (variant) => {
     const seeds = await seedsInWorld(root, variant);
     results.set(variant.name, seeds);
+    // The whole hunt takes almost an hour. Writing after each variant keeps the results if a user stops it.
+    if (values.write) recordedInWorld.write(VARIANTS, results);
     const text = seeds === null ? `not in ${WORLD_SEEDS} seeds` : `after ${seeds} seeds`;
     console.log(`${seeds === null ? "missed" : "caught"}  ${variant.name}: ${text}`);
   });
   const caught = [...results.values()].filter((seeds) => seeds !== null).length;
   console.log(`The world caught ${caught} of ${variants.length} variants.`);
-  if (missed === 0 && values.write) recordedInWorld.write(VARIANTS, results);
 }
 
 async function testAll(variants: readonly Variant[]): Promise<void> {

@@ -18,7 +18,7 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "if (kind) return change;",
       },
     ],
-    caughtBy: { invariant: "begun once", within: 20, of: "occurrences" },
+    caughtBy: { invariant: "begun once", within: 200, of: "aged world" },
   },
   {
     name: "occurrence-end-unmarked",
@@ -31,7 +31,7 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "",
       },
     ],
-    caughtBy: { invariant: "completed stays completed", within: 20, of: "occurrences" },
+    caughtBy: { invariant: "completed stays completed", within: 200, of: "world" },
   },
   {
     name: "occurrence-judged-before-its-grant",
@@ -65,14 +65,14 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "if (context.isUnlocked) await recorded(",
       },
     ],
-    caughtBy: { invariant: "completed stays completed", within: 40, of: "occurrences" },
+    caughtBy: { invariant: "completed stays completed", within: 200, of: "world" },
   },
   {
     name: "occurrence-end-unacknowledged",
     what: "A call resolves although the end of its occurrence was not acknowledged.",
     rules: [],
     edits: [{ in: { Occurrences }, from: "if (reruns) throw error;", to: "" }],
-    caughtBy: { invariant: "completed stays completed", within: 100, of: "occurrences" },
+    caughtBy: { invariant: "completed stays completed", within: 200, of: "world" },
   },
   {
     name: "occurrence-end-lost-in-a-refusal",

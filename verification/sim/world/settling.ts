@@ -4,9 +4,9 @@ import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { Incarnation, Run } from "../incarnation.js";
 import { stringIn } from "../queue/checkers.js";
 import type { Settling } from "../settling.js";
-import { standOnce } from "./elections.js";
-import { callFor, RERUN } from "./occurrences.js";
-import { whole } from "./permits.js";
+import { standOnce } from "./operations/elections.js";
+import { callFor, RERUN } from "./operations/occurrences.js";
+import { whole } from "./operations/permits.js";
 
 /**
  * Checks a world after the faults: newcomers get every lock, the leadership and all permits within a lease, leave

@@ -4,12 +4,12 @@ import type { Terms } from "../terms.js";
 /** Returns the terms of a run of the world, besides safety. */
 export function worldTermsOf(plan: Plan): Partial<Terms> {
   // A rollback's pauses double, so one that a process could not send for a while may be late.
-  const isHindered = plan.kind === "world" || plan.kind === "cloned world";
+  const isHindered = plan.world?.isWild === true;
   const answered = isHindered ? {} : { answeredMs: triesOf(plan) * tryMs(plan) };
   const waiters = plan.processes * plan.workersPerProcess;
   return {
     ...answered,
-    toldMs: (isHindered ? LEASES_UNTIL_TOLD : 1) * plan.leaseMs[1],
+    told: { leases: isHindered ? LEASES_UNTIL_TOLD : 1, leaseMs: plan.leaseMs[1] },
     mostPassed: GRANTS_BEFORE_PLACE + GRANTS_MEANWHILE + 2 * waiters,
   };
 }

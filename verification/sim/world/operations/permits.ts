@@ -1,6 +1,6 @@
-import type { Permit } from "../../../src/index.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { Incarnation } from "../incarnation.js";
+import type { Permit } from "../../../../src/index.js";
+import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../../incarnation.js";
 import { codeOf, limited } from "./holding.js";
 
 // Unlike the names of locks, since the entries of all queues of a name share a partition.
@@ -45,7 +45,7 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
   try {
     const downgrading = writer.downgrade();
     note(self, { permit: writer, ...of }, "released");
-    const permit = await downgrading;
+    const permit = await actUntil(self, { permit: writer, ...of }, downgrading);
     await use(self, random, { permit, ...of });
     await release(self, { permit, ...of });
   } catch (error) {
@@ -54,17 +54,19 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
   }
 }
 
+type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll: object };
+
 async function taken<P extends Permit>(
   self: Incarnation,
   random: SeededRandom,
-  acquire: (given: { readonly wait: number; readonly signal: AbortSignal }) => Promise<P>,
+  acquire: (given: Given) => Promise<P>,
 ): Promise<P | undefined> {
-  const { behaviour, leaseMs } = self.run.plan;
+  const { behaviour, leaseMs, poll } = self.run.plan;
   const cancelMs = random.chance(behaviour.cancels) ? leaseMs[1] * random.fraction() : undefined;
   const wait = random.chance(behaviour.tries) ? 0 : 3_600_000;
   self.asked();
   try {
-    return await limited(self, cancelMs, (signal) => acquire({ wait, signal }));
+    return await limited(self, cancelMs, (signal) => acquire({ wait, signal, poll }));
   } catch (error) {
     codeOf(error);
     return undefined;
@@ -86,6 +88,20 @@ async function use(self: Incarnation, random: SeededRandom, held: Held): Promise
     if (!permit.isHeld) return;
     note(self, held, "acted");
   } while (run.time.nowMs < untilMs && !run.isOver);
+}
+
+/** Acts with a permit until a call settles, if the permit is still held: readers may begin before the answer. */
+async function actUntil<T>(self: Incarnation, held: Held, call: Promise<T>): Promise<T> {
+  let isSettled = false;
+  const settled = (): void => {
+    isSettled = true;
+  };
+  call.then(settled, settled);
+  while (!isSettled) {
+    if (held.permit.isHeld) note(self, held, "acted");
+    await self.sleep(2);
+  }
+  return call;
 }
 
 async function release(self: Incarnation, held: Held): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Checker } from "../checker.js";
-import type { Timed, Violation } from "../history.js";
-import { Scene } from "../scene.js";
+import type { Checker } from "../../checker.js";
+import type { Timed, Violation } from "../../history.js";
+import { Scene } from "../../scene.js";
 
 /** The state of a record: the writer, the holder, and the fence of the earlier grant. */
 interface Standing {
@@ -22,6 +22,8 @@ export const undone: Checker = (history, { answeredMs }) => {
   const records = new Map<string, Standing>();
   const endedMs = new Map<string, number>();
   const places = new Map<string, Map<bigint, string>>();
+  /** The grants that a call got. */
+  const granted = new Set<string>();
   const abandoned: (Timed & { readonly name: string; readonly fence: bigint })[] = [];
   const reported = new Set<Standing>();
   const report = (standing: Standing, atMs: number, what: string): void => {
@@ -35,7 +37,9 @@ export const undone: Checker = (history, { answeredMs }) => {
       const standing = records.get(name);
       const isLeft =
         standing?.fence === fence || (standing?.replaced === fence && standing.by === by);
-      if (!isLeft || standing?.holder === undefined) {
+      // Another call of the process may have got what this one gave up.
+      const isUsed = granted.has(`${standing?.fence} ${name}`);
+      if (!isLeft || isUsed || standing?.holder === undefined) {
         abandoned.splice(index, 1);
         break;
       }
@@ -57,6 +61,7 @@ export const undone: Checker = (history, { answeredMs }) => {
     }
     scene.see(event);
     if (event.kind === "import given up") abandoned.push(event);
+    if (event.kind === "granted") granted.add(`${event.fence} ${event.name}`);
     if (event.kind === "released" && event.holder !== undefined) endedMs.set(event.holder, atMs);
     if (event.kind === "place") {
       const known = places.get(event.name) ?? new Map<bigint, string>();

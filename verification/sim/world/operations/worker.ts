@@ -1,11 +1,11 @@
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { Incarnation } from "../incarnation.js";
+import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../../incarnation.js";
+import type { OperationName, World } from "../traits.js";
 import { askToResign, stand } from "./elections.js";
 import { importOne, manyLocks, oneLock } from "./locks.js";
-import { runOccurrence } from "./occurrences.js";
-import { forceRelease } from "./operators.js";
+import { schedule } from "./occurrences.js";
+import { operate } from "./operators.js";
 import { readWriteLock, semaphore } from "./permits.js";
-import type { OperationName, World } from "./traits.js";
 
 type Operation = (self: Incarnation, random: SeededRandom) => Promise<void>;
 
@@ -16,17 +16,30 @@ const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   semaphore,
   readWriteLock,
   import: importOne,
-  forcedRelease: forceRelease,
   election: stand,
   resignRequest: askToResign,
-  once: runOccurrence,
 };
 
-/** Runs one worker of a process until the run ends, with operations in sequence. */
-export async function live(self: Incarnation, random: SeededRandom, world: World): Promise<void> {
+/** Runs the workers of a process, its schedules and its operator until the run ends. */
+export function live(
+  self: Incarnation,
+  random: SeededRandom,
+  world: World,
+  workers: number,
+): Promise<void>[] {
+  return [
+    ...Array.from({ length: workers }, () => work(self, random.fork(), world)),
+    ...(world.tasksEveryMs > 0 ? [schedule(self, random.fork(), world)] : []),
+    ...(world.forces > 0 ? [operate(self, random.fork(), world)] : []),
+  ];
+}
+
+/** Calls operations in sequence. */
+async function work(self: Incarnation, random: SeededRandom, world: World): Promise<void> {
   const { run } = self;
   while (!run.isOver) {
     await self.sleep(random.fraction() * run.plan.behaviour.longestRestMs);
+    await self.restWhileQuiet();
     if (!run.isOver) await OPERATIONS[drawn(random, world)](self, random);
   }
 }

@@ -1,11 +1,18 @@
-import type { Lease, LeaseTransfer, MultiLease } from "../../../src/index.js";
-import type { Write } from "../../../src/platform/table.js";
-import type { Fault, FaultScript } from "../../../src/testing/faults/fault-plan.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { Incarnation } from "../incarnation.js";
-import { stringIn } from "../queue/checkers.js";
-import { byHand, keptAliveBy } from "../worker.js";
-import { codeOf, type Grant, hold, limited, noteReleased, unreadableIn } from "./holding.js";
+import type { Lease, LeaseTransfer, Lock, MultiLease } from "../../../../src/index.js";
+import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../../incarnation.js";
+import { settlesInTime } from "../../settles-in-time.js";
+import { byHand, expectSession, keptAliveBy } from "../../worker.js";
+import { copyClaim, loseImport, pauseAtClaim } from "./aims.js";
+import {
+  codeOf,
+  type Grant,
+  hold,
+  limited,
+  nameOf,
+  noteReleased,
+  unreadableIn,
+} from "./holding.js";
 
 // Longer than a process needs for any request, so that what an abandoned import leaves behind shows.
 const LONG_RESERVATION_MS = 60_000;
@@ -24,7 +31,11 @@ export async function oneLock(
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
     const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
     if (random.chance(0.3)) copyClaim(self, name, 4_000 * random.fraction());
-    const lock = self.locks[kind](name, options);
+    else if (random.chance(0.05)) pauseAtClaim(self, name, 2 * plan.leaseMs[1] * random.fraction());
+    const isReentrant = kind === "mutex" && random.chance(0.1);
+    const lock = isReentrant
+      ? self.locks.mutex(name, { ...options, reentrant: true })
+      : self.locks[kind](name, options);
     const lease = await taken(
       self,
       random,
@@ -37,9 +48,23 @@ export async function oneLock(
       if (plan.world?.isTampered === true) await self.sleep(100);
       continue;
     }
+    expectSession(self, options, name, lease.lease);
+    const entered = isReentrant ? await enterAgain(self, lock, lease.lease) : lease.lease;
     const isOnSession = options.session !== undefined || self.holdsBy === "shared";
-    await use(self, random, lease.lease, lease.waited, !isOnSession);
+    await use(self, random, entered, lease.waited, !isOnSession);
   }
+}
+
+/** Acquires a reentrant lock again, releases the first handle, and expects that this handle does nothing any more. */
+async function enterAgain(self: Incarnation, lock: Lock, first: Lease): Promise<Lease> {
+  self.asked();
+  const again = await lock.tryAcquire().catch(codeOf);
+  if (again === null || typeof again === "string") return first;
+  await first.release().catch(codeOf);
+  const exported = await first.export().catch(codeOf);
+  if (typeof exported === "string") return again;
+  self.run.fail("stale handle", `${self.name} exported "${first.name}" by a released handle`);
+  return again;
 }
 
 /** Acquires several locks together, acts, and releases them. */
@@ -47,15 +72,17 @@ export async function manyLocks(self: Incarnation, random: SeededRandom): Promis
   const names = [...self.run.plan.names];
   const count = random.integer(2, 3);
   while (names.length > count) names.splice(random.integer(0, names.length - 1), 1);
-  const lock = self.locks.multiLock(names, keptAliveBy(self, random, self.run.plan.leaseMs[0]));
+  const options = keptAliveBy(self, random, self.run.plan.leaseMs[0]);
+  const lock = self.locks.multiLock(names, options);
   const given = await taken(
     self,
     random,
     [],
-    (options) => lock.acquire(options),
+    (asked) => self.polling(names.length, lock.acquire(asked)),
     () => lock.tryAcquire(),
   );
   if (given === undefined) return;
+  expectSession(self, options, names.join(" and "), given.lease);
   const grant = ofMany(given.lease);
   const parts = grant.parts.map(({ name, fence }) => `${fence} ${name}`);
   if (parts.length !== names.length) {
@@ -93,7 +120,10 @@ export async function importOne(self: Incarnation, random: SeededRandom): Promis
   let lease: Lease;
   try {
     const wait = random.chance(0.3) ? 100 : 1_000;
-    lease = await limited(self, limitMs, (signal) => self.locks.import(handle, { wait, signal }));
+    const importing = limited(self, limitMs, (signal) =>
+      self.locks.import(handle, { wait, signal }),
+    );
+    lease = await settlesInTime(self, wait, `tried to import "${name}"`, importing);
   } catch (error) {
     const code = codeOf(error, unreadableIn(self));
     if (code !== "not-acquired") self.note({ kind: "import given up", name, fence });
@@ -101,32 +131,6 @@ export async function importOne(self: Incarnation, random: SeededRandom): Promis
   }
   self.note({ kind: "imported", name, fence: lease.fence, from: fence });
   await use(self, random, lease, false, true);
-}
-
-/** Loses the request of an import that is given up soon; returns whether the run has such faults. */
-function loseImport(self: Incarnation, from: string): boolean {
-  const isImport = ({ condition }: Write): boolean => JSON.stringify(condition).includes(from);
-  return strikeOnce(self, isImport, { fault: "request-lost" });
-}
-
-/** Doubles the next grant of a lock: the copy arrives when the lease has ended, perhaps by an export. */
-function copyClaim(self: Incarnation, lock: string, delayMs: number): void {
-  const isGrant = ({ key, change }: Write): boolean =>
-    stringIn(key, "pk") === `lock#${lock}` && change.set["holder"] !== undefined;
-  strikeOnce(self, isGrant, { fault: "duplicated", delayMs });
-}
-
-/** Strikes the next such write of a process; returns whether the run has faults of single requests. */
-function strikeOnce(self: Incarnation, isMeant: (write: Write) => boolean, fault: Fault): boolean {
-  const hasFaults = Object.keys(self.run.plan.faults.faults).length > 0;
-  if (!hasFaults || self.script !== undefined) return false;
-  const script: FaultScript = (request) => {
-    if (request.kind !== "write" || !isMeant(request.write)) return undefined;
-    if (self.script === script) self.script = undefined;
-    return fault;
-  };
-  self.script = script;
-  return true;
 }
 
 async function use(
@@ -174,7 +178,7 @@ async function exportIt(
 type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll?: object };
 
 /** Acquires with a wait or at once. `waitsFor`: the names for which a wait is noted. */
-async function taken<L>(
+async function taken<L extends { readonly isHeld: boolean }>(
   self: Incarnation,
   random: SeededRandom,
   waitsFor: readonly string[],
@@ -190,19 +194,26 @@ async function taken<L>(
   self.asked();
   let code = "contended";
   try {
-    const lease = waited
-      ? await limited(self, limitMs, (signal) => acquire({ wait, signal, poll }))
-      : await tryAcquire();
+    const taking = waited
+      ? limited<L | null>(self, limitMs, (signal) => acquire({ wait, signal, poll }))
+      : tryAcquire();
+    const isBounded = !waited || isImpatient;
+    const lease = isBounded
+      ? await settlesInTime(
+          self,
+          waited ? wait : 0,
+          `tried to acquire ${waitsFor[0] ?? "several locks"}`,
+          taking,
+        )
+      : await taking;
+    if (lease?.isHeld === false)
+      self.run.fail("lost is final", `${self.name} was granted a lost lease`);
     if (lease !== null) return { lease, waited };
   } catch (error) {
     code = codeOf(error, unreadableIn(self));
   }
   for (const name of waitsFor) self.note({ kind: "gave up", name, code, waited });
   return undefined;
-}
-
-function nameOf({ run }: Incarnation, random: SeededRandom): string {
-  return run.plan.names[random.integer(0, run.plan.names.length - 1)] ?? "a";
 }
 
 function ofOne(self: Incarnation, random: SeededRandom, lease: Lease): Grant {

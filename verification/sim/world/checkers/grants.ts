@@ -1,5 +1,5 @@
-import type { Checker } from "../checker.js";
-import type { Violation } from "../history.js";
+import type { Checker } from "../../checker.js";
+import type { Violation } from "../../history.js";
 
 /** A grant in the table: the process, the time, and the replaced fence. */
 interface Granted {

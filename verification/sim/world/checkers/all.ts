@@ -1,7 +1,7 @@
-import type { Checker } from "../checker.js";
+import type { Checker } from "../../checker.js";
 import { grants } from "./grants.js";
-import { occurrences } from "./occurrence-checker.js";
-import { permitLimit, permitRecords } from "./permit-checkers.js";
+import { occurrences } from "./occurrences.js";
+import { permitLimit, permitRecords } from "./permits.js";
 import { queues } from "./queues.js";
 import { obedience, toldInTime } from "./requests.js";
 import { ids, starvation, undone } from "./waiting.js";

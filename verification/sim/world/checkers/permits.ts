@@ -1,5 +1,5 @@
-import type { Checker } from "../checker.js";
-import type { Event, Timed, Violation } from "../history.js";
+import type { Checker } from "../../checker.js";
+import type { Event, Timed, Violation } from "../../history.js";
 
 type PermitEvent = Extract<Timed, Extract<Event, { readonly kind: "permit" }>>;
 

@@ -1,5 +1,6 @@
-import type { Checker } from "../checker.js";
-import type { Event, Timed, Violation } from "../history.js";
+import type { Checker } from "../../checker.js";
+import type { Event, Timed, Violation } from "../../history.js";
+import { BY_TTL } from "../../safety.js";
 
 type Of<Kind extends Event["kind"]> = Extract<Timed, { readonly kind: Kind }>;
 
@@ -28,6 +29,7 @@ export const queues: Checker = (history, { dates }) => {
   };
   for (const event of history) {
     const { by, atMs } = event;
+    if (event.kind === "record" && by === BY_TTL) records.delete(event.name);
     if (event.kind === "session row") {
       sessions.set(event.session, event.holder === undefined ? undefined : atMs);
     } else if (event.kind === "queue") {

@@ -1,8 +1,8 @@
-import type { Lease } from "../../../src/index.js";
-import type { FaultRequest, FaultScript } from "../../../src/testing/faults/fault-plan.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { Incarnation } from "../incarnation.js";
-import { stringIn } from "../queue/checkers.js";
+import type { Lease } from "../../../../src/index.js";
+import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../../incarnation.js";
+import type { World } from "../traits.js";
+import { dieBeforeNaming, loseEnd } from "./aims.js";
 import { codeOf, hold, noteReleased } from "./holding.js";
 
 /** The tasks of a run: of one, an interrupted occurrence runs again. */
@@ -10,14 +10,25 @@ export const RERUN = "rerun";
 export const TASKS = ["skip", RERUN] as const;
 type Task = (typeof TASKS)[number];
 
-/** Runs the due occurrence of a task, or the one before, unless another process has begun it. */
-export async function runOccurrence(self: Incarnation, random: SeededRandom): Promise<void> {
-  const task: Task = random.chance(0.5) ? "skip" : RERUN;
-  const { due } = self.run.exchange;
-  const last = (due.get(task) ?? 0) + (random.chance(0.3) ? 1 : 0);
-  due.set(task, last);
-  const number = random.chance(0.15) ? Math.max(1, last - 1) : last;
-  await callFor(self, random, task, number);
+/** Runs the schedules of a process: calls for each occurrence of each task when it is due, or late. */
+export async function schedule(
+  self: Incarnation,
+  random: SeededRandom,
+  { tasksEveryMs }: World,
+): Promise<void> {
+  const { run } = self;
+  while (!run.isOver) {
+    const task: Task = random.chance(0.5) ? "skip" : RERUN;
+    await self.sleep(random.fraction() * (random.chance(0.5) ? 500 : tasksEveryMs));
+    await self.restWhileQuiet();
+    if (run.isOver) return;
+    const { due } = run.exchange;
+    const last = due.get(task) ?? 1;
+    const now = 1 + Math.floor(run.time.nowMs / tasksEveryMs);
+    const number = random.chance(0.2) ? Math.max(1, last - random.integer(0, 1)) : now;
+    due.set(task, Math.max(number, last));
+    await callFor(self, random, task, number);
+  }
 }
 
 /** Calls for one occurrence. */
@@ -28,7 +39,7 @@ export async function callFor(
   number: number,
   what: "called" | "due" = "called",
 ): Promise<void> {
-  const occurrence = String(number).padStart(6, "0");
+  const occurrence = String(number).padStart(9, "0");
   const isRerun = task === RERUN;
   const [leaseMs] = self.run.plan.leaseMs;
   const of = { kind: "occurrence", name: `once#${task}`, occurrence, isRerun } as const;
@@ -50,6 +61,8 @@ export async function callFor(
       await work(self, random, lease, of.name);
       if (lease.isHeld) self.note({ ...of, what: "ended" });
       if (random.chance(0.1)) self.crash();
+      else if (isRerun && random.chance(0.2))
+        loseEnd(self, random, leaseMs * (0.5 + random.fraction()));
     },
   );
   try {
@@ -57,22 +70,6 @@ export async function callFor(
   } catch (error) {
     codeOf(error);
   }
-}
-
-/** Kills the process when it sends the request that names its occurrence in the record: the request is lost. */
-function dieBeforeNaming(self: Incarnation): void {
-  const script: FaultScript = (request) => {
-    if (!isNaming(request) || !self.crash()) return undefined;
-    return { fault: "request-lost" };
-  };
-  self.script ??= script;
-}
-
-function isNaming(request: FaultRequest): boolean {
-  if (request.kind !== "write") return false;
-  const { key, change } = request.write;
-  const isTask = stringIn(key, "pk")?.startsWith("once#") === true;
-  return isTask && change.set["holder"] === undefined && change.set["data"] !== undefined;
 }
 
 async function work(

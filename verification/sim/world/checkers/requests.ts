@@ -1,6 +1,6 @@
-import type { Checker } from "../checker.js";
-import type { Violation } from "../history.js";
-import { Scene } from "../scene.js";
+import type { Checker } from "../../checker.js";
+import type { Violation } from "../../history.js";
+import { Scene } from "../../scene.js";
 
 /** The requests that end a term, by the reason of the end; each may stand for a weaker one. */
 const ENDS_A_TERM: Readonly<Record<string, readonly string[]>> = {
@@ -36,15 +36,19 @@ export const obedience: Checker = (history) => {
  * A holder that is asked to release ends in time: at its next renewal, of the record or of its session, and, if its
  * process is hindered, at its deadline.
  */
-export const toldInTime: Checker = (history, { toldMs }) => {
-  if (toldMs === undefined) return [];
+export const toldInTime: Checker = (history, { told: bound }) => {
+  if (bound === undefined) return [];
   const found: Violation[] = [];
   const scene = new Scene();
   const toldAtMs = new Map<string, number>();
   const grants = new Map<string, string>();
+  const leasesMs = new Map<string, number>();
   for (const event of history) {
     scene.see(event);
-    if (event.kind === "record") grants.set(`${event.holder} ${event.name}`, keyOf(event));
+    if (event.kind === "record") {
+      grants.set(`${event.holder} ${event.name}`, keyOf(event));
+      if (event.leaseMs !== undefined) leasesMs.set(keyOf(event), event.leaseMs);
+    }
     const told =
       event.kind === "forced"
         ? grants.get(`${event.holder} ${event.name}`)
@@ -58,7 +62,8 @@ export const toldInTime: Checker = (history, { toldMs }) => {
       toldAtMs.get(keyOf(event)) ?? Number.POSITIVE_INFINITY,
       scene.ableSinceMs(by) ?? Number.POSITIVE_INFINITY,
     );
-    if (atMs <= sinceMs + toldMs) continue;
+    const leaseMs = Math.max(bound.leaseMs, leasesMs.get(keyOf(event)) ?? 0);
+    if (atMs <= sinceMs + bound.leases * leaseMs) continue;
     toldAtMs.delete(keyOf(event));
     const what = `${by} acted on "${name}" ${(atMs - sinceMs).toFixed(0)} ms after it was asked to release it`;
     found.push({ invariant: "told in time", atMs, what });

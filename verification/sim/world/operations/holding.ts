@@ -1,7 +1,7 @@
-import { isHoldfastError } from "../../../src/index.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { Incarnation } from "../incarnation.js";
-import { guardedWrite } from "../worker.js";
+import { isHoldfastError } from "../../../../src/index.js";
+import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../../incarnation.js";
+import { guardedWrite } from "../../worker.js";
 
 /** One record of a grant: a grant of several locks has several. */
 export interface Part {
@@ -34,6 +34,11 @@ export async function hold(
   begin(self, grant, waited);
   const isLong = random.chance(behaviour.holdsLong);
   const longestMs = isLong ? behaviour.longHoldMs : behaviour.shortHoldMs;
+  const [part] = grant.parts;
+  // The lock moves to a session, if there is one, at the first renewal.
+  const moves = self.holdsBy !== "each" || run.plan.sessions === 0;
+  if (isLong && moves && part)
+    run.exchange.longHold = { name: part.name, by: self.name, grantedMs: run.time.nowMs };
   const untilMs = run.time.nowMs + longestMs * random.fraction();
   do {
     if (!act(self, grant)) return;
@@ -45,7 +50,7 @@ export async function hold(
     const pauseMs = random.chance(0.1) ? grant.remainingMs() - 1 : random.fraction() * 60;
     await self.sleep(Math.max(Math.min(pauseMs, longestMs), 1));
     if (!act(self, grant) || isDone()) return;
-  } while (run.time.nowMs < untilMs && !run.isOver);
+  } while (run.time.nowMs < untilMs && !run.isOver && !run.isQuiet);
 }
 
 function begin(self: Incarnation, grant: Grant, waited: boolean): void {
@@ -77,6 +82,11 @@ function act(self: Incarnation, grant: Grant): boolean {
   if (!grant.isHeld()) return false;
   for (const { name, fence } of grant.parts) self.note({ kind: "acted", name, fence });
   return true;
+}
+
+/** Draws the name of a lock. */
+export function nameOf({ run }: Incarnation, random: SeededRandom): string {
+  return run.plan.names[random.integer(0, run.plan.names.length - 1)] ?? "a";
 }
 
 /** Notes that the process itself ended its grant. */

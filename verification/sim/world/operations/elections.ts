@@ -1,6 +1,6 @@
-import { isHoldfastError, type Term } from "../../../src/index.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { Incarnation } from "../incarnation.js";
+import { isHoldfastError, type Term } from "../../../../src/index.js";
+import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { Incarnation } from "../../incarnation.js";
 import { codeOf, hold, limited, noteReleased } from "./holding.js";
 
 /** Names of leaderships are their record's keys, unlike names of locks. */
