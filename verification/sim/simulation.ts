@@ -110,8 +110,9 @@ class Simulation implements Run {
       });
     }
     const aheadMs = plan.world?.ticketsAheadMs;
-    for (const name of aheadMs === undefined ? [] : plan.names) {
-      this.#table.putItem(keyOf(name), freeRecord(this.time.wallMs + (aheadMs ?? 0)));
+    if (aheadMs !== undefined) {
+      const record = freeRecord(this.time.wallMs + aheadMs);
+      for (const name of plan.names) this.#table.putItem(keyOf(name), record);
     }
   }
 

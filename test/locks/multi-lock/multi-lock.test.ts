@@ -750,20 +750,26 @@ describe("the error of several locks not acquired in time", () => {
   });
 });
 
+/** Free locks with the entries of a waiter that was killed more than a lease ago, and a client that has watched them. */
+async function abandonedQueues() {
+  const world = new World();
+  const [holder, dying, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+  const held = await world.until(holder.locks.multiLock(ABC).acquire());
+  void dying.locks
+    .multiLock(["a", "c"])
+    .acquire({ wait: FOR_EVER })
+    .catch(() => undefined);
+  await world.time.advance(1_000);
+  await world.until(held.release().then(() => dying.process.kill()));
+  const lock = other.locks.multiLock(ABC);
+  expect(await world.until(lock.tryAcquire())).toBeNull();
+  await world.time.advance(63_000);
+  return { world, other, lock };
+}
+
 describe("tryAcquire of several locks", () => {
   it("gets the locks although its place expires in a pause before the grant", async () => {
-    const world = new World();
-    const [holder, dying, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const held = await world.until(holder.locks.multiLock(ABC).acquire());
-    void dying.locks
-      .multiLock(ABC)
-      .acquire({ wait: FOR_EVER })
-      .catch(() => undefined);
-    await world.time.advance(1_000);
-    await world.until(held.release().then(() => dying.process.kill()));
-    const lock = other.locks.multiLock(ABC);
-    expect(await world.until(lock.tryAcquire())).toBeNull();
-    await world.time.advance(63_000);
+    const { world, other, lock } = await abandonedQueues();
     let hasPaused = false;
     let places = 0;
     other.network.script(({ kind }) => {
@@ -778,18 +784,7 @@ describe("tryAcquire of several locks", () => {
   });
 
   it("closes abandoned queues, and passes no queue with a live waiter", async () => {
-    const world = new World();
-    const [holder, dying, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const held = await world.until(holder.locks.multiLock(ABC).acquire());
-    void dying.locks
-      .multiLock(["a", "c"])
-      .acquire({ wait: FOR_EVER })
-      .catch(() => undefined);
-    await world.time.advance(1_000);
-    await world.until(held.release().then(() => dying.process.kill()));
-    const lock = other.locks.multiLock(ABC);
-    expect(await world.until(lock.tryAcquire())).toBeNull();
-    await world.time.advance(63_000);
+    const { world, lock } = await abandonedQueues();
     const lease = await world.until(lock.tryAcquire());
     expect(lease?.isHeld).toBe(true);
     await world.until(lease?.release() ?? Promise.reject());

@@ -77,7 +77,7 @@ export interface Exchange {
   longestMs: number;
   /** The last occurrence of each task that a process called for. */
   readonly due: Map<string, number>;
-  /** The last grant that its holder keeps for long. */
+  /** The latest long hold. */
   longHold: LongHold | undefined;
   /** The leases that were released. */
   readonly ended: EndedLeases;

@@ -7,8 +7,7 @@ import { codeOf, hold, noteReleased } from "./holding.js";
 
 /** The tasks of a run: of one, an interrupted occurrence runs again. */
 export const RERUN = "rerun";
-export const TASKS = ["skip", RERUN] as const;
-type Task = (typeof TASKS)[number];
+type Task = "skip" | typeof RERUN;
 
 /** Runs the schedules of a process: calls for each occurrence of each task when it is due, or late. */
 export async function schedule(
