@@ -259,13 +259,29 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { SessionKeepAlive },
-        from: "    if (!hold.isHeld) this.#leases.delete(hold);\n",
-        to: "",
+        from: "if (!hold.isHeld || hold.living.life === undefined) this.#leases.delete(hold);",
+        to: "if (hold.isHeld && hold.living.life === undefined) this.#leases.delete(hold);",
       },
     ],
     caughtBy: {
       test: "test/core/session/shared.test.ts",
       title: "forgets leases that are released while their moves wait",
+    },
+  },
+  {
+    name: "session-keeps-lease-of-other-length",
+    what: "A session keeps a lease that does not move to it, because its length changed while its move waited.",
+    rules: ["R13"],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: "if (!hold.isHeld || hold.living.life === undefined) this.#leases.delete(hold);",
+        to: "if (!hold.isHeld) this.#leases.delete(hold);",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/session/shared.test.ts",
+      title: "forgets a lease whose length changes while the move waits",
     },
   },
   {

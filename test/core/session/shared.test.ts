@@ -106,6 +106,26 @@ describe("the shared session", () => {
     expect(sessionOf("a")).toBeUndefined();
   });
 
+  it("forgets a lease whose length changes while the move waits", async () => {
+    const { world, acquire, requests, locks } = setUp();
+    const anchor = await acquire("anchor");
+    await world.time.advance(2 * LEASE_MS);
+    const lease = await acquire("a");
+    await world.time.advance(DUE_MS - 100);
+    requests.fault = ({ of }) => (of === "lock#a" ? { fault: "delayed", delayMs: 300 } : undefined);
+    const renewed = lease.renew({ lease: "10m" });
+    await world.time.advance(1_000);
+    requests.fault = () => undefined;
+    await world.until(renewed);
+    await world.until(lease.release());
+    await world.until(anchor.release());
+    requests.made.length = 0;
+    // The close of the session would release all leases that are still in its list.
+    await world.time.advance(2 * LEASE_MS);
+    expect(new Set(requests.made.map(({ of }) => of?.split("#")[0]))).toEqual(new Set(["session"]));
+    expect(await world.until(locks.admin.sessions())).toEqual([]);
+  });
+
   it("accepts a lease that has the length of the session again", async () => {
     const { world, acquire, sessionOf } = setUp();
     const lease = await acquire("a");
