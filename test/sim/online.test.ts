@@ -115,7 +115,13 @@ describe("the check of every write reports", () => {
     const newer = ofData(2);
     change(ofData(1), newer, "p1");
     expect(wrong).toEqual([expect.stringMatching(/^newer write kept: data 1 of "a"/)]);
-    records.lengthChanged({ name: "a", fence: 1n, isHeld: true }, 9_000);
+    const lease = { name: "a", fence: 1n, isHeld: true };
+    const first = records.lengthAsked(lease);
+    const second = records.lengthAsked(lease);
+    first(1);
+    change({ ...newer, version: { N: "8" } }, newer, "p1");
+    expect(wrong).toHaveLength(1);
+    second(9_000);
     change({ ...newer, version: { N: "9" } }, newer, "p1");
     expect(wrong[1]).toMatch(/^newer write kept: "a" \(1\) has a lease of/);
   });

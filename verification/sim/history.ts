@@ -211,8 +211,8 @@ export type Event =
       readonly by: string;
       readonly name: string;
       readonly occurrence: string;
-      /** `due`: a process called for the occurrence after the faults. */
-      readonly what: "began" | "ended" | "completed" | "due";
+      /** `recorded`: the record shows the end. `due`: a process called for the occurrence after the faults. */
+      readonly what: "began" | "ended" | "recorded" | "completed" | "due";
       readonly isRerun: boolean;
     }
   /** An acquisition with a wait began. */

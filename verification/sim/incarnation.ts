@@ -40,8 +40,8 @@ export interface Run {
   note(event: Event): void;
   fail(invariant: string, what: string): void;
   handedOut(self: Incarnation, lease: Believed): void;
-  /** The holder changed the length of its lease; undefined: it asks for a change now. */
-  lengthChanged(lease: Believed, leaseMs: number | undefined): void;
+  /** The holder asks for another length of its lease now, and calls the result when the change is acknowledged. */
+  lengthAsked(lease: Believed): (leaseMs: number) => void;
   /** Kills a process and starts another, if the run has such faults; returns whether it did. */
   crash(victim: Incarnation): boolean;
   isHeldBy(name: string, holder: string, fence: bigint): boolean;
@@ -62,7 +62,11 @@ export class Incarnation {
   resting = 0;
   /** Faults of this process's requests alone. */
   script: FaultScript | undefined;
+  /** Faults aimed at a few of this process's writes: see `world/operations/aims.ts`. */
+  readonly aims = new Set<FaultScript>();
   readonly #budget: Budget;
+  /** The holders of the leases that this process released before their loss. */
+  readonly #released = new Set<string>();
 
   constructor(run: Run, name: string, rate: number, random: SeededRandom, workers: number) {
     const { plan, time } = run;
@@ -80,7 +84,8 @@ export class Incarnation {
     });
     this.network.random(random.fork(), plan.faults);
     this.network.script((request, ordinal) => {
-      return run.commonScript(request, ordinal) ?? this.script?.(request, ordinal);
+      const fault = run.commonScript(request, ordinal) ?? this.script?.(request, ordinal);
+      return fault ?? this.#aimedAt(request, ordinal);
     });
     this.holdsBy = workers === 0 ? "each" : holdsByOf(plan, random);
     this.#budget = new Budget(plan, (what) => run.fail("request budget", `${name} ${what}`));
@@ -115,6 +120,14 @@ export class Incarnation {
     }
   }
 
+  readonly #aimedAt: FaultScript = (request, ordinal) => {
+    for (const aim of [...this.aims]) {
+      const fault = aim(request, ordinal);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  };
+
   #signed(): TablePort {
     const { process, network, run } = this;
     if (run.plan.world?.hasWrongClocks !== true) return network;
@@ -140,6 +153,7 @@ export class Incarnation {
   }
 
   note(event: NoteOf): void {
+    if (event.kind === "released" && event.holder !== undefined) this.#released.add(event.holder);
     this.run.note({ ...event, by: this.name } as Event);
   }
 
@@ -192,6 +206,11 @@ export class Incarnation {
       },
       note: (event: NoteOf) => this.note(event),
       sent: () => budget().sent(run.time.nowMs),
+      releasedAgain: (name: string, holder = "") => {
+        // The release of a lost lease helps waiters, and costs a request also after the client has freed the record.
+        if (!this.#released.has(holder)) return;
+        run.fail("request budget", `${this.name} released "${name}" again after the answer`);
+      },
     };
   }
 }

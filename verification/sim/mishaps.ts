@@ -10,8 +10,11 @@ export interface Scenery {
   readonly plan: Plan;
   readonly time: VirtualTime;
   readonly live: ReadonlyMap<string, Incarnation>;
-  /** The process that began a long hold last, if it still runs. */
-  longHolder(): Incarnation | undefined;
+  /**
+   * The process that began a long hold last, if it still runs, and the true time at which its lease expires without a
+   * renewal; undefined if a session renews it.
+   */
+  longHold(): { readonly holder: Incarnation; readonly endMs: number | undefined } | undefined;
   /** Counts a fault, and adds the fault to the timeline. */
   happened(fault: string, victim: Incarnation | undefined): void;
   start(): void;
@@ -43,11 +46,11 @@ export class Mishaps {
 
   /** Strikes with a mishap, drawn for this kind of plan. */
   strike(): void {
-    const { live, plan, longHolder } = this.#scenery;
+    const { live, plan, longHold } = this.#scenery;
     const all = [...live.values()];
     const drawn = all[this.#random.integer(0, all.length - 1)];
     const isAimed = plan.world?.hasCoarseClocks === true && this.#random.chance(0.5);
-    const victim = isAimed ? (longHolder() ?? drawn) : drawn;
+    const victim = isAimed ? (longHold()?.holder ?? drawn) : drawn;
     if (victim === undefined || victim.process.state !== "running") return;
     this.#draw()(victim);
   }
@@ -77,7 +80,7 @@ export class Mishaps {
       case "world":
       case "cloned world":
       case "aged world":
-        return this.#drawOf(this.#scenery.plan.world?.hasCoarseClocks === true ? COARSE : WORLD);
+        return this.#drawOf(weightsOf(this.#scenery.plan));
       case "snapshot":
         return this.#random.chance(0.5) ? this.#snapshot : this.#drawOf(CROWD);
       case "duel":
@@ -116,6 +119,17 @@ export class Mishaps {
     if (isCoarse && frozen === "monotonic") this.#stepBack(victim);
   };
 
+  // Until just after the lease of a long hold, for less than a step of the boot clock: then a rival has taken over, and a
+  // holder that forgets the step still acts.
+  readonly #oversleep: Mishap = () => {
+    const { longHold, time } = this.#scenery;
+    const { holder, endMs = 0 } = longHold() ?? {};
+    const lastsMs = endMs + STEP_MS * this.#random.fraction() - time.nowMs;
+    if (holder?.process.state !== "running" || lastsMs <= 0) return;
+    this.#suspend(holder, "monotonic", "suspended until after the lease", lastsMs);
+    this.#stepBack(holder);
+  };
+
   #stepBack(victim: Incarnation): void {
     this.#scenery.happened("wall clock stepped back", victim);
     victim.process.stepWall(-30_000);
@@ -123,12 +137,17 @@ export class Mishaps {
 
   readonly #snapshot: Mishap = (victim) => this.#suspend(victim, "all", "frozen with all clocks");
 
-  #suspend(victim: Incarnation, frozen: "none" | "monotonic" | "all", fault: string): void {
+  #suspend(
+    victim: Incarnation,
+    frozen: "none" | "monotonic" | "all",
+    fault: string,
+    lastsMs = this.#pauseMs(),
+  ): void {
     const { happened } = this.#scenery;
     happened(fault, victim);
     victim.happened("hindered");
     victim.process.pause({ frozen });
-    this.#later(this.#pauseMs(), () => {
+    this.#later(lastsMs, () => {
       if (victim.process.state !== "paused") return;
       const first = this.#random.chance(0.5) ? "io" : "timers";
       happened(`resumed, ${first === "io" ? "I/O" : "timers"} first`, victim);
@@ -282,7 +301,7 @@ export class Mishaps {
     this.#hinder(victim);
     const delayMs = plan.requestTimeoutMs * (0.5 + 0.45 * this.#random.fraction());
     victim.script = () => ({ fault: "delayed", delayMs });
-    const lastsMs = plan.leaseMs[1] + 10 * plan.requestTimeoutMs;
+    const lastsMs = plan.leaseMs[1] + 14 * plan.requestTimeoutMs;
     this.#later(lastsMs, () => this.#heal(victim));
   };
 
@@ -312,6 +331,7 @@ export class Mishaps {
     dropAnswers: this.#dropAnswers,
     slowAnswers: this.#slowAnswers,
     loseDeletions: this.#loseDeletions,
+    oversleep: this.#oversleep,
   };
 
   #heal(victim: Incarnation): void {
@@ -343,6 +363,9 @@ export class Mishaps {
   }
 }
 
+/** The step of a coarse boot clock. */
+const STEP_MS = 1_000;
+
 interface Weights {
   readonly kill: number;
   readonly pause: number;
@@ -356,6 +379,7 @@ interface Weights {
   readonly dropAnswers: number;
   readonly slowAnswers: number;
   readonly loseDeletions: number;
+  readonly oversleep: number;
 }
 
 const CROWD: Weights = {
@@ -371,12 +395,20 @@ const CROWD: Weights = {
   dropAnswers: 0,
   slowAnswers: 0,
   loseDeletions: 0,
+  oversleep: 0,
 };
 
 const WORLD: Weights = { ...CROWD, slowAnswers: 4, loseDeletions: 6 };
 
 // Only a suspend shows the steps of a boot clock.
-const COARSE: Weights = { ...WORLD, pause: 30 };
+const COARSE: Weights = { ...WORLD, pause: 15, oversleep: 15 };
+
+const SLOW: Weights = { ...WORLD, slowAnswers: 30 };
+
+function weightsOf({ world }: Plan): Weights {
+  if (world?.hasCoarseClocks === true) return COARSE;
+  return world?.answersSlowly === true ? SLOW : WORLD;
+}
 
 const SESSIONS: Weights = { ...CROWD, deleteSession: 3, dropAnswers: 4 };
 
@@ -393,6 +425,7 @@ const TAME_SESSIONS: Weights = {
   dropAnswers: 5,
   slowAnswers: 0,
   loseDeletions: 0,
+  oversleep: 0,
 };
 
 const TAMPERED: Weights = { ...CROWD, stopMonotonic: 0, stepWall: 0, changeRate: 0, outage: 0 };
@@ -410,4 +443,5 @@ const DUEL: Weights = {
   dropAnswers: 0,
   slowAnswers: 0,
   loseDeletions: 0,
+  oversleep: 0,
 };

@@ -58,8 +58,10 @@ export class Records {
   /** Holders whose records an operator freed at once: each may believe beside the next holder. */
   readonly #freed = new Set<string>();
   readonly #permits = nativeFormat({ pk: "pk", sk: "sk" }).permits;
-  /** The lengths to which holders changed their leases, by fence and name. */
-  readonly #lengths = new Map<string, number>();
+  /** When the last grant of each lock expires without a renewal, in true time; undefined: on a session. */
+  readonly #endsMs = new Map<string, number | undefined>();
+  /** The last change of the length of each lease, by fence and name. */
+  readonly #lengths = new Map<string, { acknowledgedMs?: number }>();
   #isReported = false;
 
   /**
@@ -92,15 +94,23 @@ export class Records {
     this.#leases.add({ lease, self });
   }
 
-  /** Expects this length in the record until the next change; undefined: any length. */
-  lengthChanged({ name, fence }: Believed, leaseMs: number | undefined): void {
-    if (leaseMs === undefined) this.#lengths.delete(`${fence} ${name}`);
-    else this.#lengths.set(`${fence} ${name}`, leaseMs);
+  /** Expects any length in the record until the change is acknowledged, and then that length until the next change. */
+  lengthAsked({ name, fence }: Believed): (leaseMs: number) => void {
+    const change: { acknowledgedMs?: number } = {};
+    this.#lengths.set(`${fence} ${name}`, change);
+    return (leaseMs) => {
+      change.acknowledgedMs = leaseMs;
+    };
   }
 
   /** Forgets ended leases. After that, only a client can keep such a lease in memory. */
   forgetEnded(): void {
     for (const entry of this.#leases) if (!entry.lease.isHeld) this.#leases.delete(entry);
+  }
+
+  /** Returns when the lease of a lock expires without a renewal, in true time; undefined: free, or on a session. */
+  endMsOf(name: string): number | undefined {
+    return this.#endsMs.get(name);
   }
 
   changed({ key, before, after, by: how, atMs }: TableChange, writer: string): void {
@@ -115,8 +125,14 @@ export class Records {
       if (is === undefined || is.version !== was?.version || is.holder !== was.holder) {
         this.#sessionChanged(name, by, is, atMs);
       }
-    } else if (is !== undefined) this.#lockChanged(name, by, was, is, { before, after });
-    else if (was !== undefined) {
+    } else if (is !== undefined) {
+      // A ticket and a request renew nothing.
+      if (is.version !== was?.version || is.holder !== was.holder) {
+        const isOnSession = is.session !== undefined || is.holder === undefined;
+        this.#endsMs.set(name, isOnSession ? undefined : atMs + (is.leaseMs ?? 0));
+      }
+      this.#lockChanged(name, by, was, is, { before, after });
+    } else if (was !== undefined) {
       this.#note({ kind: "record", by, name, fence: was.fence, holder: undefined });
     }
   }
@@ -137,6 +153,7 @@ export class Records {
       this.#fail("unreadable record", `${by} wrote the record of "${name}", which it cannot read`);
     }
     this.#requestChanged(name, by, before, after);
+    this.#endRecorded(name, by, before, after);
     if (this.#seesQueues) {
       const [tail, served] = [numberIn(after, "tail"), numberIn(after, "served")];
       this.#note({ kind: "queue", by, name, fence, holder, tail, served });
@@ -171,7 +188,7 @@ export class Records {
         return `data ${is} of "${name}" (${fence}) replaced data ${was}`;
       }
     }
-    const expectedMs = this.#lengths.get(`${fence} ${name}`);
+    const expectedMs = this.#lengths.get(`${fence} ${name}`)?.acknowledgedMs;
     // A lock on a session ends with the session.
     const isMs = session === undefined ? leaseMs : this.#sessions.get(session)?.leaseMs;
     const isUnknown = session !== undefined && isMs === undefined;
@@ -207,6 +224,12 @@ export class Records {
     if (isNow) this.#freed.add(`${fence} ${name}`);
     const isTold = isNow || textIn(after, "session") === undefined;
     this.#note({ kind: "asked", by, name, fence, what, isTold, isNow });
+  }
+
+  #endRecorded(name: string, by: string, before: Item | undefined, after: Item | undefined): void {
+    const occurrence = occurrenceEndedIn(after);
+    if (occurrence === undefined || occurrence === occurrenceEndedIn(before)) return;
+    this.#note({ kind: "occurrence", by, name, occurrence, isRerun: true, what: "recorded" });
   }
 
   #sessionAsked(by: string, before: Item | undefined, after: Item | undefined): void {
@@ -364,4 +387,13 @@ function endIn(item: Item | undefined): number | undefined {
   const end = item?.["leaseEnd"];
   const at = end !== undefined && "M" in end ? end.M["at"] : undefined;
   return at !== undefined && "N" in at ? Number(at.N) : undefined;
+}
+
+/** Returns the occurrence whose end the record of a task shows. */
+function occurrenceEndedIn(item: Item | undefined): string | undefined {
+  const data = item?.["data"];
+  if (data === undefined || !("M" in data)) return undefined;
+  const { occurrence, ended } = data.M;
+  const isEnded = ended !== undefined && "BOOL" in ended && ended.BOOL;
+  return isEnded && occurrence !== undefined && "S" in occurrence ? occurrence.S : undefined;
 }

@@ -17,7 +17,7 @@ import { check } from "./checkers.js";
 import { serverMs } from "./dates.js";
 import { type Event, type Timed, textOf, type Violation } from "./history.js";
 import { Incarnation, type Run } from "./incarnation.js";
-import { Mishaps } from "./mishaps.js";
+import { Mishaps, type Scenery } from "./mishaps.js";
 import { firstRateOf, type Plan, planOf, termsOf } from "./plan.js";
 import { type Believed, Records } from "./records.js";
 import { Settling } from "./settling.js";
@@ -59,6 +59,7 @@ class Simulation implements Run {
     transfers: [],
     due: new Map(),
     longestMs: 0,
+    unended: undefined,
     longHold: undefined,
     ended: new EndedLeases(),
   };
@@ -160,8 +161,8 @@ class Simulation implements Run {
     this.#records.handedOut(self, lease);
   }
 
-  lengthChanged(lease: Believed, leaseMs: number | undefined): void {
-    this.#records.lengthChanged(lease, leaseMs);
+  lengthAsked(lease: Believed): (leaseMs: number) => void {
+    return this.#records.lengthAsked(lease);
   }
 
   fail(invariant: string, what: string): void {
@@ -173,8 +174,11 @@ class Simulation implements Run {
     this.note({ kind: "process", by: victim?.name ?? "table", what: `note: ${fault}` });
   };
 
-  readonly longHolder = (): Incarnation | undefined =>
-    this.live.get(this.exchange.longHold?.by ?? "");
+  readonly longHold: Scenery["longHold"] = () => {
+    const { by = "", name = "" } = this.exchange.longHold ?? {};
+    const holder = this.live.get(by);
+    return holder && { holder, endMs: this.#records.endMsOf(name) };
+  };
 
   readonly deleteRecord = (name: string): boolean => this.#table.deleteItem(keyOf(name));
 
@@ -332,7 +336,7 @@ class Simulation implements Run {
   async #settle(): Promise<void> {
     this.isOver = true;
     this.#mishaps.end();
-    this.#tampering?.end();
+    this.#tampering?.end(this.#random);
     for (const incarnation of this.live.values()) {
       this.#addFaults(incarnation);
       incarnation.network.clear();

@@ -7,8 +7,8 @@ import { numberIn, stringIn } from "./queue/checkers.js";
 const UNREADABLE: readonly Item[] = [{ v: { N: "2" } }, { session: { S: "of another version" } }];
 
 /**
- * Changes the records of locks by hand: deletes a record, restores its state from before the last renewal, or makes a
- * free record unreadable for a while.
+ * Changes the records of locks by hand: deletes a record, restores its state from before the last renewal, makes a free
+ * record unreadable for a while, or deletes all records.
  */
 export class Tampering {
   readonly #table: MemoryTable;
@@ -39,6 +39,8 @@ export class Tampering {
   strike(random: SeededRandom): boolean {
     const record = this.#records[random.integer(0, this.#records.length - 1)];
     if (record === undefined) return false;
+    // As if the table were made anew, but for the entries in the queues.
+    if (this.#records.length > 1 && random.chance(0.2)) return this.#deleteAll();
     const { key, copy, readable } = record;
     if (readable !== undefined) {
       record.readable = undefined;
@@ -56,12 +58,18 @@ export class Tampering {
     return true;
   }
 
-  /** Makes all records readable. */
-  end(): void {
+  #deleteAll(): boolean {
+    for (const record of this.#records) record.readable = undefined;
+    return this.#records.map(({ key }) => this.#table.deleteItem(key)).includes(true);
+  }
+
+  /** Makes all records readable, and sometimes deletes all of them a last time. */
+  end(random: SeededRandom): void {
     for (const record of this.#records) {
       if (record.readable !== undefined) this.#table.putItem(record.key, record.readable);
       record.readable = undefined;
     }
+    if (this.#records.length > 1 && random.chance(0.3)) this.#deleteAll();
   }
 }
 

@@ -23,6 +23,8 @@ export interface Listener {
   note(event: NoteOf): void;
   /** Called for every request, noted or not. */
   sent(): void;
+  /** Called for a release of a lock after the answer to an earlier release of the same grant. */
+  releasedAgain(name: string, holder: string | undefined): void;
 }
 
 /**
@@ -35,6 +37,9 @@ export class Witness implements TablePort {
   readonly #notesRequests: boolean;
   /** The first send of each write which may have been applied, by the write's unique mark. */
   readonly #firstSent = new Map<string, { readonly sentMs: number; isUnanswered: boolean }>();
+
+  /** The releases that the table acknowledged, by their conditions. */
+  readonly #released = new Set<string>();
 
   constructor(network: TablePort, listener: Listener, notesRequests: boolean) {
     this.#network = network;
@@ -57,7 +62,12 @@ export class Witness implements TablePort {
       this.#firstSent.set(mark, { sentMs: this.#listener.trueNowMs, isUnanswered: false });
       this.#noteChange(write);
     }
+    const released = releaseIn(write);
+    if (released !== undefined && this.#released.has(released)) {
+      this.#listener.releasedAgain(recordIn(write.key).name, stringIn(write.change.set["lastHolder"]));
+    }
     const answer = await this.#network.write(write, call);
+    if (released !== undefined && answer.kind === "applied") this.#released.add(released);
     if (this.#notesRequests) {
       this.#note(write.key, kindOf(write), answer.kind === "applied");
     }
@@ -151,6 +161,16 @@ export class Witness implements TablePort {
         : { kind: "kept", name, fence: BigInt(fence), ...kept, ...sessionIn(item["session"]) },
     );
   }
+}
+
+/**
+ * Returns the condition of the release of a known grant; undefined for any other write. A rollback knows no fence, and is
+ * sent more than once, against late copies of the claim.
+ */
+function releaseIn(write: Write): string | undefined {
+  if (kindOf(write) !== "release" || recordIn(write.key).kind !== "lock") return undefined;
+  const condition = JSON.stringify(write.condition);
+  return condition.includes('"fence"') ? condition : undefined;
 }
 
 function sessionIn(value: object | undefined): { readonly session?: string } {

@@ -143,9 +143,9 @@ export async function byHand(self: Incarnation, random: SeededRandom, lease: Lea
 
 async function changeLength(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
   const leaseMs = random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500);
-  self.run.lengthChanged(lease, undefined);
+  const acknowledged = self.run.lengthAsked(lease);
   await lease.renew({ lease: leaseMs });
-  self.run.lengthChanged(lease, leaseMs);
+  acknowledged(leaseMs);
 }
 
 // Forgets to release: the scheduler keeps the lock until the client is closed.

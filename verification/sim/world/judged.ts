@@ -7,7 +7,7 @@ import type { PlanKind } from "../plan.js";
  */
 const JUDGED_WHERE_TAMPERED = [
   ...["progress", "paced", "request budget", "no orphan", "unexpected error"],
-  ...["counted", "permits", "unreadable record"],
+  ...["counted", "permits", "unreadable record", "no passed ticket"],
 ];
 
 /** Whether a run of this kind can break the invariant at all. */

@@ -30,19 +30,21 @@ export function worldPlanOf(seed: number, lengthMs: number, given?: WorldKind): 
   const isQuiet = QUIET_KINDS.includes(kind);
   const plan = isQuiet ? quietOf(crowd) : crowd;
   const hasCoarseClocks = WILD_KINDS.includes(kind) && random.chance(0.5);
+  // Then an answer within the timeout may be too slow for the lease.
+  const answersSlowly = WILD_KINDS.includes(kind) && !hasCoarseClocks && random.chance(0.3);
   // Such a client refuses a lease of less than five steps.
   const shortest = hasCoarseClocks ? 7_500 : random.integer(1_000, 3_000);
   return withDates({
     ...plan,
     kind,
     pace: 1,
-    names: namesOf(random, kind),
+    names: answersSlowly ? MANY_NAMES : namesOf(random, kind),
     processes: random.integer(2, 4),
     workersPerProcess: random.integer(2, 5),
     sessions: random.chance(0.6) ? 0.6 : 0,
     leaseMs: [shortest, isQuiet ? shortest : shortest + random.integer(0, 1_000)],
     poll: { min: 20, max: 400 },
-    requestTimeoutMs: 1_000,
+    requestTimeoutMs: answersSlowly ? shortest : 1_000,
     mishapEveryMs: hasCoarseClocks ? random.integer(1_000, 3_000) : random.integer(2_000, 12_000),
     behaviour: {
       ...plan.behaviour,
@@ -50,7 +52,7 @@ export function worldPlanOf(seed: number, lengthMs: number, given?: WorldKind): 
       closesInUse: isQuiet ? 0 : 0.3,
       byHand: isQuiet ? 0 : 0.15,
       forgets: 0,
-      holdsLong: hasCoarseClocks ? 0.5 : 0.1,
+      holdsLong: hasCoarseClocks || kind === "tampered world" ? 0.5 : 0.1,
       longHoldMs: (FORCED_RELEASES_IN.includes(kind) ? 10 : 4) * shortest,
       shortHoldMs: 300,
       longestRestMs: 300,
@@ -58,7 +60,7 @@ export function worldPlanOf(seed: number, lengthMs: number, given?: WorldKind): 
     ...(kind === "late world" ? lateness(random) : {}),
     // A new fence begins at its creator's clock, which is behind the old fence only if a clock is wrong.
     ...(kind === "tampered world" ? { drift: 0, wallOffsetMs: 0 } : {}),
-    world: { ...worldOf(random, kind), hasCoarseClocks },
+    world: { ...worldOf(random, kind), hasCoarseClocks, answersSlowly },
   });
 }
 
@@ -91,7 +93,7 @@ function lateness(random: SeededRandom): Partial<Plan> {
   };
 }
 
-function worldOf(random: SeededRandom, kind: WorldKind): Omit<World, "hasCoarseClocks"> {
+function worldOf(random: SeededRandom, kind: WorldKind): Omit<World, "hasCoarseClocks" | "answersSlowly"> {
   const isWild = WILD_KINDS.includes(kind);
   const sometimes = (weight: number): number => (random.chance(0.75) ? weight : 0);
   return {

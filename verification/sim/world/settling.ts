@@ -5,7 +5,7 @@ import type { Incarnation, Run } from "../incarnation.js";
 import { stringIn } from "../queue/checkers.js";
 import type { Settling } from "../settling.js";
 import { standOnce } from "./operations/elections.js";
-import { callFor, RERUN } from "./operations/occurrences.js";
+import { callFor, leaseMsOf, RERUN } from "./operations/occurrences.js";
 import { whole } from "./operations/permits.js";
 
 /**
@@ -40,8 +40,9 @@ export async function settleWorld(
   }
   const due = run.exchange.due.get(RERUN);
   if (due !== undefined) {
+    const limitMs = 2 * (freeMs + leaseMsOf(plan, RERUN));
     const last = callFor(one, seededRandom(plan.seed), RERUN, due, "due");
-    await settling.expect("progress", "the last occurrence never ended", last, 2 * freeMs);
+    await settling.expect("progress", "the last occurrence never ended", last, limitMs);
   }
   await time.advance(3_000);
   const left = table.items().filter((item) => isEntryOf(item, plan.names));

@@ -53,6 +53,8 @@ export interface World {
   readonly isWild: boolean;
   /** Whether the boot clocks of some processes have steps of a second. */
   readonly hasCoarseClocks: boolean;
+  /** Whether answers are often slow, and no request times out before the shortest lease. */
+  readonly answersSlowly: boolean;
   /** Whether clocks are wrong by up to a month, so that the table refuses the first signature of a process. */
   readonly hasWrongClocks: boolean;
   /**
@@ -77,6 +79,8 @@ export interface Exchange {
   longestMs: number;
   /** The last occurrence of each task that a process called for. */
   readonly due: Map<string, number>;
+  /** The latest occurrence whose end its process could not record for a while. */
+  unended: { readonly number: number } | undefined;
   /** The latest long hold. */
   longHold: LongHold | undefined;
   /** The leases that were released. */

@@ -6,11 +6,12 @@ type OccurrenceEvent = Extract<Timed, Extract<Event, { readonly kind: "occurrenc
 /**
  * An occurrence begins once, unless it was interrupted and may run again. No occurrence begins after its own completion
  * or after a later occurrence, and a process that ran an occurrence to its end does not begin it again. Only the process
- * that began an occurrence last completes it. The last occurrence runs to its end. Exclusion forbids overlapping runs.
+ * that began an occurrence last completes it, and if an interrupted run is run again, only after it recorded the end. The last occurrence runs to its end. Exclusion forbids overlapping runs.
  */
 export const occurrences: Checker = (history) => {
   const found: Violation[] = [];
   const [begun, ended, completed] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const recorded = new Set<string>();
   const latest = new Map<string, string>();
   /** The process that began each occurrence last. */
   const beganBy = new Map<string, string>();
@@ -20,8 +21,13 @@ export const occurrences: Checker = (history) => {
     const { by, name, occurrence, isRerun, atMs } = event;
     const key = `${name} ${occurrence}`;
     if (event.what === "ended") ended.add(key).add(`${key} in ${by}`);
+    if (event.what === "recorded") recorded.add(`${key} by ${by}`);
     if (event.what === "completed") {
       completed.add(key);
+      if (isRerun && !recorded.has(`${key} by ${by}`)) {
+        const what = `${by} completed ${key}, and no record shows the end`;
+        found.push({ invariant: "completed stays completed", atMs, what });
+      }
       if (begun.has(key) && beganBy.get(key) !== by) {
         const what = `${by} completed ${key} after ${beganBy.get(key)} had begun it again`;
         found.push({ invariant: "completed stays completed", atMs, what });

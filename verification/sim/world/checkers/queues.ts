@@ -4,6 +4,9 @@ import { BY_TTL } from "../../safety.js";
 
 type Of<Kind extends Event["kind"]> = Extract<Timed, { readonly kind: Kind }>;
 
+// Twice as many as a process has workers.
+const MOST_PASSED_TICKETS = 10;
+
 /** The place of a waiter in a queue. */
 interface Place {
   readonly owner: string;
@@ -15,12 +18,15 @@ interface Place {
 
 /**
  * Queues, as far as the table shows them: tickets are granted in order; no grant without a ticket passes a queue,
- * except an export and an import; and no process removes the place of a live waiter.
+ * except an export and an import; no process removes the place of a live waiter; and no process keeps taking tickets
+ * that the record shows as passed.
  */
 export const queues: Checker = (history, { dates }) => {
   const found: Violation[] = [];
   const records = new Map<string, Of<"queue">>();
   const places = new Map<string, Place | "removed">();
+  /** How many tickets in a row a process took below the last granted ticket. */
+  const passed = new Map<string, number>();
   /** The last renewal of each session; undefined after its end. */
   const sessions = new Map<string, number | undefined>();
   const passing = passingIn(history);
@@ -50,6 +56,7 @@ export const queues: Checker = (history, { dates }) => {
       const key = `${event.name} ${event.ticket}`;
       const was = places.get(key);
       if (event.holder !== undefined) {
+        if (was === undefined) seeTicket(event);
         // A late copy of the request which created the place: its waiter has left.
         if (was !== "removed") places.set(key, placeOf(event, was));
         continue;
@@ -66,6 +73,17 @@ export const queues: Checker = (history, { dates }) => {
     }
   }
   return found;
+
+  // After the deletion of its record, a counter begins anew. Several workers may take such a ticket before one of them
+  // has seen the record.
+  function seeTicket({ by, name, ticket, atMs }: Of<"place">): void {
+    const served = records.get(name)?.served;
+    const key = `${by} ${name}`;
+    const inARow = served !== undefined && ticket <= served ? (passed.get(key) ?? 0) + 1 : 0;
+    passed.set(key, inARow);
+    if (inARow !== MOST_PASSED_TICKETS + 1) return;
+    report("no passed ticket", atMs, `${by} took ${inARow} tickets of "${name}" up to ${served}`);
+  }
 
   function silenceOf(place: Place, atMs: number): number | undefined {
     const { session, movedMs, endMs } = place;

@@ -10,24 +10,16 @@ import { stringIn } from "../../queue/checkers.js";
 
 type Hits = (write: Write) => boolean;
 
-/**
- * Strikes the next such write of a process, if the process sends one soon, and unless another fault is aimed at the
- * process. Returns whether the fault is aimed.
- */
-function strikeOnce(self: Incarnation, hits: Hits, strike: () => Fault | undefined): boolean {
-  if (self.script !== undefined) return false;
-  const end = (): void => {
-    if (self.script === script) self.script = undefined;
-  };
-  const script: FaultScript = (request) => {
+/** Strikes the next such write of a process, if the process sends one soon. */
+function strikeOnce(self: Incarnation, hits: Hits, strike: () => Fault | undefined): void {
+  const aim: FaultScript = (request) => {
     if (request.kind !== "write" || !hits(request.write)) return undefined;
-    end();
+    self.aims.delete(aim);
     return strike();
   };
-  self.script = script;
+  self.aims.add(aim);
   // The call may end without such a write.
-  self.run.time.timers.set(2 * self.run.plan.leaseMs[0], true, end);
-  return true;
+  self.run.time.timers.set(2 * self.run.plan.leaseMs[0], true, () => self.aims.delete(aim));
 }
 
 /** Whether the run has faults of single requests. */
@@ -38,12 +30,13 @@ function hasFaults({ run }: Incarnation): boolean {
 /** Loses the request of an import that is given up soon; returns whether the run has such faults. */
 export function loseImport(self: Incarnation, from: string): boolean {
   const isImport: Hits = ({ condition }) => JSON.stringify(condition).includes(from);
-  return hasFaults(self) && strikeOnce(self, isImport, () => ({ fault: "request-lost" }));
+  if (hasFaults(self)) strikeOnce(self, isImport, () => ({ fault: "request-lost" }));
+  return hasFaults(self);
 }
 
 /** Pauses the process for this time when it has sent the next grant of a lock; only in a run with all faults. */
 export function pauseAtClaim(self: Incarnation, lock: string, lastsMs: number): void {
-  if (self.run.plan.world?.isWild !== true) return;
+  if (self.run.plan.world?.isWild !== true || isAimedAt(self)) return;
   strikeOnce(self, isGrantOf(lock), () => {
     if (self.process.state !== "running") return undefined;
     self.happened("hindered");
@@ -54,7 +47,23 @@ export function pauseAtClaim(self: Incarnation, lock: string, lastsMs: number): 
 
 /** Doubles the next grant of a lock: the copy arrives when the lease has ended, perhaps by an export. */
 export function copyClaim(self: Incarnation, lock: string, delayMs: number): void {
-  if (hasFaults(self)) strikeOnce(self, isGrantOf(lock), () => ({ fault: "duplicated", delayMs }));
+  if (!hasFaults(self) || isAimedAt(self)) return;
+  strikeOnce(self, isGrantOf(lock), () => ({ fault: "duplicated", delayMs }));
+}
+
+// The many workers of a process would otherwise double or delay most of its grants.
+function isAimedAt({ script, aims }: Incarnation): boolean {
+  return script !== undefined || aims.size > 0;
+}
+
+/** Delays the next update of a lock's data. */
+export function slowUpdate(self: Incarnation, lock: string, delayMs: number): void {
+  if (!hasFaults(self)) return;
+  const isUpdate: Hits = ({ key, change }) =>
+    stringIn(key, "pk") === `lock#${lock}` &&
+    change.set["holder"] === undefined &&
+    change.set["dataSeq"] !== undefined;
+  strikeOnce(self, isUpdate, () => ({ fault: "delayed", delayMs }));
 }
 
 function isGrantOf(lock: string): Hits {
@@ -73,16 +82,31 @@ export function dieBeforeNaming(self: Incarnation): void {
 
 /** For a while, loses what records the end of an occurrence, or the answer; only in a run with all faults. */
 export function loseEnd(self: Incarnation, random: SeededRandom, lastsMs: number): void {
-  if (self.run.plan.world?.isWild !== true || self.script !== undefined) return;
+  if (self.run.plan.world?.isWild !== true) return;
   const fault = random.chance(0.2) ? "response-lost" : "request-lost";
-  const script: FaultScript = (request) => {
-    if (request.kind !== "write" || !isEnd(request.write)) return undefined;
-    return { fault, ...(random.chance(0.5) ? { unknownAfterMs: 1 } : {}) };
-  };
-  self.script = script;
-  self.after(lastsMs, () => {
-    if (self.script === script) self.script = undefined;
-  });
+  strikeFor(self, lastsMs, (write) =>
+    isEnd(write) ? { fault, ...(random.chance(0.5) ? { unknownAfterMs: 1 } : {}) } : undefined,
+  );
+}
+
+/** For longer than a lease, no deletion of a process arrives; only in a run with all faults. */
+export function loseDeletions(self: Incarnation, random: SeededRandom): void {
+  const { plan } = self.run;
+  if (plan.world?.isWild !== true) return;
+  const lastsMs = plan.leaseMs[1] * (1.2 + random.fraction());
+  strikeFor(self, lastsMs, ({ as }) => (as === "delete" ? { fault: "request-lost" } : undefined));
+}
+
+/** Aims a fault at the writes of a process for this time. */
+function strikeFor(
+  self: Incarnation,
+  lastsMs: number,
+  faultOf: (write: Write) => Fault | undefined,
+): void {
+  const aim: FaultScript = (request) =>
+    request.kind === "write" ? faultOf(request.write) : undefined;
+  self.aims.add(aim);
+  self.after(lastsMs, () => self.aims.delete(aim));
 }
 
 /** Kills an operator when it sends one of the writes of a forced release, which arrives or is lost. */

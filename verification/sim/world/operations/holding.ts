@@ -45,7 +45,11 @@ export async function hold(
     for (const part of grant.parts) {
       if (random.chance(behaviour.guards)) guardedWrite(self, random, part);
     }
-    if (grant.byHand !== undefined && random.chance(behaviour.byHand)) await grant.byHand();
+    if (grant.byHand !== undefined && random.chance(behaviour.byHand)) {
+      const call = grant.byHand();
+      // Some callers release the lease without waiting for such a call.
+      if (random.chance(0.7)) await call;
+    }
     // Sometimes act in the last moment before the deadline, where too small a margin shows.
     const pauseMs = random.chance(0.1) ? grant.remainingMs() - 1 : random.fraction() * 60;
     await self.sleep(Math.max(Math.min(pauseMs, longestMs), 1));

@@ -3,7 +3,7 @@ import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js
 import type { Incarnation } from "../../incarnation.js";
 import { settlesInTime } from "../../settles-in-time.js";
 import { byHand, expectSession, keptAliveBy } from "../../worker.js";
-import { copyClaim, loseImport, pauseAtClaim } from "./aims.js";
+import { copyClaim, loseDeletions, loseImport, pauseAtClaim, slowUpdate } from "./aims.js";
 import {
   codeOf,
   type Grant,
@@ -32,6 +32,8 @@ export async function oneLock(
     const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
     if (random.chance(0.3)) copyClaim(self, name, 4_000 * random.fraction());
     else if (random.chance(0.05)) pauseAtClaim(self, name, 2 * plan.leaseMs[1] * random.fraction());
+    // A session keeps the entry of a waiter that could not delete it.
+    else if (options.session !== undefined && random.chance(0.2)) loseDeletions(self, random);
     const isReentrant = kind === "mutex" && random.chance(0.1);
     const lock = isReentrant
       ? self.locks.mutex(name, { ...options, reentrant: true })
@@ -142,13 +144,35 @@ async function use(
 ): Promise<void> {
   const { run } = self;
   const grant = ofOne(self, random, lease);
-  await hold(self, random, grant, { waited });
+  const grantedMs = run.time.nowMs;
+  const isBesideUpdate = self.holdsBy === "shared" && random.chance(0.15);
+  await hold(self, random, grant, { waited, isDone: () => isBesideUpdate });
+  if (isBesideUpdate) await updateAtFirstRenewal(self, random, lease, grantedMs);
   self.asked();
   const isExported = isExportable && lease.isHeld && random.chance(run.plan.world?.exports ?? 0);
   if (isExported) return exportIt(self, random, lease, grant);
   // A lost lease need not be released, but a release helps waiters.
   if (!lease.isHeld && random.chance(0.5)) return;
   await end(self, grant, () => lease.release());
+}
+
+/**
+ * Sends a slow update just before the first renewal moves the lock to the session, and does not wait for the answer. The
+ * release then comes while the move waits for its turn.
+ */
+async function updateAtFirstRenewal(
+  self: Incarnation,
+  random: SeededRandom,
+  lease: Lease,
+  grantedMs: number,
+): Promise<void> {
+  const dueMs = grantedMs + lease.leaseMs / 3 - self.run.time.nowMs;
+  await self.sleep(Math.max(0, dueMs - 50 * random.fraction()));
+  if (!lease.isHeld) return;
+  self.asked();
+  slowUpdate(self, lease.name, 200 + 300 * random.fraction());
+  void lease.update({ n: 0 }).catch(codeOf);
+  await self.sleep(60 + 140 * random.fraction());
 }
 
 async function exportIt(

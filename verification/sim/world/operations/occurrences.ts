@@ -3,11 +3,20 @@ import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js
 import type { Incarnation } from "../../incarnation.js";
 import type { World } from "../traits.js";
 import { dieBeforeNaming, loseEnd } from "./aims.js";
+import type { Plan } from "../../plan.js";
 import { codeOf, hold, noteReleased } from "./holding.js";
 
 /** The tasks of a run: of one, an interrupted occurrence runs again. */
 export const RERUN = "rerun";
 type Task = "skip" | typeof RERUN;
+
+/**
+ * The lease of a run of a task. Callers poll at the default pace, so with a short lease none of them would take over while
+ * a client still tries to record an end.
+ */
+export function leaseMsOf({ leaseMs: [shortest], world }: Plan, task: Task): number {
+  return task === RERUN && world?.hasCoarseClocks !== true ? 4 * shortest : shortest;
+}
 
 /** Runs the schedules of a process: calls for each occurrence of each task when it is due, or late. */
 export async function schedule(
@@ -17,17 +26,31 @@ export async function schedule(
 ): Promise<void> {
   const { run } = self;
   while (!run.isOver) {
-    const task: Task = random.chance(0.5) ? "skip" : RERUN;
-    await self.sleep(random.fraction() * (random.chance(0.5) ? 500 : tasksEveryMs));
+    const drawn: Task = random.chance(0.5) ? "skip" : RERUN;
+    const restMs = random.fraction() * (random.chance(0.5) ? 500 : tasksEveryMs);
+    const unended = await rest(self, restMs);
     await self.restWhileQuiet();
     if (run.isOver) return;
     const { due } = run.exchange;
+    const task = unended === undefined ? drawn : RERUN;
     const last = due.get(task) ?? 1;
     const now = 1 + Math.floor(run.time.nowMs / tasksEveryMs);
-    const number = random.chance(0.2) ? Math.max(1, last - random.integer(0, 1)) : now;
+    const late = random.chance(0.2) ? Math.max(1, last - random.integer(0, 1)) : now;
+    const number = unended ?? late;
     due.set(task, Math.max(number, last));
     await callFor(self, random, task, number);
   }
+}
+
+/** Rests for this time, or until another process cannot record the end of an occurrence: returns its number. */
+async function rest(self: Incarnation, forMs: number): Promise<number | undefined> {
+  const { exchange, time } = self.run;
+  const untilMs = time.nowMs + forMs;
+  const before = exchange.unended;
+  while (time.nowMs < untilMs && exchange.unended === before) {
+    await self.sleep(Math.min(200, untilMs - time.nowMs));
+  }
+  return exchange.unended === before ? undefined : exchange.unended?.number;
 }
 
 /** Calls for one occurrence. */
@@ -40,8 +63,9 @@ export async function callFor(
 ): Promise<void> {
   const occurrence = String(number).padStart(9, "0");
   const isRerun = task === RERUN;
-  const [leaseMs] = self.run.plan.leaseMs;
+  const leaseMs = leaseMsOf(self.run.plan, task);
   const of = { kind: "occurrence", name: `once#${task}`, occurrence, isRerun } as const;
+  const losesEnd = isRerun && what === "called" && random.chance(0.6);
   self.asked();
   if (what === "due") self.note({ ...of, what });
   else if (random.chance(0.15)) dieBeforeNaming(self);
@@ -50,7 +74,7 @@ export async function callFor(
     {
       occurrence,
       atMostFor: leaseMs,
-      atLeastFor: isRerun && random.chance(0.3) ? 2 * leaseMs : 0,
+      atLeastFor: isRerun && !losesEnd && random.chance(0.3) ? 2 * leaseMs : 0,
       ifInterrupted: isRerun ? "rerun" : "skip",
     },
     async (lease) => {
@@ -58,9 +82,15 @@ export async function callFor(
       // The hardest moments: right after the beginning, and right after the end.
       if (random.chance(0.1)) self.crash();
       await work(self, random, lease, of.name);
+      if (losesEnd) {
+        // Without the last renewals, another process takes over while this client still tries to record the end.
+        self.run.exchange.unended = { number };
+        loseEnd(self, random, leaseMs * (1.05 + 0.5 * random.fraction()));
+        await self.sleep(0.6 * leaseMs * random.fraction());
+      }
       if (lease.isHeld) self.note({ ...of, what: "ended" });
       if (random.chance(0.1)) self.crash();
-      else if (isRerun && random.chance(0.2))
+      else if (isRerun && !losesEnd && random.chance(0.2))
         loseEnd(self, random, leaseMs * (0.5 + random.fraction()));
     },
   );
