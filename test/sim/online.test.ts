@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../src/index.js";
-import type { Item } from "../../src/platform/table.js";
+import type { Call, Item, TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
 import { Budget } from "../../verification/sim/budget.js";
 import type { Event } from "../../verification/sim/history.js";
 import type { Incarnation } from "../../verification/sim/incarnation.js";
 import { planOf } from "../../verification/sim/plan.js";
 import { Records } from "../../verification/sim/records.js";
 import { Settling } from "../../verification/sim/settling.js";
+import { Witness } from "../../verification/sim/witness.js";
 import { World } from "../support/world.js";
 
 // The checks which run during the simulation, not over its history: each sees a bad scene, which it must report, and
@@ -131,6 +132,38 @@ describe("the check of every write reports", () => {
     const { wrong, change } = recordsWith({});
     change({ ...free, data: { S: "x" } }, free, "p2");
     expect(wrong).toEqual([]);
+  });
+});
+
+describe("the witness reports", () => {
+  const release = (fence: string): Write => ({
+    key: { pk: { S: "lock#a" }, sk: { S: "lease" } },
+    condition: {
+      kind: "all",
+      of: [
+        { kind: "equals", attribute: "holder", value: { S: "h1" } },
+        { kind: "equals", attribute: "fence", value: { N: fence } },
+      ],
+    },
+    change: { set: { lastHolder: { S: "h1" } }, remove: ["holder"] },
+  });
+
+  it("a release that is sent again after its answer, and no retry of an unanswered one", async () => {
+    const again: string[] = [];
+    const answers: WriteAnswer["kind"][] = ["unknown", "applied", "applied", "refused"];
+    const network = { write: async () => ({ kind: answers.shift() }) } as unknown as TablePort;
+    const listener = {
+      trueNowMs: 0,
+      note: () => undefined,
+      sent: () => undefined,
+      releasedAgain: (name: string, holder?: string) => again.push(`${name} ${holder}`),
+    };
+    const witness = new Witness(network, listener, false);
+    const call = {} as Call;
+    for (const fence of ["1", "1", "2"]) await witness.write(release(fence), call);
+    expect(again).toEqual([]);
+    await witness.write(release("1"), call);
+    expect(again).toEqual(["a h1"]);
   });
 });
 

@@ -162,6 +162,15 @@ const BAD: readonly Case[] = [
     ),
   },
   {
+    invariant: "completed stays completed",
+    because: "no record shows the end of an occurrence that may run again",
+    history: of(
+      { ...task, isRerun: true, by: "p1", what: "began" },
+      { ...task, isRerun: true, by: "p2", what: "recorded" },
+      { ...task, isRerun: true, by: "p1", what: "completed" },
+    ),
+  },
+  {
     invariant: "order of occurrences",
     because: "an occurrence begins after a later one",
     history: of(
@@ -229,6 +238,16 @@ const BAD: readonly Case[] = [
       { kind: "place", name: "a", ticket: 3n, by: "p2", holder: undefined },
     ),
   },
+  {
+    invariant: "no passed ticket",
+    because: "a process keeps taking tickets below the last granted one",
+    history: of(
+      { ...queue, served: 20n },
+      ...Array.from({ length: 11 }, (_, at): Draft => {
+        return { ...place, by: "p1", holder: "h1", ticket: BigInt(at) };
+      }),
+    ),
+  },
 ];
 
 describe("the checkers of a world", () => {
@@ -279,6 +298,30 @@ describe("the checkers of a world", () => {
       { ...SAFETY, answeredMs: 500 },
     );
     expect(found.map(({ invariant }) => invariant)).toContain("no orphan");
+  });
+
+  it("accept a completed occurrence that may run again, once the record shows its end", () => {
+    const rerun = { ...task, isRerun: true, by: "p1" } as const;
+    const ended = of(
+      { ...rerun, what: "began" },
+      { ...rerun, what: "recorded" },
+      { ...rerun, what: "completed" },
+    );
+    expect(check(ended, SAFETY)).toEqual([]);
+  });
+
+  it("accept one passed ticket for each of ten workers, and more after a ticket that is not passed", () => {
+    const taken = (first: bigint): Draft[] =>
+      Array.from({ length: 10 }, (_, at): Draft => {
+        return { ...place, by: "p1", holder: "h1", ticket: first + BigInt(at) };
+      });
+    const history = of(
+      { ...queue, served: 30n },
+      ...taken(1n),
+      { ...place, by: "p1", holder: "h1", ticket: 40n },
+      ...taken(11n),
+    );
+    expect(check(history, SAFETY)).toEqual([]);
   });
 
   it("accept two holders after a forced release at once", () => {
