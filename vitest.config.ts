@@ -27,8 +27,14 @@ const LONG = [
   "test/table/as-code/**/*.test.ts",
 ];
 
-// Also `npm run test:long`: real processes that the tests kill, stop and cut off, one file at a time.
-const PROCESSES = ["test/process/**/*.test.ts", "test/chaos/**/*.test.ts"];
+// Also `npm run test:long`: real processes that the tests kill, stop and cut off. Most of them wait for the end of a lease.
+const PROCESSES = ["test/process/**/*.test.ts"];
+// Many processes at a time: each of these files needs all processors.
+const CROWDS = [
+  "test/chaos/**/*.test.ts",
+  "test/process/contenders.test.ts",
+  "test/process/sessions.test.ts",
+];
 
 /** One group of files. Groups run in the order of `groupOrder`. */
 function project(
@@ -56,10 +62,16 @@ export default defineConfig({
     projects: [
       // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
       project("in-memory", 0, { include: IN_MEMORY }, "100%", false),
-      project("together", 1, { exclude: [...ALONE, ...IN_MEMORY, ...LONG, ...PROCESSES] }, "100%"),
+      project(
+        "together",
+        1,
+        { exclude: [...ALONE, ...IN_MEMORY, ...LONG, ...PROCESSES, ...CROWDS] },
+        "100%",
+      ),
       project("alone", 2, { include: ALONE }, 1),
       project("long", 3, { include: LONG }, "100%"),
-      project("processes", 4, { include: PROCESSES }, 1),
+      project("processes", 4, { include: PROCESSES, exclude: CROWDS }, "100%"),
+      project("crowds", 5, { include: CROWDS }, 1),
     ],
   },
 });

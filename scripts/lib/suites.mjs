@@ -13,6 +13,7 @@ const SUITES = {
   ],
   processes: [
     "--project=processes",
+    "--project=crowds",
     "test/process/sessions.test.ts",
     "test/process/first-sight.test.ts",
   ],

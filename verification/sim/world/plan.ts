@@ -93,7 +93,10 @@ function lateness(random: SeededRandom): Partial<Plan> {
   };
 }
 
-function worldOf(random: SeededRandom, kind: WorldKind): Omit<World, "hasCoarseClocks" | "answersSlowly"> {
+function worldOf(
+  random: SeededRandom,
+  kind: WorldKind,
+): Omit<World, "hasCoarseClocks" | "answersSlowly"> {
   const isWild = WILD_KINDS.includes(kind);
   const sometimes = (weight: number): number => (random.chance(0.75) ? weight : 0);
   return {

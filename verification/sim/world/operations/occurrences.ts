@@ -1,9 +1,9 @@
 import type { Lease } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
+import type { Plan } from "../../plan.js";
 import type { World } from "../traits.js";
 import { dieBeforeNaming, loseEnd } from "./aims.js";
-import type { Plan } from "../../plan.js";
 import { codeOf, hold, noteReleased } from "./holding.js";
 
 /** The tasks of a run: of one, an interrupted occurrence runs again. */
