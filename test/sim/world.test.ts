@@ -149,6 +149,20 @@ const BAD: readonly Case[] = [
     ),
   },
   {
+    invariant: "permits",
+    because: "the permits in a record weigh more than the limit",
+    history: of(
+      { ...permit, by: "p1", holder: "h1", what: "granted" },
+      { ...permits, used: 2, holders: ["h1", "h2"], fences: [1n, 2n] },
+    ),
+  },
+  {
+    invariant: "kept",
+    because: "a permit is lost in a run that loses nothing",
+    history: of({ ...permit, by: "p1", holder: "h1", what: "lost" }),
+    terms: { losesNothing: true },
+  },
+  {
     invariant: "begun once",
     because: "an occurrence begins again",
     history: of({ ...task, by: "p1", what: "began" }, { ...task, by: "p2", what: "began" }),

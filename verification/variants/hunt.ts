@@ -3,7 +3,6 @@
  * for each range: the number of seeds until the invariant failed.
  */
 import { parseArgs } from "node:util";
-import { simulatePermits } from "../sim/permits/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate, simulateWorld } from "../sim/simulation.js";
 import { WORLD_KINDS } from "../sim/world/traits.js";
@@ -22,7 +21,6 @@ function simulated(
   const world = WORLD_KINDS.find((kind) => kind === of);
   if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
-  if (of === "permits") return simulatePermits(seed, LENGTH_MS);
   return simulate(seed, LENGTH_MS);
 }
 

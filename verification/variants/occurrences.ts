@@ -18,7 +18,7 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "if (kind) return change;",
       },
     ],
-    caughtBy: { invariant: "begun once", within: 200, of: "aged world" },
+    caughtBy: { invariant: "begun once", within: 200, of: "aged world", shortRange: 8 },
   },
   {
     name: "occurrence-end-unmarked",
@@ -113,6 +113,6 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "void lease.update({ occurrence, ended: false } satisfies Begun).catch(() => undefined);",
       },
     ],
-    caughtBy: { invariant: "begun once", within: 200, of: "world", shortRange: 2 },
+    caughtBy: { invariant: "begun once", within: 200, of: "world", shortRange: 3 },
   },
 ];

@@ -8,7 +8,6 @@ import type { Variant } from "./variant.js";
 
 const TEST = "test/locks/permits/semaphore.test.ts";
 const FORCED_TEST = "test/admin/permits.test.ts";
-const OF = "permits";
 
 /** Defects in semaphores and read-write locks. */
 export const PERMITS: readonly Variant[] = [
@@ -57,7 +56,7 @@ export const PERMITS: readonly Variant[] = [
         to: "isAbsent(WITHDRAWN + holder)",
       },
     ],
-    caughtBy: { invariant: "counted", within: 60, of: OF },
+    caughtBy: { invariant: "counted", within: 60, of: "world" },
   },
   {
     name: "permit-mark-ignored",
@@ -116,7 +115,7 @@ export const PERMITS: readonly Variant[] = [
       },
       { in: { permitRemoval }, from: "isPresent, KNOWN,", to: "KNOWN," },
     ],
-    caughtBy: { invariant: "counted", within: 60, of: OF },
+    caughtBy: { invariant: "counted", within: 60, of: "world" },
   },
   {
     name: "permit-weight-of-remover",
@@ -129,7 +128,7 @@ export const PERMITS: readonly Variant[] = [
         to: "permits.permitOf(ref, { holder, weight: weight && this.#wish.weight, leavesMark: false })",
       },
     ],
-    caughtBy: { invariant: "counted", within: 60, of: OF },
+    caughtBy: { invariant: "counted", within: 60, of: "world" },
   },
   {
     name: "permit-of-living-removed",
@@ -142,7 +141,7 @@ export const PERMITS: readonly Variant[] = [
         to: 'if (decision.kind === "take-over" || decision.kind === "wait") return',
       },
     ],
-    caughtBy: { invariant: "ownership", within: 60, of: OF },
+    caughtBy: { invariant: "ownership", within: 60, of: "world" },
   },
   {
     name: "permit-passes-queue",
@@ -167,7 +166,7 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       { in: { nativePermits }, from: '{ incrementFrom, of: "fence" }', to: "{ incrementFrom }" },
     ],
-    caughtBy: { invariant: "fence order", within: 60, of: OF },
+    caughtBy: { invariant: "fence order", within: 60, of: "world" },
   },
   {
     name: "permit-stray-kept",
@@ -217,7 +216,7 @@ export const PERMITS: readonly Variant[] = [
         to: "life.keep(to); from.beginRelease();",
       },
     ],
-    caughtBy: { invariant: "permits", within: 200, of: OF, shortRange: 4 },
+    caughtBy: { invariant: "permits", within: 200, of: "world", shortRange: 4 },
   },
   {
     name: "permit-forced-before-told",

@@ -250,7 +250,7 @@ export const SESSIONS: readonly Variant[] = [
         to: "return false;",
       },
     ],
-    caughtBy: { invariant: "newer write kept", within: 100 },
+    caughtBy: { invariant: "newer write kept", within: 100, shortRange: 9 },
   },
   {
     name: "session-keeps-released-leases",

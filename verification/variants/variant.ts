@@ -19,8 +19,8 @@ export interface Edit {
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
-  /** A kind of world, or a simulation of fair locks or of permits; absent: of the core. */
-  readonly of?: WorldKind | "fair locks" | "permits";
+  /** A kind of world, or the simulation of fair locks; absent: of the core. */
+  readonly of?: WorldKind | "fair locks";
   /** The range, from 1, in which `npm test` hunts; set where the first range takes too long. Default 1. */
   readonly shortRange?: number;
 }

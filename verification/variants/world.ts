@@ -44,7 +44,7 @@ export const WORLD: readonly Variant[] = [
         to: 'return decision.kind === "import" ? undefined : { watched: decision };',
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 100, of: "late world" },
+    caughtBy: { invariant: "no orphan", within: 100, of: "late world", shortRange: 3 },
   },
   {
     name: "export-keeps-its-claim",

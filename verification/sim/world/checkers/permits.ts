@@ -34,9 +34,13 @@ export const permitLimit: Checker = (history) => {
   return found;
 };
 
-/** The record of permits: each new permit has a higher fence, and no process acts with a permit that is gone. */
-export const permitRecords: Checker = (history) => {
+/**
+ * The record of permits: its permits weigh at most the limit, each new permit has a higher fence, and no process acts with
+ * a permit that is gone. No permit is lost in a run that loses nothing.
+ */
+export const permitRecords: Checker = (history, { losesNothing }) => {
   const found: Violation[] = [];
+  const limits = new Map<string, number>();
   const before = new Map<string, ReadonlySet<string>>();
   const highest = new Map<string, bigint>();
   const gone = new Set<string>();
@@ -46,8 +50,19 @@ export const permitRecords: Checker = (history) => {
       const what = `${by} acted with a permit of "${event.name}" after its removal`;
       found.push({ invariant: "ownership", atMs, what });
     }
+    if (event.kind === "permit") {
+      limits.set(event.name, event.limit);
+      if (event.what === "lost" && losesNothing === true) {
+        found.push({ invariant: "kept", atMs, what: `${by} lost a permit of "${event.name}"` });
+      }
+    }
     if (event.kind !== "permits") continue;
-    const { name, holders, fences } = event;
+    const { name, holders, fences, used } = event;
+    const limit = limits.get(name) ?? Number.POSITIVE_INFINITY;
+    if (used > limit) {
+      const what = `the record of "${name}" has ${used} of ${limit}`;
+      found.push({ invariant: "permits", atMs, what });
+    }
     const known = before.get(name) ?? new Set();
     for (const [index, holder] of holders.entries()) {
       const fence = fences[index] ?? 0n;

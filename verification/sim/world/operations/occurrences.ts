@@ -35,8 +35,8 @@ export async function schedule(
     const task = unended === undefined ? drawn : RERUN;
     const last = due.get(task) ?? 1;
     const now = 1 + Math.floor(run.time.nowMs / tasksEveryMs);
-    const late = random.chance(0.2) ? Math.max(1, last - random.integer(0, 1)) : now;
-    const number = unended ?? late;
+    const asked = random.chance(0.2) ? Math.max(1, last - random.integer(0, 1)) : now;
+    const number = unended ?? asked;
     due.set(task, Math.max(number, last));
     await callFor(self, random, task, number);
   }
