@@ -54,6 +54,6 @@ export const FORCED: readonly Variant[] = [
         to: "    {}\n",
       },
     ],
-    caughtBy: { invariant: "told in time", within: 200, of: "crashing world", shortRange: 2 },
+    caughtBy: { invariant: "told in time", within: 200, of: "crashing world", shortRange: 8 },
   },
 ];

@@ -216,7 +216,7 @@ export const PERMITS: readonly Variant[] = [
         to: "life.keep(to); from.beginRelease();",
       },
     ],
-    caughtBy: { invariant: "permits", within: 200, of: "world", shortRange: 4 },
+    caughtBy: { invariant: "permits", within: 200, of: "world", shortRange: 7 },
   },
   {
     name: "permit-forced-before-told",
