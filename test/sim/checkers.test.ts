@@ -613,6 +613,27 @@ const firstSight = [
   },
 ];
 
+describe("the check of a takeover at first sight", () => {
+  const dead = { ...record(0, "p1", 1n, "h1"), leaseMs: 1_000, endInMs: 1_500 } as Timed;
+  const refused = { kind: "gave up", by: "p2", name, code: "contended", waited: false } as const;
+  const place = { kind: "place", by: "p3", name, ticket: 1n, leaseMs: 1_000 } as const;
+  const terms = { ...SAFETY, firstSightMs: 5_000 };
+
+  it("accepts a try that would pass a live waiter in the queue", () => {
+    const waiting: Timed = { ...place, holder: "h3", atMs: 5_500 };
+    expect(check([dead, waiting, { ...refused, atMs: 6_001 }], terms)).toEqual([]);
+    expect(check([dead, waiting, { ...refused, atMs: 11_501 }], terms)).toHaveLength(1);
+  });
+
+  it("refuses it if the waiter has left", () => {
+    const left: Timed[] = [
+      { ...place, holder: "h3", atMs: 5_500 },
+      { ...place, holder: undefined, atMs: 5_600 },
+    ];
+    expect(check([dead, ...left, { ...refused, atMs: 6_001 }], terms)).toHaveLength(1);
+  });
+});
+
 describe("the checkers refuse", () => {
   const cases = [
     ...firstSight,
