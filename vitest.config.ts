@@ -42,7 +42,7 @@ function project(
   groupOrder: number,
   files: { readonly include?: string[]; readonly exclude?: string[] },
   maxWorkers: number | string,
-  isolate = true,
+  more: { readonly isolate?: boolean; readonly maxConcurrency?: number } = {},
 ): TestProjectConfiguration {
   return {
     test: {
@@ -51,7 +51,7 @@ function project(
       include: files.include ?? COMMON.include,
       exclude: [...COMMON.exclude, ...(files.exclude ?? [])],
       maxWorkers,
-      isolate,
+      ...more,
       sequence: { groupOrder },
     },
   };
@@ -61,7 +61,7 @@ export default defineConfig({
   test: {
     projects: [
       // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
-      project("in-memory", 0, { include: IN_MEMORY }, "100%", false),
+      project("in-memory", 0, { include: IN_MEMORY }, "100%", { isolate: false }),
       project(
         "together",
         1,
@@ -69,7 +69,8 @@ export default defineConfig({
         "100%",
       ),
       project("alone", 2, { include: ALONE }, 1),
-      project("long", 3, { include: LONG }, "100%"),
+      // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
+      project("long", 3, { include: LONG }, "100%", { maxConcurrency: 2 }),
       project("processes", 4, { include: PROCESSES, exclude: CROWDS }, "100%"),
       project("crowds", 5, { include: CROWDS }, 1),
     ],
