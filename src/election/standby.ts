@@ -211,7 +211,9 @@ export class Standby {
     const pollLeftMs = this.#readAtMs + pollMs * part - context.nowMs();
     const lastReadMs = this.#acquirableInMs() - pollMs * LAST_READ_PART;
     const retryMs = context.jittered(Math.min(LONGEST_RETRY_MS, pollMs / 4));
-    const pauseMs = Math.min(isAnswered ? pollLeftMs : retryMs, lastReadMs);
+    // After the last read an unanswered read needs its pause, too: a throttled table must not be read in a loop.
+    const isLate = !isAnswered && lastReadMs <= 0;
+    const pauseMs = isLate ? retryMs : Math.min(isAnswered ? pollLeftMs : retryMs, lastReadMs);
     await context.sleep(Math.max(1, pauseMs), this.#standing.signal);
   }
 

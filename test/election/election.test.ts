@@ -63,6 +63,27 @@ describe("a campaign", () => {
     expect(b.told[0]?.gapMs).toBeGreaterThan(52_000);
   });
 
+  it("reads a throttled table with pauses, also when the takeover is near", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    await world.until(a.election.campaign());
+    const campaign = b.election.campaign();
+    await world.time.advance(100_000);
+    a.process.kill();
+    const readsMs: number[] = [];
+    b.network.script(({ kind }) => {
+      if (kind === "read") readsMs.push(world.time.nowMs);
+      return { fault: "throttled" };
+    });
+    await world.time.advance(60_000);
+    const pauses = readsMs.slice(1).map((atMs, index) => atMs - (readsMs[index] ?? 0));
+    expect(pauses.length).toBeGreaterThan(20);
+    // The last read before the takeover may follow soon on another.
+    expect(pauses.filter((pauseMs) => pauseMs < 100).length).toBeLessThanOrEqual(2);
+    b.network.script(() => undefined);
+    await world.until(campaign);
+    expect(b.election.isLeader).toBe(true);
+  });
+
   describe("of a process that has just started", () => {
     const LEASE_MS = 52_000;
     const BOUND_MS = 10_000;

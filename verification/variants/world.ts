@@ -2,6 +2,7 @@ import { replacedBy } from "../../src/core/acquire/grant.js";
 import { exportLease } from "../../src/core/hold/export.js";
 import { Hold } from "../../src/core/hold/hold.js";
 import { Election } from "../../src/election/election.js";
+import { Standby } from "../../src/election/standby.js";
 import { MultiPlace } from "../../src/locks/multi-place.js";
 import type { Variant } from "./variant.js";
 
@@ -19,6 +20,22 @@ export const WORLD: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "obedience", within: 40, of: "crashing world" },
+  },
+  {
+    name: "late-read-without-pause",
+    what: "A candidate whose last read before a takeover was not answered reads again without a pause.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "const isLate = !isAnswered && lastReadMs <= 0;",
+        to: "const isLate = false;",
+      },
+    ],
+    caughtBy: {
+      test: "test/election/election.test.ts",
+      title: "reads a throttled table with pauses, also when the takeover is near",
+    },
   },
   {
     name: "one-place-of-several-kept",
