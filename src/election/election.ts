@@ -88,8 +88,8 @@ export class Election<S extends FormatTypes = NativeTypes> {
    * term aborts when `body` must end. A term is released only after `body` has ended; returning from `body` resigns.
    * After a resignation the candidate waits two polls before campaigning again. Resolves after `signal` aborts or the
    * client closes, and `body` has ended; with `again: false`, after a single term. Rejects with the error of `body`. If
-   * the signal had aborted before the error, the error goes to the client's `onError` instead, unless it is the signal's reason or an
-   * `AbortError`. Other errors as in {@link Election.campaign}.
+   * the signal had aborted before the error, the error goes to the client's `onError` instead, unless it is the signal's
+   * reason or an `AbortError`. Other errors as in {@link Election.campaign}.
    */
   async lead(body: LeaderBody<S>): Promise<void>;
   async lead(options: LeadOptions<S>, body: LeaderBody<S>): Promise<void>;

@@ -148,7 +148,7 @@ describe("the witness reports", () => {
     change: { set: { lastHolder: { S: "h1" } }, remove: ["holder"] },
   });
 
-  it("a release that is sent again after its answer, and no retry of an unanswered one", async () => {
+  it("a second release after the answer to the first, but no retry of an unanswered release", async () => {
     const again: string[] = [];
     const answers: WriteAnswer["kind"][] = ["unknown", "applied", "applied", "refused"];
     const network = { write: async () => ({ kind: answers.shift() }) } as unknown as TablePort;

@@ -314,7 +314,7 @@ describe("the checkers of a world", () => {
     expect(found.map(({ invariant }) => invariant)).toContain("no orphan");
   });
 
-  it("accept a completed occurrence that may run again, once the record shows its end", () => {
+  it("accept a completed occurrence whose end the record shows", () => {
     const rerun = { ...task, isRerun: true, by: "p1" } as const;
     const ended = of(
       { ...rerun, what: "began" },

@@ -18,7 +18,7 @@ import { Witness } from "./witness.js";
 import { work } from "./worker.js";
 import { live } from "./world/operations/worker.js";
 import { skewedTable } from "./world/skewed-table.js";
-import type { Exchange } from "./world/traits.js";
+import { COARSE_STEP_MS, type Exchange } from "./world/traits.js";
 
 type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;
 
@@ -229,7 +229,9 @@ function worldWallOffsetMs({ world }: Plan, random: SeededRandom): number {
 }
 
 function bootStepOf({ world }: Plan, random: SeededRandom): { readonly bootStepMs?: number } {
-  return world?.hasCoarseClocks === true && random.chance(0.7) ? { bootStepMs: 1_000 } : {};
+  return world?.hasCoarseClocks === true && random.chance(0.7)
+    ? { bootStepMs: COARSE_STEP_MS }
+    : {};
 }
 
 function holdsByOf(plan: Plan, random: SeededRandom): HoldsBy {

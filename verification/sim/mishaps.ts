@@ -4,6 +4,7 @@ import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import type { Incarnation } from "./incarnation.js";
 import { type Plan, rateOf } from "./plan.js";
 import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
+import { COARSE_STEP_MS } from "./world/traits.js";
 
 /** What mishaps need from their run. */
 export interface Scenery {
@@ -124,7 +125,7 @@ export class Mishaps {
   readonly #oversleep: Mishap = () => {
     const { longHold, time } = this.#scenery;
     const { holder, endMs = 0 } = longHold() ?? {};
-    const lastsMs = endMs + STEP_MS * this.#random.fraction() - time.nowMs;
+    const lastsMs = endMs + COARSE_STEP_MS * this.#random.fraction() - time.nowMs;
     if (holder?.process.state !== "running" || lastsMs <= 0) return;
     this.#suspend(holder, "monotonic", "suspended until after the lease", lastsMs);
     this.#stepBack(holder);
@@ -362,9 +363,6 @@ export class Mishaps {
     this.#scenery.time.timers.set(delayMs, true, then);
   }
 }
-
-/** The step of a coarse boot clock. */
-const STEP_MS = 1_000;
 
 interface Weights {
   readonly kill: number;

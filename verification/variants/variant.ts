@@ -21,7 +21,7 @@ export interface InSimulation {
   readonly within: number;
   /** A kind of world, or the simulation of fair locks; absent: of the core. */
   readonly of?: WorldKind | "fair locks";
-  /** The range, from 1, in which `npm test` hunts; set where the first range takes too long. Default 1. */
+  /** The range, from 1, in which `npm run test:long` hunts; set where the first range takes too long. Default 1. */
   readonly shortRange?: number;
 }
 

@@ -170,8 +170,8 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     await moveTo(hold, this, this.id).catch((error: unknown) => {
       if (hold.isHeld) throw error;
     });
-    // If the holder released the lease while the move waited, the lease called only the `ended` of its first source. It
-    // does the same later if it renews itself, because its caller changed the length meanwhile.
+    // If the holder released the lease while the move waited, the lease called only the `ended` of its first source. The
+    // same holds for a lease that renews itself, because its caller changed the length while the move waited.
     if (!hold.isHeld || hold.living.life === undefined) this.#leases.delete(hold);
   }
 

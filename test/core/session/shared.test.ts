@@ -89,9 +89,11 @@ describe("the shared session", () => {
     await world.until(locks.close());
   });
 
-  it("keeps a length that the caller sets while the move waits", async () => {
-    const { world, acquire, sessionOf, requests } = setUp();
-    await acquire("anchor");
+  /** A lease whose length changed while its move to the open session waited, and the lease that opened the session. */
+  async function changedDuringMove() {
+    const scene = setUp();
+    const { world, acquire, requests } = scene;
+    const anchor = await acquire("anchor");
     await world.time.advance(2 * LEASE_MS);
     const lease = await acquire("a");
     // The change is in flight when the move is due.
@@ -101,22 +103,18 @@ describe("the shared session", () => {
     await world.time.advance(1_000);
     requests.fault = () => undefined;
     await world.until(renewed);
+    return { ...scene, anchor, lease };
+  }
+
+  it("keeps a length that the caller sets while the move waits", async () => {
+    const { world, sessionOf, lease } = await changedDuringMove();
     await world.time.advance(10 * LEASE_MS);
     expect([lease.leaseMs, lease.isHeld]).toEqual([600_000, true]);
     expect(sessionOf("a")).toBeUndefined();
   });
 
   it("forgets a lease whose length changes while the move waits", async () => {
-    const { world, acquire, requests, locks } = setUp();
-    const anchor = await acquire("anchor");
-    await world.time.advance(2 * LEASE_MS);
-    const lease = await acquire("a");
-    await world.time.advance(DUE_MS - 100);
-    requests.fault = ({ of }) => (of === "lock#a" ? { fault: "delayed", delayMs: 300 } : undefined);
-    const renewed = lease.renew({ lease: "10m" });
-    await world.time.advance(1_000);
-    requests.fault = () => undefined;
-    await world.until(renewed);
+    const { world, requests, locks, anchor, lease } = await changedDuringMove();
     await world.until(lease.release());
     await world.until(anchor.release());
     requests.made.length = 0;

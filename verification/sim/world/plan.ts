@@ -11,7 +11,7 @@ const KINDS: readonly WorldKind[] = [
 const WILD_KINDS: readonly WorldKind[] = ["world", "cloned world", "aged world"];
 const QUIET_KINDS: readonly WorldKind[] = ["calm world", "crashing world", "late world"];
 
-// And long holds, so that a request meets a holder that acts after it. A `late world` is as short as its leases, and a
+// These runs also have long holds, so that a holder may act after a request to release. A `late world` is as short as its leases, and a
 // `tampered world` checks no holder.
 const FORCED_RELEASES_IN: readonly WorldKind[] = [
   ...(["world", "cloned world", "aged world", "calm world", "crashing world"] as const),

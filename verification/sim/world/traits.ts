@@ -17,6 +17,9 @@ export const WORLD_KINDS = [
 ] as const;
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
+/** The step of a coarse boot clock, in milliseconds. */
+export const COARSE_STEP_MS = 1_000;
+
 /** The operations of a process. */
 export type OperationName =
   | "mutex"
