@@ -12,7 +12,7 @@ const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random()
 const SEEDS = Number(process.env["HOLDFAST_SIM_WORLD"] ?? 14);
 const LENGTH_MS = 60_000;
 
-/** The events that all runs together must contain: without them the runs would show little. */
+/** The events that two runs of each kind must contain together. */
 const NEEDED = [
   ...["granted", "granted together", "acted", "released", "lost", "guarded", "place", "queue"],
   ...["permits", "permit", "imported"],
@@ -24,22 +24,27 @@ describe("processes with every operation on the same names, under faults,", () =
   it(
     `keep every invariant (${SEEDS} fresh seeds from ${FROM})`,
     async () => {
-      const kinds = new Set<string>();
-      const seen = new Set<string>();
       for (let at = 0; at < SEEDS; at += 1) {
         const seed = FROM + at;
         // Each kind of run in turn.
         const kind = WORLD_KINDS[at % WORLD_KINDS.length];
-        const { violations, history } = await simulateWorld(seed, LENGTH_MS, kind);
+        const { violations } = await simulateWorld(seed, LENGTH_MS, kind);
         expect(violations.slice(0, 3), `seed ${seed} of kind ${kind}`).toEqual([]);
-        for (const event of history) seen.add(event.kind);
-        kinds.add(kind ?? "");
       }
-      expect(NEEDED.filter((needed) => !seen.has(needed))).toEqual([]);
-      expect(kinds.size).toBe(WORLD_KINDS.length);
     },
     60_000 + 20_000 * SEEDS,
   );
+
+  // The seeds are fixed: an obeyed request occurs in one of five runs, so 14 fresh runs may lack it by chance.
+  it("use every operation of the library in two runs of each kind", async () => {
+    const seen = new Set<string>();
+    for (let seed = 0; seed < 2 * WORLD_KINDS.length; seed += 1) {
+      const kind = WORLD_KINDS[seed % WORLD_KINDS.length];
+      const { history } = await simulateWorld(seed, LENGTH_MS, kind);
+      for (const event of history) seen.add(event.kind);
+    }
+    expect(NEEDED.filter((needed) => !seen.has(needed))).toEqual([]);
+  }, 340_000);
 
   it("behave equally for equal seeds", async () => {
     const first = await simulateWorld(3, 20_000, "world");
