@@ -1,5 +1,9 @@
 import type { Write } from "../../../../src/platform/table.js";
-import type { Fault, FaultScript } from "../../../../src/testing/faults/fault-plan.js";
+import type {
+  Fault,
+  FaultRequest,
+  FaultScript,
+} from "../../../../src/testing/faults/fault-plan.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { stringIn } from "../../queue/checkers.js";
@@ -10,16 +14,30 @@ import { stringIn } from "../../queue/checkers.js";
 
 type Hits = (write: Write) => boolean;
 
-/** Strikes the next such write of a process, if the process sends one soon. */
+/** Strikes the next request of a process with such a write, if the process sends one soon. */
 function strikeOnce(self: Incarnation, hits: Hits, strike: () => Fault | undefined): void {
+  strikeNext(self, (request) => writesOf(request).some(hits), strike);
+}
+
+/** Strikes the next such request of a process, if the process sends one soon. */
+function strikeNext(
+  self: Incarnation,
+  hits: (request: FaultRequest) => boolean,
+  strike: () => Fault | undefined,
+): void {
   const aim: FaultScript = (request) => {
-    if (request.kind !== "write" || !hits(request.write)) return undefined;
+    if (!hits(request)) return undefined;
     self.aims.delete(aim);
     return strike();
   };
   self.aims.add(aim);
-  // The call may end without such a write.
+  // The call may end without such a request.
   self.run.time.timers.set(2 * self.run.plan.leaseMs[0], true, () => self.aims.delete(aim));
+}
+
+function writesOf(request: FaultRequest): readonly Write[] {
+  if (request.kind === "write") return [request.write];
+  return request.kind === "transact" ? request.transaction.writes : [];
 }
 
 /** Whether the run has faults of single requests. */
@@ -37,12 +55,29 @@ export function loseImport(self: Incarnation, from: string): boolean {
 /** Pauses the process for this time when it has sent the next grant of a lock; only in a run with all faults. */
 export function pauseAtClaim(self: Incarnation, lock: string, lastsMs: number): void {
   if (self.run.plan.world?.isWild !== true || isAimedAt(self)) return;
-  strikeOnce(self, isGrantOf(lock), () => {
-    if (self.process.state !== "running") return undefined;
-    self.happened("hindered");
-    void self.process.block(lastsMs, { first: "io" }).then(() => self.happened("free again"));
+  strikeOnce(self, isGrantOf(lock), () => pause(self, lastsMs));
+}
+
+/**
+ * Pauses the process for longer than a lease when it has a place in queues and checks that the place is first; only in a
+ * run with all faults.
+ */
+export function pauseAtPlace(self: Incarnation, random: SeededRandom): void {
+  if (self.run.plan.world?.isWild !== true) return;
+  const lastsMs = self.run.plan.leaseMs[1] * (1.2 + random.fraction());
+  // The answer to the request for a place would come too late if the pause began earlier.
+  const isCheck = (request: FaultRequest): boolean =>
+    request.kind === "read" && request.read.consistent;
+  strikeOnce(self, isPlace, () => {
+    strikeNext(self, isCheck, () => pause(self, lastsMs));
     return undefined;
   });
+}
+
+function pause(self: Incarnation, lastsMs: number): undefined {
+  if (self.process.state !== "running") return;
+  self.happened("hindered");
+  void self.process.block(lastsMs, { first: "io" }).then(() => self.happened("free again"));
 }
 
 /** Doubles the next grant of a lock: the copy arrives when the lease has ended, perhaps by an export. */
@@ -71,6 +106,9 @@ function isGrantOf(lock: string): Hits {
     stringIn(key, "pk") === `lock#${lock}` && change.set["holder"] !== undefined;
 }
 
+const isPlace: Hits = ({ key, change }) =>
+  stringIn(key, "pk")?.startsWith("queue#") === true && change.set["holder"] !== undefined;
+
 /** Kills the process when it sends the request that names its occurrence in the record: the request is lost. */
 export function dieBeforeNaming(self: Incarnation): void {
   strikeOnce(
@@ -80,12 +118,22 @@ export function dieBeforeNaming(self: Incarnation): void {
   );
 }
 
-/** For a while, loses what records the end of an occurrence, or the answer; only in a run with all faults. */
-export function loseEnd(self: Incarnation, random: SeededRandom, lastsMs: number): void {
+/**
+ * Loses what records the end of an occurrence, or the answer, for this time or until `isOver`; only in a run with all
+ * faults.
+ */
+export function loseEnd(
+  self: Incarnation,
+  random: SeededRandom,
+  lastsMs: number,
+  isOver: () => boolean = () => false,
+): void {
   if (self.run.plan.world?.isWild !== true) return;
   const fault = random.chance(0.2) ? "response-lost" : "request-lost";
   strikeFor(self, lastsMs, (write) =>
-    isEnd(write) ? { fault, ...(random.chance(0.5) ? { unknownAfterMs: 1 } : {}) } : undefined,
+    isOfTask(write) && !isOver()
+      ? { fault, ...(random.chance(0.5) ? { unknownAfterMs: 1 } : {}) }
+      : undefined,
   );
 }
 
@@ -130,10 +178,6 @@ export function forceSlowly(self: Incarnation, delayMs: number): void {
 function isOfTask({ key, change }: Write): boolean {
   return stringIn(key, "pk")?.startsWith("once#") === true && change.set["holder"] === undefined;
 }
-
-const isEnd: Hits = (write) =>
-  isOfTask(write) &&
-  (write.change.remove.includes("holder") || write.change.set["mark"] === undefined);
 
 // The request of a forced release, in the record or in the row of a session.
 const isForcing: Hits = ({ change }) =>

@@ -3,7 +3,14 @@ import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js
 import type { Incarnation } from "../../incarnation.js";
 import { settlesInTime } from "../../settles-in-time.js";
 import { byHand, expectSession, keptAliveBy } from "../../worker.js";
-import { copyClaim, loseDeletions, loseImport, pauseAtClaim, slowUpdate } from "./aims.js";
+import {
+  copyClaim,
+  loseDeletions,
+  loseImport,
+  pauseAtClaim,
+  pauseAtPlace,
+  slowUpdate,
+} from "./aims.js";
 import {
   codeOf,
   type Grant,
@@ -81,7 +88,11 @@ export async function manyLocks(self: Incarnation, random: SeededRandom): Promis
     random,
     [],
     (asked) => self.polling(names.length, lock.acquire(asked)),
-    () => lock.tryAcquire(),
+    () => {
+      // A call without a wait has a place only while it passes dead waiters.
+      if (random.chance(0.7)) pauseAtPlace(self, random);
+      return lock.tryAcquire();
+    },
   );
   if (given === undefined) return;
   expectSession(self, options, names.join(" and "), given.lease);

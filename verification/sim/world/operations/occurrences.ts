@@ -65,6 +65,7 @@ export async function callFor(
   const isRerun = task === RERUN;
   const leaseMs = leaseMsOf(self.run.plan, task);
   const of = { kind: "occurrence", name: `once#${task}`, occurrence, isRerun } as const;
+  const { exchange } = self.run;
   const losesEnd = isRerun && what === "called" && random.chance(0.6);
   self.asked();
   if (what === "due") self.note({ ...of, what });
@@ -79,15 +80,11 @@ export async function callFor(
     },
     async (lease) => {
       self.note({ ...of, what: "began" });
+      if (isRerun && exchange.unended?.number === number) exchange.unended = undefined;
       // The hardest moments: right after the beginning, and right after the end.
       if (random.chance(0.1)) self.crash();
       await work(self, random, lease, of.name);
-      if (losesEnd) {
-        // Without the last renewals, another process takes over while this client still tries to record the end.
-        self.run.exchange.unended = { number };
-        loseEnd(self, random, leaseMs * (1.05 + 0.5 * random.fraction()));
-        await self.sleep(0.6 * leaseMs * random.fraction());
-      }
+      if (losesEnd) await loseRecordOfEnd(self, random, lease, { number });
       if (lease.isHeld) self.note({ ...of, what: "ended" });
       if (random.chance(0.1)) self.crash();
       else if (isRerun && !losesEnd && random.chance(0.2))
@@ -99,6 +96,28 @@ export async function callFor(
   } catch (error) {
     codeOf(error);
   }
+}
+
+/**
+ * Loses what records the end, and also the last renewals: another process takes over while this client still tries to
+ * record the end.
+ */
+async function loseRecordOfEnd(
+  self: Incarnation,
+  random: SeededRandom,
+  lease: Lease,
+  unended: { readonly number: number },
+): Promise<void> {
+  const { exchange, plan } = self.run;
+  const leaseMs = leaseMsOf(plan, RERUN);
+  exchange.unended = unended;
+  // In most cases, requests arrive again as soon as another process has taken over.
+  const isOver = random.chance(0.7) ? () => exchange.unended !== unended : undefined;
+  loseEnd(self, random, leaseMs * (1.05 + 0.5 * random.fraction()), isOver);
+  const earlyMs = 0.6 * leaseMs * random.fraction();
+  // A release rejects after two timeouts of a request, which is often before the lease expires.
+  const lateMs = Math.max(0, lease.remainingMs() - 500 * random.fraction());
+  await self.sleep(random.chance(0.4) ? earlyMs : lateMs);
 }
 
 async function work(
