@@ -103,24 +103,35 @@ export async function forceRelease(
   retries.allowFor(first);
   const at = isoTimeOf(context.wallMs());
   const forced = { holder: first.holder, by, reason, at, now: false };
-  const freeIfDead = async (record: LeaseRecord): Promise<LeaseRecord | undefined> => {
-    if (!names(record, first) || !isDead(context, ref)) return undefined;
-    const freed = await retries.send(() => freeDead(context, ref, record, forced));
-    return names(freed, first) ? undefined : freed;
+  const freeIfDead = async (record: LeaseRecord): Promise<Outcome> => {
+    if (!names(record, first) || !isDead(context, ref)) return { record, wasDead: false };
+    const after = await retries.send(() => freeDead(context, ref, record, forced));
+    return { record: after, wasDead: !names(after, first) };
   };
-  const freedAtOnce = await freeIfDead(first);
-  if (freedAtOnce !== undefined) return resultOf(first, freedAtOnce, true);
+  const early = await freeIfDead(first);
+  if (early.wasDead) return resultOf(first, early.record, true);
   const request = { ...forced, kind: "release" } as const;
   const asked = await retries.send(() => writeOnce(context, ref, requests.ask(ref, request)));
   if (!names(asked, first)) return resultOf(first, asked);
   retries.noteRequest();
   const { session } = asked;
   if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));
-  const last = now
-    ? await retries.send(() => writeOnce(context, ref, freeingOf(context, ref, forced)))
-    : await untilOver(context, ref, first, retries);
-  const freed = await freeIfDead(last);
-  return resultOf(first, freed ?? last, freed !== undefined);
+  if (now) {
+    const freeing = () => writeOnce(context, ref, freeingOf(context, ref, forced));
+    const { record, wasDead } = await freeIfDead(await retries.send(freeing));
+    return resultOf(first, record, wasDead);
+  }
+  for (;;) {
+    await retries.pause();
+    const { record, wasDead } = await freeIfDead(await retries.send(() => readOnce(context, ref)));
+    if (!names(record, first) || retries.isOver) return resultOf(first, record, wasDead);
+  }
+}
+
+/** The record after a look or a write. `wasDead`: this call freed the lock in the holder's place. */
+interface Outcome {
+  readonly record: LeaseRecord;
+  readonly wasDead: boolean;
 }
 
 /** Checks the options of a forced release, and returns its wait in milliseconds. Throws `invalid-argument`. */
@@ -150,20 +161,6 @@ function freeingOf(context: AcquireContext, ref: RecordRef, forced: ForcedReleas
     { maybe: [holder] },
     { keepData: true, lastHolder: holder, forced: note },
   );
-}
-
-/** Resolves to the record once the holder is gone or was observed dead, or the wait is over. */
-async function untilOver(
-  context: AcquireContext,
-  ref: RecordRef,
-  first: HeldRecord,
-  retries: BoundedRetry,
-): Promise<LeaseRecord> {
-  for (;;) {
-    await retries.pause();
-    const record = await retries.send(() => readOnce(context, ref));
-    if (!names(record, first) || isDead(context, ref) || retries.isOver) return record;
-  }
 }
 
 function names(record: LeaseRecord, { holder }: HeldRecord): record is HeldRecord {

@@ -15,13 +15,14 @@ export function isDead(context: AcquireContext, ref: RecordRef): boolean {
 
 /**
  * Frees the record of a dead holder, on condition of exactly this holder and version, as a takeover does. If the holder
- * uses a session, ends the session first. Answers with the record after the write. If DynamoDB refused the write, this
- * record shows a live holder or another change.
+ * uses a session, ends the session first, and frees the record only if the session has then ended: the condition on the
+ * record does not show a renewal of the session. Answers with the record after the write. If DynamoDB refused a write,
+ * this record shows a live holder or another change.
  */
 export async function freeDead(
   context: AcquireContext,
   ref: RecordRef,
-  { holder, version, session }: HeldRecord,
+  record: HeldRecord,
   forced: ForcedRelease,
 ): Promise<Answered | NoAnswer | Misconfigured> {
   const decision = context.decide(ref, false, { kind: "barge" });
@@ -29,6 +30,11 @@ export async function freeDead(
     const ended = await context.sessions.end(decision, forced.by, new Abort());
     if (ended.kind !== "applied" && ended.kind !== "refused") return ended;
   }
+  // A refusal shows that the session is alive, or that it has already ended.
+  if (context.decide(ref, false, { kind: "barge" }).kind !== "take-over") {
+    return { kind: "answered", value: record };
+  }
+  const { holder, version, session } = record;
   const from = { watched: { holder, version, session } };
   const write = context.freeing(ref, from, { keepData: true, lastHolder: holder, forced });
   const answer = await context.write(write, context.settings.requestTimeoutMs);

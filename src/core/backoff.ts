@@ -6,11 +6,18 @@ const LONGEST_RETRY_MS = 1_000;
 // Retries come faster near the deadline: an outage that ends just before the deadline must not cost the lease.
 const RETRY_PART_OF_REST = 1 / 4;
 const SHORTEST_RETRY_MS = 5;
+// A boot clock with steps of a second can show the same rest of a lease for a whole second. A pause of a part of a short
+// rest would then be a burst of requests.
+const RETRY_PART_OF_STEP = 1 / 20;
 
-/** Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. */
-export function retryPauseMs(leaseMs: number, remainingMs: number): number {
+/**
+ * Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. `bootStepMs`:
+ * the step of the boot clock.
+ */
+export function retryPauseMs(leaseMs: number, remainingMs: number, bootStepMs: number): number {
   const longestMs = Math.min(LONGEST_RETRY_MS, leaseMs * RETRY_PART);
-  return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, SHORTEST_RETRY_MS));
+  const shortestMs = Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART_OF_STEP);
+  return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, shortestMs));
 }
 
 /** Spreads a length evenly by up to a quarter in both directions, so that processes do not send at the same times. */

@@ -191,6 +191,42 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
   });
 });
 
+describe("a forced release after a pause of the operator", () => {
+  it("frees no lock whose session was renewed during the pause", async () => {
+    const { world, operator, lease } = await scene();
+    await world.time.advance(1_500);
+    expect(onSession(world)).toBe(true);
+    // From here on the operator's client watches the session.
+    const waiting = operator.locks.mutex("a").acquire({ wait: "1h" });
+    await world.time.advance(100);
+    operator.network.script((request) => {
+      const isOfSession = request.kind === "read" && request.read.key["pk"]?.S !== "lock#a";
+      if (!isOfSession || operator.process.state !== "running") return undefined;
+      operator.network.clear();
+      // The answer shows the session as it was before the pause.
+      void operator.process.block(3 * LEASE_MS, { first: "io" });
+      return undefined;
+    });
+    const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
+    expect(world.time.nowMs).toBeGreaterThan(3 * LEASE_MS);
+    expect(result).toMatchObject({ isFree: false, wasDead: false, holder: lease.holder });
+    await expectTold(world, lease);
+    await world.until(waiting);
+  });
+
+  it("frees the lock of a dead holder whose session another operator ends at the same time", async () => {
+    const { world, holder, operator } = await scene();
+    await world.time.advance(1_500);
+    holder.process.kill();
+    await world.time.advance(3 * LEASE_MS);
+    const operators = [operator, world.inhabitant()];
+    const released = operators.map(({ locks }) => locks.admin.forceRelease("a", WHY));
+    const results = await world.until(Promise.all(released));
+    expect(results.map(({ isFree }) => isFree)).toEqual([true, true]);
+    expect(world.time.nowMs).toBeLessThan(8 * LEASE_MS);
+  });
+});
+
 describe("a forced release with now", () => {
   it("frees the lock only after notifying the session", async () => {
     const { world, operator, lease } = await scene();

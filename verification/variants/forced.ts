@@ -1,4 +1,5 @@
 import { forceRelease } from "../../src/admin/force-release.js";
+import { freeDead } from "../../src/admin/free-dead.js";
 import type { Variant } from "./variant.js";
 
 const SESSION_OF_ANSWER = "  const { session } = asked;\n";
@@ -55,5 +56,21 @@ export const FORCED: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "told in time", within: 200, of: "crashing world", shortRange: 8 },
+  },
+  {
+    name: "forced-on-refused-end",
+    what: "A forced release frees a record although DynamoDB refused to end the holder's session, which may be alive.",
+    rules: ["R4"],
+    edits: [
+      {
+        in: { freeDead },
+        from: 'if (context.decide(ref, false, { kind: "barge" }).kind !== "take-over") {',
+        to: 'if (decision.kind !== "take-over" && decision.kind !== "end-session") {',
+      },
+    ],
+    caughtBy: {
+      test: "test/admin/force-steps.test.ts",
+      title: "frees no lock whose session was renewed during the pause",
+    },
   },
 ];

@@ -1,3 +1,4 @@
+import { retryPauseMs } from "../../src/core/backoff.js";
 import { actingMs } from "../../src/core/hold/deadline.js";
 import { Hold } from "../../src/core/hold/hold.js";
 import { anySignal, LossSignal } from "../../src/core/hold/loss-signal.js";
@@ -25,6 +26,23 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "deadline", within: 300, shortRange: 2 },
+  },
+  {
+    name: "retries-faster-than-the-clock",
+    what: "A holder's pause between retries can be much shorter than a step of its boot clock.",
+    rules: [],
+    edits: [
+      {
+        in: { retryPauseMs },
+        from: "Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART_OF_STEP)",
+        to: "SHORTEST_RETRY_MS",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/hold/coarse-clock.test.ts",
+      title:
+        "a holder pauses between its requests while the clock shows the same short rest of the lease",
+    },
   },
   {
     name: "timer-only-deadline",

@@ -52,6 +52,27 @@ describe("with a boot clock in steps of a second", () => {
     expect(lease.isHeld).toBe(true);
   });
 
+  it("a holder pauses between its requests while the clock shows the same short rest of the lease", async () => {
+    const world = new World();
+    const { locks, network, process } = world.inhabitant({ ...coarse, maxClockDrift: 0 });
+    const lease = await world.until(locks.mutex("a").acquire({ lease: 10_030 }));
+    // Only the boot clock shows the suspend, so the rest stays the same for a second.
+    process.pause({ frozen: "monotonic" });
+    process.stepWall(-3_600_000);
+    await world.time.advance(9_000);
+    process.resume();
+    let sent = 0;
+    network.script(() => {
+      sent += 1;
+      return { fault: "request-lost" };
+    });
+    lease.update({ n: 1 }).catch(() => undefined);
+    const fromMs = world.time.nowMs;
+    while (lease.isHeld) await world.time.advance(10);
+    expect(world.time.nowMs - fromMs).toBeGreaterThan(500);
+    expect(sent).toBeLessThan(30);
+  });
+
   it("the client refuses a lease shorter than five steps, and names the shortest length", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant(coarse);
