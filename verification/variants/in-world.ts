@@ -2,8 +2,8 @@ import { UnusedEdits } from "./bundle.js";
 import { huntInWorld } from "./run.js";
 import { firstSeedOf, type Variant } from "./variant.js";
 
-/** The longest hunt in the world, in seeds: twenty of each kind. */
-export const WORLD_SEEDS = 140;
+/** The longest hunt in the world, in seeds: forty of each kind. */
+export const WORLD_SEEDS = 280;
 
 /**
  * Returns the number of seeds until a run of the world fails. Null if none of {@link WORLD_SEEDS} does, or if no run

@@ -51,9 +51,11 @@ export const undone: Checker = (history, { answeredMs }) => {
       const sinceMs = endedMs.get(standing?.holder ?? "");
       if (standing === undefined || sinceMs === undefined) continue;
       // A process does not pass earlier waiters of other processes.
-      const queue = [...(places.get(name)?.values() ?? [])];
+      const queue = [...(places.get(name) ?? [])];
+      // An earlier waiter of the same process may wait for another of several locks.
+      if (queue.some(([ticket, by]) => isJoint(places, name, ticket, by))) continue;
       for (const waiter of scene.ableWaiters(name)) {
-        if (queue.some((by) => by !== waiter.by)) continue;
+        if (queue.some(([, by]) => by !== waiter.by)) continue;
         const waitedMs = atMs - Math.max(waiter.sinceMs, standing.sinceMs, sinceMs);
         if (waiter.by !== standing.by || waitedMs <= answeredMs) continue;
         report(standing, atMs, `${waiter.by} waited for its own former grant of "${name}"`);
@@ -77,6 +79,14 @@ export const undone: Checker = (history, { answeredMs }) => {
   }
   return found;
 };
+
+/** The process of each ticket in the queue of each name. */
+type Places = ReadonlyMap<string, ReadonlyMap<bigint, string>>;
+
+/** Whether the ticket of this process is in the queue of another name, too. */
+function isJoint(places: Places, name: string, ticket: bigint, by: string): boolean {
+  return [...places].some(([other, queue]) => other !== name && queue.get(ticket) === by);
+}
 
 /** An unhindered waiter is granted its lock after a bounded number of grants to other processes. */
 export const starvation: Checker = (history, { mostPassed }) => {

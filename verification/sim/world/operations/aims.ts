@@ -1,3 +1,4 @@
+import type { Session } from "../../../../src/index.js";
 import type { Write } from "../../../../src/platform/table.js";
 import type {
   Fault,
@@ -15,8 +16,13 @@ import { stringIn } from "../../queue/checkers.js";
 type Hits = (write: Write) => boolean;
 
 /** Strikes the next request of a process with such a write, if the process sends one soon. */
-function strikeOnce(self: Incarnation, hits: Hits, strike: () => Fault | undefined): void {
-  strikeNext(self, (request) => writesOf(request).some(hits), strike);
+function strikeOnce(
+  self: Incarnation,
+  hits: Hits,
+  strike: () => Fault | undefined,
+  withinMs?: number,
+): void {
+  strikeNext(self, (request) => writesOf(request).some(hits), strike, withinMs);
 }
 
 /** Strikes the next such request of a process, if the process sends one soon. */
@@ -24,6 +30,7 @@ function strikeNext(
   self: Incarnation,
   hits: (request: FaultRequest) => boolean,
   strike: () => Fault | undefined,
+  withinMs = 2 * self.run.plan.leaseMs[0],
 ): void {
   const aim: FaultScript = (request) => {
     if (!hits(request)) return undefined;
@@ -32,7 +39,7 @@ function strikeNext(
   };
   self.aims.add(aim);
   // The call may end without such a request.
-  self.run.time.timers.set(2 * self.run.plan.leaseMs[0], true, () => self.aims.delete(aim));
+  self.run.time.timers.set(withinMs, true, () => self.aims.delete(aim));
 }
 
 function writesOf(request: FaultRequest): readonly Write[] {
@@ -52,10 +59,16 @@ export function loseImport(self: Incarnation, from: string): boolean {
   return hasFaults(self);
 }
 
-/** Pauses the process for this time when it has sent the next grant of a lock; only in a run with all faults. */
-export function pauseAtClaim(self: Incarnation, lock: string, lastsMs: number): void {
+/** Pauses the process when it has sent the next grant of a lock; only in a run with all faults. */
+export function pauseAtClaim(self: Incarnation, lock: string, lastsMs: () => number): void {
   if (self.run.plan.world?.isWild !== true || isAimedAt(self)) return;
-  strikeOnce(self, isGrantOf(lock), () => pause(self, lastsMs));
+  strikeOnce(self, isGrantOf(lock), () => pause(self, lastsMs()));
+}
+
+/** Returns the length of a pause that the session does not survive, but a lease that was granted just before does. */
+export function outlasting(session: Session, random: SeededRandom): number {
+  const leftMs = session.remainingMs();
+  return leftMs + (session.leaseMs - leftMs) * random.fraction();
 }
 
 /**
@@ -137,12 +150,23 @@ export function loseEnd(
   );
 }
 
-/** For longer than a lease, no deletion of a process arrives; only in a run with all faults. */
-export function loseDeletions(self: Incarnation, random: SeededRandom): void {
+/**
+ * From the next deletion of a process on, no deletion arrives for longer than a lease; only in a run with all faults.
+ * Returns whether the run has all faults.
+ */
+export function loseDeletions(self: Incarnation, random: SeededRandom): boolean {
   const { plan } = self.run;
-  if (plan.world?.isWild !== true) return;
+  if (plan.world?.isWild !== true) return false;
   const lastsMs = plan.leaseMs[1] * (1.2 + random.fraction());
-  strikeFor(self, lastsMs, ({ as }) => (as === "delete" ? { fault: "request-lost" } : undefined));
+  const isDeletion: Hits = ({ as }) => as === "delete";
+  const lost: Fault = { fault: "request-lost" };
+  const strike = (): Fault => {
+    strikeFor(self, lastsMs, (write) => (isDeletion(write) ? lost : undefined));
+    return lost;
+  };
+  // A waiter deletes its entry after its wait, which is often longer than its lease.
+  strikeOnce(self, isDeletion, strike, 6 * plan.leaseMs[1]);
+  return true;
 }
 
 /** Aims a fault at the writes of a process for this time. */

@@ -1,4 +1,4 @@
-import type { Lease, LeaseTransfer, Lock, MultiLease } from "../../../../src/index.js";
+import type { Lease, LeaseTransfer, Lock, LockOptions, MultiLease } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { settlesInTime } from "../../settles-in-time.js";
@@ -7,6 +7,7 @@ import {
   copyClaim,
   loseDeletions,
   loseImport,
+  outlasting,
   pauseAtClaim,
   pauseAtPlace,
   slowUpdate,
@@ -37,10 +38,7 @@ export async function oneLock(
   const isGreedy = random.chance(plan.world?.greed ?? 0);
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
     const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
-    if (random.chance(0.3)) copyClaim(self, name, 4_000 * random.fraction());
-    else if (random.chance(0.05)) pauseAtClaim(self, name, 2 * plan.leaseMs[1] * random.fraction());
-    // A session keeps the entry of a waiter that could not delete it.
-    else if (options.session !== undefined && random.chance(0.2)) loseDeletions(self, random);
+    const limitMs = aimAt(self, random, name, options);
     const isReentrant = kind === "mutex" && random.chance(0.1);
     const lock = isReentrant
       ? self.locks.mutex(name, { ...options, reentrant: true })
@@ -51,6 +49,7 @@ export async function oneLock(
       [name],
       (given) => lock.acquire(given),
       () => lock.tryAcquire(),
+      limitMs,
     );
     if (lease === undefined) {
       // The error for an unreadable record comes at once, and no caller would try again without a pause.
@@ -62,6 +61,25 @@ export async function oneLock(
     const isOnSession = options.session !== undefined || self.holdsBy === "shared";
     await use(self, random, entered, lease.waited, !isOnSession);
   }
+}
+
+/** Aims a fault at an acquisition, in some of the calls. May return the time after which the caller must give up. */
+function aimAt(
+  self: Incarnation,
+  random: SeededRandom,
+  name: string,
+  { session }: LockOptions,
+): number | undefined {
+  const longestMs = 2 * self.run.plan.leaseMs[1];
+  // A session keeps the entry of a waiter that gave up and could not delete its entry.
+  const isOnSession = session !== undefined || self.holdsBy === "shared";
+  if (random.chance(0.3)) copyClaim(self, name, 4_000 * random.fraction());
+  else if (random.chance(0.05)) pauseAtClaim(self, name, () => longestMs * random.fraction());
+  else if (session !== undefined && random.chance(0.2))
+    pauseAtClaim(self, name, () => outlasting(session, random));
+  else if (isOnSession && random.chance(0.3) && loseDeletions(self, random))
+    return longestMs * random.fraction();
+  return undefined;
 }
 
 /** Acquires a reentrant lock again, releases the first handle, and expects that this handle does nothing any more. */
@@ -219,10 +237,12 @@ async function taken<L extends { readonly isHeld: boolean }>(
   waitsFor: readonly string[],
   acquire: (options: Given) => Promise<L>,
   tryAcquire: () => Promise<L | null>,
+  givenLimitMs?: number,
 ): Promise<{ readonly lease: L; readonly waited: boolean } | undefined> {
   const { behaviour, leaseMs, poll } = self.run.plan;
   const waited = !random.chance(behaviour.tries);
-  const limitMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs[1] : undefined;
+  const isCancelled = random.chance(behaviour.cancels);
+  const limitMs = givenLimitMs ?? (isCancelled ? random.fraction() * leaseMs[1] : undefined);
   const isImpatient = random.chance(behaviour.impatience);
   const wait = isImpatient ? random.integer(0, 3_000) : 3_600_000;
   if (waited) for (const name of waitsFor) self.note({ kind: "waits", name });
