@@ -1,3 +1,4 @@
+import { type Clock, USUAL_BOOT_STEP_MS } from "../platform/clock.js";
 import type { Backoff } from "../platform/retry.js";
 
 // The pause before the retry of an unacknowledged renewal, as a fraction of the lease, and its maximum.
@@ -10,11 +11,12 @@ const SHORTEST_RETRY_MS = 5;
 // rest would then be a burst of requests.
 const RETRY_PART_OF_STEP = 1 / 20;
 
-/**
- * Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. `bootStepMs`:
- * the step of the boot clock.
- */
-export function retryPauseMs(leaseMs: number, remainingMs: number, bootStepMs: number): number {
+/** Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. */
+export function retryPauseMs(
+  leaseMs: number,
+  remainingMs: number,
+  { bootStepMs = USUAL_BOOT_STEP_MS }: Clock,
+): number {
   const longestMs = Math.min(LONGEST_RETRY_MS, leaseMs * RETRY_PART);
   const shortestMs = Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART_OF_STEP);
   return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, shortestMs));

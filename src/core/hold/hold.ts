@@ -1,6 +1,6 @@
 import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
-import { type Instant, instantOf, USUAL_BOOT_STEP_MS } from "../../platform/clock.js";
+import { type Instant, instantOf } from "../../platform/clock.js";
 import { AGAIN, type Backoff, causeOf } from "../../platform/retry.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
@@ -295,8 +295,6 @@ export class Hold implements Kept {
   }
 
   /** The pause before the retry of an unanswered request. */
-  readonly backoff: Backoff = (fraction) => {
-    const { bootStepMs = USUAL_BOOT_STEP_MS } = this.context.clock;
-    return spread(retryPauseMs(this.leaseMs, this.deadline.remainingMs(), bootStepMs), fraction);
-  };
+  readonly backoff: Backoff = (fraction) =>
+    spread(retryPauseMs(this.leaseMs, this.deadline.remainingMs(), this.context.clock), fraction);
 }

@@ -72,13 +72,12 @@ function aimAt(
 ): number | undefined {
   const longestMs = 2 * self.run.plan.leaseMs[1];
   // A session keeps the entry of a waiter that gave up and could not delete its entry.
-  const isOnSession = session !== undefined || self.holdsBy === "shared";
+  const losesDeletions = (session !== undefined || self.holdsBy === "shared") && random.chance(0.2);
   if (random.chance(0.3)) copyClaim(self, name, 4_000 * random.fraction());
   else if (random.chance(0.05)) pauseAtClaim(self, name, () => longestMs * random.fraction());
   else if (session !== undefined && random.chance(0.2))
     pauseAtClaim(self, name, () => outlasting(session, random));
-  else if (isOnSession && random.chance(0.3) && loseDeletions(self, random))
-    return longestMs * random.fraction();
+  else if (losesDeletions && loseDeletions(self, random)) return longestMs * random.fraction();
   return undefined;
 }
 
