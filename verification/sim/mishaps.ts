@@ -3,6 +3,7 @@ import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import type { Incarnation } from "./incarnation.js";
 import { type Plan, rateOf } from "./plan.js";
+import type { Expiring } from "./records.js";
 import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
 import { COARSE_STEP_MS } from "./world/traits.js";
 
@@ -11,11 +12,10 @@ export interface Scenery {
   readonly plan: Plan;
   readonly time: VirtualTime;
   readonly live: ReadonlyMap<string, Incarnation>;
-  /**
-   * The process that began a long hold last, if it still runs, and the true time at which its lease expires without a
-   * renewal; undefined if a session renews it.
-   */
-  longHold(): { readonly holder: Incarnation; readonly endMs: number | undefined } | undefined;
+  /** The process that began a long hold last, if it still runs. */
+  longHold(): Incarnation | undefined;
+  /** The held records that no session keeps alive. */
+  expiring(): readonly Expiring[];
   /** Counts a fault, and adds the fault to the timeline. */
   happened(fault: string, victim: Incarnation | undefined): void;
   start(): void;
@@ -51,7 +51,7 @@ export class Mishaps {
     const all = [...live.values()];
     const drawn = all[this.#random.integer(0, all.length - 1)];
     const isAimed = plan.world?.hasCoarseClocks === true && this.#random.chance(0.5);
-    const victim = isAimed ? (longHold()?.holder ?? drawn) : drawn;
+    const victim = isAimed ? (longHold() ?? drawn) : drawn;
     if (victim === undefined || victim.process.state !== "running") return;
     this.#draw()(victim);
   }
@@ -120,13 +120,17 @@ export class Mishaps {
     if (isCoarse && frozen === "monotonic") this.#stepBack(victim);
   };
 
-  // Until just after the lease of a long hold, for less than a step of the boot clock: then a rival has taken over, and a
+  // Until just after the lease of a holder, for less than a step of the boot clock: then a rival has taken over, and a
   // holder that forgets the step still acts.
   readonly #oversleep: Mishap = () => {
-    const { longHold, time } = this.#scenery;
-    const { holder, endMs = 0 } = longHold() ?? {};
+    const { expiring, live, time } = this.#scenery;
+    const holds = expiring().filter(({ by, endMs }) => {
+      return endMs > time.nowMs && live.get(by)?.process.state === "running";
+    });
+    if (holds.length === 0) return;
+    const { by, endMs } = holds[this.#random.integer(0, holds.length - 1)] as Expiring;
+    const holder = live.get(by) as Incarnation;
     const lastsMs = endMs + COARSE_STEP_MS * this.#random.fraction() - time.nowMs;
-    if (holder?.process.state !== "running" || lastsMs <= 0) return;
     this.#suspend(holder, "monotonic", "suspended until after the lease", lastsMs);
     this.#stepBack(holder);
   };

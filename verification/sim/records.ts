@@ -18,6 +18,12 @@ interface GrantIn {
   readonly session: string | undefined;
 }
 
+/** A held record that no session keeps alive: the holder's process, and the end of the lease in true time. */
+export interface Expiring {
+  readonly by: string;
+  readonly endMs: number;
+}
+
 /** A lease which was handed out, as far as its record is concerned. */
 export interface Believed {
   readonly name: string;
@@ -58,8 +64,8 @@ export class Records {
   /** Holders whose records an operator freed at once: each may believe beside the next holder. */
   readonly #freed = new Set<string>();
   readonly #permits = nativeFormat({ pk: "pk", sk: "sk" }).permits;
-  /** When the last grant of each lock expires without a renewal, in true time; undefined: on a session. */
-  readonly #endsMs = new Map<string, number | undefined>();
+  /** The held records that no session keeps alive, by name. */
+  readonly #expiring = new Map<string, Expiring>();
   /** The last change of the length of each lease, by fence and name. */
   readonly #lengths = new Map<string, { acknowledgedMs?: number }>();
   #isReported = false;
@@ -108,9 +114,9 @@ export class Records {
     for (const entry of this.#leases) if (!entry.lease.isHeld) this.#leases.delete(entry);
   }
 
-  /** Returns when the lease of a lock expires without a renewal, in true time; undefined: free, or on a session. */
-  endMsOf(name: string): number | undefined {
-    return this.#endsMs.get(name);
+  /** The held records that no session keeps alive. */
+  expiring(): readonly Expiring[] {
+    return [...this.#expiring.values()];
   }
 
   changed({ key, before, after, by: how, atMs }: TableChange, writer: string): void {
@@ -128,8 +134,8 @@ export class Records {
     } else if (is !== undefined) {
       // A ticket and a request renew nothing.
       if (is.version !== was?.version || is.holder !== was.holder) {
-        const isOnSession = is.session !== undefined || is.holder === undefined;
-        this.#endsMs.set(name, isOnSession ? undefined : atMs + (is.leaseMs ?? 0));
+        if (is.session !== undefined || is.holder === undefined) this.#expiring.delete(name);
+        else this.#expiring.set(name, { by, endMs: atMs + (is.leaseMs ?? 0) });
       }
       this.#lockChanged(name, by, was, is, { before, after });
     } else if (was !== undefined) {

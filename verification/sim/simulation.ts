@@ -175,10 +175,10 @@ class Simulation implements Run {
   };
 
   readonly longHold: Scenery["longHold"] = () => {
-    const { by = "", name = "" } = this.exchange.longHold ?? {};
-    const holder = this.live.get(by);
-    return holder && { holder, endMs: this.#records.endMsOf(name) };
+    return this.live.get(this.exchange.longHold?.by ?? "");
   };
+
+  readonly expiring: Scenery["expiring"] = () => this.#records.expiring();
 
   readonly deleteRecord = (name: string): boolean => this.#table.deleteItem(keyOf(name));
 

@@ -87,6 +87,18 @@ export function pauseAtPlace(self: Incarnation, random: SeededRandom): void {
   });
 }
 
+/**
+ * Pauses an operator for longer than a lease while it reads the holder's session, which then is older than it seems; only
+ * in a run with all faults.
+ */
+export function pauseAtSession(self: Incarnation, random: SeededRandom): void {
+  if (self.run.plan.world?.isWild !== true) return;
+  const lastsMs = self.run.plan.leaseMs[1] * (1 + random.fraction());
+  const isOfSession = (request: FaultRequest): boolean =>
+    request.kind === "read" && stringIn(request.read.key, "pk")?.startsWith("session#") === true;
+  strikeNext(self, isOfSession, () => pause(self, lastsMs));
+}
+
 function pause(self: Incarnation, lastsMs: number): undefined {
   if (self.process.state !== "running") return;
   self.happened("hindered");

@@ -1,7 +1,7 @@
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { LongHold, World } from "../traits.js";
-import { dieWhileForcing, forceSlowly } from "./aims.js";
+import { dieWhileForcing, forceSlowly, pauseAtSession } from "./aims.js";
 import { LEADER } from "./elections.js";
 import { codeOf, nameOf } from "./holding.js";
 
@@ -47,6 +47,7 @@ async function forceRelease(self: Incarnation, random: SeededRandom, key: string
   if (!isLeader && !self.run.plan.names.includes(key)) return;
   if (random.chance(0.4)) dieWhileForcing(self, random);
   else if (random.chance(0.5)) forceSlowly(self, 800 * random.fraction());
+  else if (!now) pauseAtSession(self, random);
   self.asked();
   self.note({ kind: "forces", name: key, isNow: now });
   try {
