@@ -98,40 +98,33 @@ export async function forceRelease(
   const limitMs = checkForce(options, by);
   const requests = requireCapability(context.format, "requests", "forced releases");
   const retries = new BoundedRetry(context, ref, limitMs, signal);
-  const first = await retries.send(() => readOnce(context, ref));
+  const look = () => readOnce(context, ref);
+  const first = await retries.send(look);
   if (first.state !== "held") return resultOf(undefined, first);
   retries.allowFor(first);
   const at = isoTimeOf(context.wallMs());
   const forced = { holder: first.holder, by, reason, at, now: false };
-  const freeIfDead = async (record: LeaseRecord): Promise<Outcome> => {
-    if (!names(record, first) || !isDead(context, ref)) return { record, wasDead: false };
-    const after = await retries.send(() => freeDead(context, ref, record, forced));
-    return { record: after, wasDead: !names(after, first) };
+  const freeIfDead = async (record: LeaseRecord): Promise<LeaseRecord | undefined> => {
+    if (!names(record, first) || !isDead(context, ref)) return undefined;
+    const freed = await retries.send(() => freeDead(context, ref, record, forced));
+    return names(freed, first) ? undefined : freed;
   };
-  const early = await freeIfDead(first);
-  if (early.wasDead) return resultOf(first, early.record, true);
+  const freedAtOnce = await freeIfDead(first);
+  if (freedAtOnce) return resultOf(first, freedAtOnce, true);
   const request = { ...forced, kind: "release" } as const;
   const asked = await retries.send(() => writeOnce(context, ref, requests.ask(ref, request)));
   if (!names(asked, first)) return resultOf(first, asked);
   retries.noteRequest();
   const { session } = asked;
   if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));
-  if (now) {
-    const freeing = () => writeOnce(context, ref, freeingOf(context, ref, forced));
-    const { record, wasDead } = await freeIfDead(await retries.send(freeing));
-    return resultOf(first, record, wasDead);
-  }
+  const freeing = () => writeOnce(context, ref, freeingOf(context, ref, forced));
   for (;;) {
-    await retries.pause();
-    const { record, wasDead } = await freeIfDead(await retries.send(() => readOnce(context, ref)));
-    if (!names(record, first) || retries.isOver) return resultOf(first, record, wasDead);
+    if (!now) await retries.pause();
+    const found = await retries.send(now ? freeing : look);
+    const freed = await freeIfDead(found);
+    if (freed) return resultOf(first, freed, true);
+    if (now || !names(found, first) || retries.isOver) return resultOf(first, found);
   }
-}
-
-/** The record after a look or a write. `wasDead`: this call freed the lock in the holder's place. */
-interface Outcome {
-  readonly record: LeaseRecord;
-  readonly wasDead: boolean;
 }
 
 /** Checks the options of a forced release, and returns its wait in milliseconds. Throws `invalid-argument`. */

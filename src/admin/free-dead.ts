@@ -1,4 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
 import { Abort } from "../platform/abort.js";
@@ -7,9 +8,13 @@ import type { Misconfigured } from "../platform/table.js";
 
 type Answered = { readonly kind: "answered"; readonly value: LeaseRecord };
 
-/** Whether the holder in the record counts as dead. Ignores the queue: waiters do not show whether the holder lives. */
+// Ignores the queue: waiters do not show whether the holder lives.
+const judge = (context: AcquireContext, ref: RecordRef): Decision =>
+  context.decide(ref, false, { kind: "barge" });
+
+/** Whether the holder in the record counts as dead. */
 export function isDead(context: AcquireContext, ref: RecordRef): boolean {
-  const { kind } = context.decide(ref, false, { kind: "barge" });
+  const { kind } = judge(context, ref);
   return kind === "take-over" || kind === "end-session";
 }
 
@@ -25,18 +30,15 @@ export async function freeDead(
   record: HeldRecord,
   forced: ForcedRelease,
 ): Promise<Answered | NoAnswer | Misconfigured> {
-  const decision = context.decide(ref, false, { kind: "barge" });
+  const decision = judge(context, ref);
   if (decision.kind === "end-session") {
     const ended = await context.sessions.end(decision, forced.by, new Abort());
     if (ended.kind !== "applied" && ended.kind !== "refused") return ended;
   }
   // A refusal shows that the session is alive, or that it has already ended.
-  if (context.decide(ref, false, { kind: "barge" }).kind !== "take-over") {
-    return { kind: "answered", value: record };
-  }
-  const { holder, version, session } = record;
-  const from = { watched: { holder, version, session } };
-  const write = context.freeing(ref, from, { keepData: true, lastHolder: holder, forced });
+  if (judge(context, ref).kind !== "take-over") return { kind: "answered", value: record };
+  const options = { keepData: true, lastHolder: record.holder, forced };
+  const write = context.freeing(ref, { watched: record }, options);
   const answer = await context.write(write, context.settings.requestTimeoutMs);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };

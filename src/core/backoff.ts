@@ -1,24 +1,23 @@
-import { type Clock, USUAL_BOOT_STEP_MS } from "../platform/clock.js";
+import type { Clock } from "../platform/clock.js";
 import type { Backoff } from "../platform/retry.js";
 
-// The pause before the retry of an unacknowledged renewal, as a fraction of the lease, and its maximum.
+// The pause before the retry of an unacknowledged renewal, as a fraction of the lease, and its maximum. Also a fraction of
+// the boot clock's step: a clock with steps of a second can show the same short rest of a lease for a whole second, and a
+// pause of a part of this rest would be a burst of requests.
 const RETRY_PART = 1 / 20;
 const LONGEST_RETRY_MS = 1_000;
 // Retries come faster near the deadline: an outage that ends just before the deadline must not cost the lease.
 const RETRY_PART_OF_REST = 1 / 4;
 const SHORTEST_RETRY_MS = 5;
-// A boot clock with steps of a second can show the same rest of a lease for a whole second. A pause of a part of a short
-// rest would then be a burst of requests.
-const RETRY_PART_OF_STEP = 1 / 20;
 
 /** Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. */
 export function retryPauseMs(
   leaseMs: number,
   remainingMs: number,
-  { bootStepMs = USUAL_BOOT_STEP_MS }: Clock,
+  { bootStepMs = 0 }: Clock,
 ): number {
   const longestMs = Math.min(LONGEST_RETRY_MS, leaseMs * RETRY_PART);
-  const shortestMs = Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART_OF_STEP);
+  const shortestMs = Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART);
   return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, shortestMs));
 }
 

@@ -64,8 +64,8 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         in: { freeDead },
-        from: 'if (context.decide(ref, false, { kind: "barge" }).kind !== "take-over") {',
-        to: 'if (decision.kind !== "take-over" && decision.kind !== "end-session") {',
+        from: 'if (judge(context, ref).kind !== "take-over") return',
+        to: 'if (decision.kind !== "take-over" && decision.kind !== "end-session") return',
       },
     ],
     caughtBy: {

@@ -34,7 +34,7 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         in: { retryPauseMs },
-        from: "Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART_OF_STEP)",
+        from: "Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART)",
         to: "SHORTEST_RETRY_MS",
       },
     ],
