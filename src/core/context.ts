@@ -30,7 +30,7 @@ import {
   type Version,
 } from "./record/record.js";
 import { RenewalScheduler } from "./scheduler.js";
-import { silentTable } from "./silence.js";
+import { busyConnections, silentTable } from "./silence.js";
 import { TableAccess } from "./table-access.js";
 import { unreadable } from "./unavailable.js";
 
@@ -272,6 +272,17 @@ export class ClientContext extends TableAccess {
     const silentMs = this.nowMs() - Math.max(sinceMs, this.answeredMs);
     if (silentMs < Math.max(this.settings.requestTimeoutMs, LEAST_SILENCE_MS)) return;
     this.reportOnce("silent table", () => silentTable(this.tableName, ended, silentMs));
+  }
+
+  /**
+   * Reports, once for each client, that a renewal had no answer while requests wait for a connection inside the
+   * transport: the program sends other requests through the same SDK client, and the table may be well.
+   */
+  reportBusyConnections(name: string): void {
+    const waiting = this.table.waitingForConnection ?? 0;
+    if (waiting > 0) {
+      this.reportOnce("busy connections", () => busyConnections(this.table, name, waiting));
+    }
   }
 
   /** Makes `close()` of the client wait for a task, however the task ends. Returns the task. */

@@ -11,12 +11,35 @@ import type {
   TablePort,
   Transaction,
   TransactionAnswer,
+  Unknown,
   Write,
   WriteAnswer,
 } from "../platform/table.js";
+import { Admission, type Priority, type Queued } from "./admission.js";
 import type { ClientSettings } from "./client-settings.js";
 import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
 import { TableClock } from "./table-clock.js";
+
+type Answer = Dated & { readonly kind: string; readonly units?: number | undefined };
+
+/** How a request takes its turn. */
+export interface Entering {
+  readonly priority: Priority;
+  /** What is sent after a wait for the turn. Undefined: it is too late for the request. */
+  readonly afterWait?: () => Late | undefined;
+}
+
+/** A request whose turn came later. */
+interface Late {
+  readonly timeoutMs: number;
+  /** The write, composed anew. Default: the same write. */
+  readonly write?: Write | undefined;
+}
+
+export const KEEP: Entering = Object.freeze({ priority: "keep" });
+export const CLAIM: Entering = Object.freeze({ priority: "claim" });
+
+const TOO_LATE = "The lease ended before the request had its turn.";
 
 /** The requests of one client to its table, and the clocks of both. */
 export class TableAccess {
@@ -24,6 +47,7 @@ export class TableAccess {
   readonly clock: Clock;
   readonly settings: ClientSettings;
   readonly tableClock: TableClock;
+  readonly admission: Admission;
   /** When an answer last arrived, by the monotonic clock. */
   protected answeredMs = Number.NEGATIVE_INFINITY;
 
@@ -31,6 +55,7 @@ export class TableAccess {
     this.table = table;
     this.clock = clock;
     this.settings = settings;
+    this.admission = new Admission(() => table.connections);
     this.tableClock = new TableClock(
       clock,
       () => this.wallMs(),
@@ -53,16 +78,47 @@ export class TableAccess {
     return Math.min(this.settings.requestTimeoutMs, Math.max(1, leftMs / 2));
   }
 
-  write(write: Write, timeoutMs: number, signal?: SignalLike): Promise<WriteAnswer> {
-    const sent = instantOf(this.clock);
-    return this.answerTo("write", sent, this.table.write(write, this.callOf(timeoutMs, signal)));
+  /** Sends a write when it has its turn. By default the write is about something that this process holds. */
+  write(
+    write: Write,
+    timeoutMs: number,
+    signal?: SignalLike,
+    entering: Entering = KEEP,
+  ): Promise<WriteAnswer> {
+    return this.#inTurn("write", entering, timeoutMs, signal, (call, late) =>
+      this.table.write(late?.write ?? write, call),
+    );
   }
 
-  read(read: Read, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
-    const sent = instantOf(this.clock);
-    return this.answerTo("read", sent, this.table.read(read, this.callOf(timeoutMs, signal)));
+  /** Sends a write, when it has its turn, that DynamoDB must answer within what is left of a lease. */
+  writeWithin(write: Write, leftMs: () => number): Promise<WriteAnswer> {
+    const timeoutMs = (): number => this.timeoutWithin(leftMs());
+    const afterWait = (): Late => ({ timeoutMs: timeoutMs() });
+    return this.write(write, timeoutMs(), undefined, { priority: "keep", afterWait });
   }
 
+  /** Sends a read when it has its turn. By default the read is not about something that this process holds. */
+  read(
+    read: Read,
+    timeoutMs: number,
+    signal?: SignalLike,
+    entering: Entering = CLAIM,
+  ): Promise<ReadAnswer> {
+    return this.#inTurn("read", entering, timeoutMs, signal, (call) => this.table.read(read, call));
+  }
+
+  query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
+    return this.#inTurn(undefined, CLAIM, timeoutMs, signal, (call) =>
+      this.table.query(query, call),
+    );
+  }
+
+  /** Sends the write of a grant that has its turn. `sent` is an instant before the send. */
+  claim(write: Write, sent: Instant, timeoutMs: number, signal: SignalLike): Promise<WriteAnswer> {
+    return this.#answerTo("write", sent, this.table.write(write, this.#callOf(timeoutMs, signal)));
+  }
+
+  /** Sends a transaction that has its turn. */
   transact(
     transaction: Transaction,
     timeoutMs: number,
@@ -73,11 +129,45 @@ export class TableAccess {
       throw new Error("The table does not support transactions.");
     }
     const sent = instantOf(this.clock);
-    return this.answerTo("transaction", sent, table.transact(transaction, { timeoutMs, signal }));
+    return this.#answerTo("transaction", sent, table.transact(transaction, { timeoutMs, signal }));
+  }
+
+  async #inTurn<A extends Answer>(
+    operation: RequestEvent["operation"] | undefined,
+    { priority, afterWait }: Entering,
+    timeoutMs: number,
+    signal: SignalLike | undefined,
+    send: (call: Call, late?: Late) => Promise<A>,
+  ): Promise<A | Unknown> {
+    const { admission } = this;
+    const isAtOnce = admission.tryEnter(priority);
+    if (!isAtOnce && !(await admission.enter(priority, signal, this.nowMs() + timeoutMs))) {
+      return { kind: "unknown", cause: signal?.reason };
+    }
+    try {
+      const late = isAtOnce || afterWait === undefined ? { timeoutMs } : afterWait();
+      if (late === undefined) return { kind: "unknown", cause: new Error(TOO_LATE) };
+      const sent = instantOf(this.clock);
+      const answering = send(this.#callOf(late.timeoutMs, signal), late);
+      return await this.#answerTo(operation, sent, answering);
+    } finally {
+      this.admission.leave(priority);
+    }
+  }
+
+  /** Why a request of this client waits for its turn: the table does not answer, or the client has too many requests. */
+  whyQueued(sinceMs: number): Unknown | Queued {
+    const silentMs = this.nowMs() - Math.max(sinceMs, this.answeredMs);
+    if (silentMs >= this.settings.requestTimeoutMs) {
+      const cause = new Error(`No answer to any request within ${Math.round(silentMs)} ms.`);
+      return { kind: "unknown", cause };
+    }
+    const { waiting, most } = this.admission;
+    return { kind: "queued", waiting, most };
   }
 
   /** The bounds of one request. The request asks for consumed capacity only if a listener receives the event. */
-  callOf(timeoutMs: number, signal: SignalLike | undefined): Call {
+  #callOf(timeoutMs: number, signal: SignalLike | undefined): Call {
     const tellsUnits = hasSubscribers(LEASE_CHANNELS.request);
     return tellsUnits ? { timeoutMs, signal, tellsUnits } : { timeoutMs, signal };
   }
@@ -86,22 +176,18 @@ export class TableAccess {
    * Returns the answer to a request in flight, and notes its `Date`. `sent` is an instant before the request was sent.
    * Emits an event if the channel has listeners.
    */
-  async answerTo<A extends Dated & { readonly kind: string; readonly units?: number | undefined }>(
-    operation: RequestEvent["operation"],
+  async #answerTo<A extends Answer>(
+    operation: RequestEvent["operation"] | undefined,
     sent: Instant,
     answering: Promise<A>,
   ): Promise<A> {
-    const fromMs = hasSubscribers(LEASE_CHANNELS.request) ? this.nowMs() : undefined;
+    const isTold = operation !== undefined && hasSubscribers(LEASE_CHANNELS.request);
+    const fromMs = isTold ? this.nowMs() : undefined;
     const answer = await answering;
     this.#seeDate(sent, answer);
-    if (fromMs !== undefined) emitRequest(operation, answer, this.nowMs() - fromMs);
-    return answer;
-  }
-
-  async query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
-    const sent = instantOf(this.clock);
-    const answer = await this.table.query(query, { timeoutMs, signal });
-    this.#seeDate(sent, answer);
+    if (fromMs !== undefined && operation !== undefined) {
+      emitRequest(operation, answer, this.nowMs() - fromMs);
+    }
     return answer;
   }
 

@@ -1,11 +1,12 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import type { NotNow, Unknown } from "../platform/table.js";
+import type { Queued } from "./admission.js";
 import type { Kind } from "./record/format.js";
 import type { UnreadableRecord } from "./record/record.js";
 
 /** Why the last request had no result. */
-export type Unavailable = Unknown | NotNow;
+export type Unavailable = Unknown | NotNow | Queued;
 
 /** Returns the error of a call whose requests DynamoDB did not answer, or refused for now. */
 export function unavailableError(
@@ -28,6 +29,14 @@ export function unavailableError(
       "unreachable",
       `${title} ${whatFailed}: DynamoDB refused every request, because the time in the request's signature is wrong. ` +
         "Set the clock of this machine. The state in the table is not known.",
+      details,
+    );
+  }
+  if (unavailable.kind === "queued") {
+    return new HoldfastError(
+      "throttled",
+      `${title} ${whatFailed}: its request was not sent. This client sends ${unavailable.most} requests at once, and ` +
+        `${unavailable.waiting} more wait for their turn. Acquire fewer locks at the same time, or wait longer.`,
       details,
     );
   }

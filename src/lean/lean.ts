@@ -64,6 +64,7 @@ export class LeanClient implements Transport {
   readonly #config: SdkConfig;
   readonly #clock: Clock;
   readonly #agent: Agent;
+  readonly #connections: number;
   /**
    * How far the server's clock is ahead of this machine's clock, once the difference invalidates signatures.
    */
@@ -83,8 +84,9 @@ export class LeanClient implements Transport {
     this.#client = client;
     this.#config = config;
     this.#clock = clock;
+    this.#connections = connections ?? DEFAULT_CONNECTIONS;
     this.#agent = new Agent({
-      connections: connections ?? DEFAULT_CONNECTIONS,
+      connections: this.#connections,
       keepAliveTimeout: IDLE_MS,
       // Each call has its own deadline, which aborts the request.
       headersTimeout: 0,
@@ -116,7 +118,11 @@ export class LeanClient implements Transport {
       const type = headerIn(answer.headers, "x-amzn-errortype");
       throw refusalOf(answer.status, type, answer.text);
     };
-    return Object.assign(send, { tellsDate: true, lastEndpoint: () => last } as const);
+    return Object.assign(send, {
+      tellsDate: true,
+      lastEndpoint: () => last,
+      connections: () => this.#connections,
+    } as const);
   }
 
   /** Closes all connections; requests in flight fail. */

@@ -1,6 +1,8 @@
 import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantWrite } from "../core/acquire/grant.js";
+import { inTurn } from "../core/acquire/turn.js";
+import type { ClaimTurn } from "../core/admission.js";
 import { type LeaseTransfer, SHORTEST_LEASE_MS } from "../core/hold/export.js";
 import { Hold } from "../core/hold/hold.js";
 import { Lease } from "../core/hold/lease.js";
@@ -39,7 +41,10 @@ export function importLease(
     grant: async (cancellation) => {
       const from = { holder: handle.holder, fence: BigInt(handle.fence) };
       const decision = { kind: "import", from } as const;
-      const answer = await new GrantWrite(context, ref, settings, cancellation, decision).run();
+      // The lock is reserved for this caller, for a limited time.
+      const attempt = (turn: ClaimTurn) =>
+        new GrantWrite(context, ref, settings, cancellation, decision, turn).run();
+      const answer = await inTurn(context, settings, cancellation, attempt, "keep");
       if (answer.kind === "silent") throw cancellation.error();
       if (answer.kind === "refused") throw used(context, ref);
       const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);

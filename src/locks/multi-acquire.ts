@@ -4,6 +4,7 @@ import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
 import type { AcquireOutcome } from "../core/acquire/outcome.js";
 import type { AcquireSettings, Granted, Place } from "../core/acquire/settings.js";
+import { inTurn } from "../core/acquire/turn.js";
 import { untilAnswered } from "../core/acquire/until-answered.js";
 import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
@@ -157,7 +158,9 @@ async function grantAll(
     await readAll(together, refs);
     return undefined;
   }
-  const answer = await new GrantManyWrite(context, parts, settings, cancellation).run();
+  const answer = await inTurn(context, settings, cancellation, (turn) =>
+    new GrantManyWrite(context, parts, settings, cancellation, turn).run(),
+  );
   if (answer.kind === "silent") {
     const silence = cancellation.error();
     await readAll(together, refs);

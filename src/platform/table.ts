@@ -269,6 +269,10 @@ export interface TablePort {
    * waiter must watch its record.
    */
   readonly tellsDate?: boolean | undefined;
+  /** How many requests the transport sends at once; the others wait for a connection. Undefined if not known. */
+  readonly connections?: number | undefined;
+  /** How many requests, also of other parts of the program, wait for a connection of the transport now. */
+  readonly waitingForConnection?: number | undefined;
   /** A table of this process alone: there are no other holders, and every claim is granted. */
   readonly isUnlocked?: boolean;
 }

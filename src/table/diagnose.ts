@@ -14,7 +14,7 @@ import { abortSignalOf } from "../platform/abort.js";
 import { Bounds } from "../platform/bounded.js";
 import { type Clock, systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
-import { withoutRetries } from "../platform/dynamodb/sdk.js";
+import { waitingForConnection, withoutRetries } from "../platform/dynamodb/sdk.js";
 import type { Item } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
 import { Dates } from "./dates.js";
@@ -75,6 +75,7 @@ const partitionOf = (key: Item, pk: string) => ({
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   checkNames("diagnose()", options, DIAGNOSE_NAMES);
   checkFeatures(options);
+  const waiting = waitingForConnection(options.client);
   const shape = await examineShape(options);
   // For a missing or unreachable table every probe would repeat the same finding.
   const isHopeless = ({ check, code }: Finding): boolean =>
@@ -85,7 +86,22 @@ export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   // One at a time, so that each latency is measured alone.
   for (const probe of probes.all()) probed.push(await probe());
   await probes.repeatLater();
-  return [...shape, ...probed, ...probes.dates.findings()];
+  return [...shape, ...probed, ...probes.dates.findings(), ...connectionFindings(waiting)];
+}
+
+/** A client of a running program may have other requests, which delay the renewals of its leases. */
+function connectionFindings(waiting: number): Finding[] {
+  if (waiting === 0) return [];
+  return [
+    {
+      check: "connections",
+      level: "warning",
+      message: `${waiting} requests of this program wait for a connection of the DynamoDB client.`,
+      fix: "Give the locks a DynamoDBClient of their own, so that renewals do not wait behind other requests.",
+      code: undefined,
+      latencyMs: undefined,
+    },
+  ];
 }
 
 function checkFeatures({ for: features = ["lock"], table }: DiagnoseOptions): void {

@@ -10,6 +10,7 @@ export interface Finding {
     | "permission"
     | "latency"
     | "clock"
+    | "connections"
     | "date";
   /** `problem`: a feature will fail. `warning`: the feature works with a restriction. */
   readonly level: "ok" | "warning" | "problem";

@@ -5,16 +5,13 @@ import { parse, placeOf, sourcePaths, walk } from "./source.js";
 /** The one loop that sends a request until it is answered. */
 const THE_LOOP = "src/platform/retry.ts";
 
-const INLINE =
-  "The loop of a grant, with the steps of GrantRetry: retry() would make the path to a free lock longer than " +
-  "test/core/acquire/path.test.ts allows.";
+const INLINE = "The loop of a grant, with the steps of GrantRetry.";
 
 /** The functions with a retry loop of their own, each with the reason why it does not call retry(). */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   "src/core/acquire/grant.ts run": INLINE,
   "src/core/acquire/grant-many.ts run": INLINE,
-  "src/core/permits/grant.ts run":
-    "The loop of a grant, with the steps of GrantRetry, as for a lock.",
+  "src/core/permits/grant.ts run": INLINE,
 };
 
 /** What a request is answered with: whether it was answered can be told from any of them. */

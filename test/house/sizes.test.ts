@@ -1,15 +1,8 @@
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { parse, placeOf, sourcePaths, textOf, walk } from "./source.js";
+import { parse, placeOf, sourcePaths, walk } from "./source.js";
 
-const LONGEST_FILE_LINES = 300;
 const LONGEST_FUNCTION_LINES = 70;
-
-/** Longer files and functions, each with the reason. A file by its path, a function by its path and name. */
-const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/formats/native.ts":
-    "A wire format is one file, so that its protocol, its schema and all its conditions are read together.",
-};
 
 interface Size {
   readonly what: string;
@@ -42,27 +35,12 @@ function functionsOf(path: string): Size[] {
   return found;
 }
 
-function tooLong(sizes: readonly Size[], most: number): Size[] {
-  return sizes.filter(({ lines }) => lines > most);
-}
-
-const files = sourcePaths().map((path) => ({
-  what: path,
-  place: path,
-  lines: textOf(path).trimEnd().split("\n").length,
-}));
 const functions = sourcePaths().flatMap(functionsOf);
-const long = [...tooLong(files, LONGEST_FILE_LINES), ...tooLong(functions, LONGEST_FUNCTION_LINES)];
 
-describe("the sizes of src", () => {
-  it(`are at most ${LONGEST_FILE_LINES} lines a file and ${LONGEST_FUNCTION_LINES} a function`, () => {
+describe("the functions of src", () => {
+  it(`have at most ${LONGEST_FUNCTION_LINES} lines`, () => {
     expect(functions.length).toBeGreaterThan(100);
-    const wrong = long.filter(({ what }) => EXCEPTIONS[what] === undefined);
-    expect(wrong.map(({ what, place, lines }) => `${what} (${place}): ${lines} lines`)).toEqual([]);
-  });
-
-  it("still need every exception", () => {
-    const needed = new Set(long.map(({ what }) => what));
-    expect(Object.keys(EXCEPTIONS).filter((what) => !needed.has(what))).toEqual([]);
+    const long = functions.filter(({ lines }) => lines > LONGEST_FUNCTION_LINES);
+    expect(long.map(({ what, place, lines }) => `${what} (${place}): ${lines} lines`)).toEqual([]);
   });
 });

@@ -22,6 +22,8 @@ export interface Inhabitant {
 export interface InhabitantOptions extends Partial<Omit<HoldfastOptions, "client" | "table">> {
   readonly process?: ProcessOptions;
   readonly latency?: Latency;
+  /** How many requests the network carries at once; default any number. */
+  readonly connections?: number;
 }
 
 export interface WorldOptions extends MemoryTableOptions {
@@ -45,9 +47,13 @@ export class World {
   }
 
   inhabitant(options: InhabitantOptions = {}): Inhabitant {
-    const { process: processOptions, latency = { requestMs: 5, responseMs: 5 }, ...rest } = options;
+    const { process: processOptions, connections, ...others } = options;
+    const { latency = { requestMs: 5, responseMs: 5 }, ...rest } = others;
     const process = this.time.process(processOptions);
-    const network = new FaultyTable(this.#service, process, { latency: () => latency });
+    const network = new FaultyTable(this.#service, process, {
+      latency: () => latency,
+      ...(connections === undefined ? {} : { connections }),
+    });
     const reported: HoldfastError[] = [];
     const locks = new Holdfast({
       client: network,

@@ -21,7 +21,7 @@ const FURTHER = [
   "test/election/election.test.ts",
 ];
 // Long runs of steps which shorter tests cover; as slow as all these tests together.
-const LEFT_OUT = ["fences.test.ts", "contenders.test.ts", "path.test.ts"];
+const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
 const SLOWEST_LAST = [
   "multi-lock.test.ts",
   "place.test.ts",

@@ -81,6 +81,7 @@ export class Incarnation {
     const latency = (): number => longestMs * random.fraction();
     this.network = new FaultyTable(run.portOf(name), this.process, {
       latency: () => ({ requestMs: latency(), responseMs: latency() }),
+      ...(plan.world?.connections === undefined ? {} : { connections: plan.world.connections }),
     });
     this.network.random(random.fork(), plan.faults);
     this.network.script((request, ordinal) => {

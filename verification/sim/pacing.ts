@@ -65,6 +65,8 @@ export function paced(
       return table.clockCorrectionMs;
     },
     tellsDate: table.tellsDate,
+    connections: table.connections,
+    waitingForConnection: table.waitingForConnection,
     write: (write, call) => ask([write.key], "item", () => table.write(write, call)),
     read: (read, call) => ask([read.key], "item", () => table.read(read, call)),
     scan: (scan, call) => table.scan(scan, call),

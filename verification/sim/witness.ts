@@ -55,6 +55,10 @@ export class Witness implements TablePort {
     return this.#network.tellsDate === true;
   }
 
+  get connections(): number | undefined {
+    return this.#network.connections;
+  }
+
   async write(write: Write, call: Call): Promise<WriteAnswer> {
     this.#listener.sent();
     const mark = stringIn(write.change.set["mark"]);

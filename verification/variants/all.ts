@@ -1,3 +1,4 @@
+import { ADMISSION } from "./admission.js";
 import { COMPANIONS } from "./companions.js";
 import { COPIES } from "./copies.js";
 import { SURROUNDINGS } from "./environment.js";
@@ -20,6 +21,7 @@ import { WORLD } from "./world.js";
 /** Every known-bad variant. */
 export const VARIANTS: readonly Variant[] = [
   ...GRANTS,
+  ...ADMISSION,
   ...WATCHES,
   ...FIRST_SIGHT,
   ...HOLDS,

@@ -13,7 +13,7 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "          const attempt = new GrantWrite(\n",
+        from: "          const answer = await this.#attempt(decision);\n",
         to: `          const seen = this.#context.observations.of(this.#ref.id)?.record;
           if (decision.kind === "claim" && decision.onto.kind === "free" && seen?.state === "free") {
             const { clock, random } = this.#context;
@@ -23,7 +23,7 @@ export const GRANTS: readonly Variant[] = [
             const granted = { hold: new Hold(this.#context, this.#ref, this.#localQueue, beginning), how: "claim" };
             return { kind: "granted", granted };
           }
-          const attempt = new GrantWrite(
+          const answer = await this.#attempt(decision);
 `,
       },
     ],

@@ -42,6 +42,7 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
 ): Promise<L | (G & undefined)> {
   const { context, refs, settings } = acquisition;
   const fromMs = context.nowMs();
+  if (context.admission.isCrowded) await context.admission.start(context.timers);
   const cancellation = new Cancellation(context, refs, settings);
   try {
     if (cancellation.isStopped) throw cancellation.error();

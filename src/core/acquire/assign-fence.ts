@@ -4,6 +4,7 @@ import type { Misconfigured } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { FenceCounter, RecordRef } from "../record/format.js";
+import { KEEP } from "../table-access.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import type { Silent } from "./grant-retry.js";
@@ -108,7 +109,8 @@ async function readHolder(
   { signal }: Cancelling,
 ): Promise<ShownHolder | NoAnswer | Misconfigured> {
   const read = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
-  const answer = await context.read(read, context.timeoutWithin(deadline.remainingMs()), signal);
+  const timeoutMs = context.timeoutWithin(deadline.remainingMs());
+  const answer = await context.read(read, timeoutMs, signal, KEEP);
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer, "strong");
   return { kind: "shown", holder: record.state === "held" ? record.holder : undefined };

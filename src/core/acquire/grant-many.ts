@@ -1,4 +1,5 @@
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
+import type { ClaimTurn } from "../admission.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Grant, RecordRef } from "../record/format.js";
@@ -61,6 +62,7 @@ export class GrantManyWrite {
     parts: readonly GrantPart[],
     settings: AcquireSettings,
     cancellation: Cancelling,
+    turn: ClaimTurn,
     asides: readonly Aside[] = [],
   ) {
     this.#context = context;
@@ -71,7 +73,7 @@ export class GrantManyWrite {
       return { ...part, grant, write: writeOf(context, part, grant) };
     });
     this.#asides = asides;
-    this.#repetition = new GrantRetry(context, settings, cancellation);
+    this.#repetition = new GrantRetry(context, settings, cancellation, turn);
   }
 
   /** Resolves and rejects like {@link GrantWrite.run}. */

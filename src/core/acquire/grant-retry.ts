@@ -1,10 +1,14 @@
 import { type Instant, instantOf } from "../../platform/clock.js";
 import { isNoAnswer, type NoAnswer, unlessMisconfigured } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
+import type { ClaimTurn } from "../admission.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import type { AcquireSettings } from "./settings.js";
+
+// The last send has half of the lease left, and a timeout of a quarter. So only a pause of the process leaves less.
+const LEAST_PART_LEFT = 1 / 5;
 
 /** DynamoDB did not answer in the first half of the lease. */
 export interface Silent {
@@ -19,16 +23,23 @@ export class GrantRetry {
   readonly #context: AcquireContext;
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
+  readonly #turn: ClaimTurn;
   readonly #firstMs: number;
   #start: Instant;
   #leftMs: number;
   #pauseMs: number;
   #unanswered = 0;
 
-  constructor(context: AcquireContext, settings: AcquireSettings, cancellation: Cancelling) {
+  constructor(
+    context: AcquireContext,
+    settings: AcquireSettings,
+    cancellation: Cancelling,
+    turn: ClaimTurn,
+  ) {
     this.#context = context;
     this.#settings = settings;
     this.#cancellation = cancellation;
+    this.#turn = turn;
     this.#start = instantOf(context.clock);
     this.#firstMs = this.#start.monotonicMs;
     // No part of the lease has passed yet, so a second reading of the clocks is not needed. The reading is the most
@@ -84,7 +95,9 @@ export class GrantRetry {
     if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {
       throw this.#cancellation.error();
     }
+    this.#turn.leave();
     await this.#context.sleep(this.#context.jittered(this.#pauseMs), this.#cancellation.signal);
+    if (!this.#turn.tryEnter()) await this.#turn.enter(this.#cancellation.signal);
     if (this.#cancellation.isStopped) throw this.#cancellation.error();
     this.#pauseMs = Math.min(2 * this.#pauseMs, maxPollMs);
     // If no earlier send can have been applied, the lease counts from the next send.
@@ -93,12 +106,12 @@ export class GrantRetry {
   }
 
   /**
-   * Whether the caller may get the lease: false if the whole lease passed before the answer arrived. Throws the error
-   * of the cancellation.
+   * Whether the caller may get the lease: false if too little of the lease was left when the answer arrived. The first
+   * renewal of such a lease could come too late. Throws the error of the cancellation.
    */
   isInTime(): boolean {
     if (this.#cancellation.isStopped) throw this.#cancellation.error();
-    return this.deadline.remainingMs() > 0;
+    return this.deadline.remainingMs() > this.#settings.leaseMs * LEAST_PART_LEFT;
   }
 
   /** The deadline of the lease, after which the holder must not act. */

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
+import type { ClaimTurn } from "../admission.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Decision } from "../record/decide.js";
@@ -54,6 +55,7 @@ export class GrantWrite {
     settings: AcquireSettings,
     cancellation: Cancelling,
     decision: Granting,
+    turn: ClaimTurn,
   ) {
     this.#context = context;
     this.#ref = ref;
@@ -63,7 +65,7 @@ export class GrantWrite {
     this.#correctionMs = context.table.clockCorrectionMs;
     this.#grant = context.grant(ref, settings);
     this.#write = this.#compose();
-    this.#repetition = new GrantRetry(context, settings, cancellation);
+    this.#repetition = new GrantRetry(context, settings, cancellation, turn);
   }
 
   /** Rejects with the error of {@link Cancellation}, of an unreadable record (R12) or of a wrong configuration. */
@@ -75,12 +77,8 @@ export class GrantWrite {
     try {
       let timeoutMs = repetition.nextTimeoutMs();
       for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
-        const call = context.callOf(timeoutMs, this.#cancellation.signal);
-        const sent = await context.answerTo(
-          "write",
-          repetition.start,
-          context.table.write(this.#current(), call),
-        );
+        const { signal } = this.#cancellation;
+        const sent = await context.claim(this.#current(), repetition.start, timeoutMs, signal);
         if (repetition.isSettledBy(sent)) {
           const verdict = this.#verdictOn(sent);
           let answer = verdict.kind === "granted" ? await this.#settled(verdict.result) : verdict;

@@ -13,6 +13,7 @@ import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
 import type { AcquireSettings, Granted, Place, Queueing } from "./settings.js";
+import { inTurn } from "./turn.js";
 import { untilAnswered } from "./until-answered.js";
 
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
@@ -101,20 +102,24 @@ export class AcquireLoop {
             throw tooSlow([this.#ref.name], this.#settings.leaseMs, this.#silence);
           }
           if ((await this.#place?.isFirst()) === false) return { kind: "not-first" };
-          const attempt = new GrantWrite(
-            this.#context,
-            this.#ref,
-            this.#settings,
-            this.#cancellation,
-            decision,
-          );
-          const granted = await this.#grantedBy(decision, await attempt.run());
+          const answer = await this.#attempt(decision);
+          const granted = await this.#grantedBy(decision, answer);
           if (granted !== undefined) return { kind: "granted", granted };
         }
       }
       await this.#pacer.beforeNextRound(this.#cancellation.signal);
       decision = this.#decide();
     }
+  }
+
+  #attempt(decision: Granting): Promise<GrantAnswer> {
+    const context = this.#context;
+    const ref = this.#ref;
+    const settings = this.#settings;
+    const cancellation = this.#cancellation;
+    return inTurn(context, settings, cancellation, (turn) =>
+      new GrantWrite(context, ref, settings, cancellation, decision, turn).run(),
+    );
   }
 
   get #heldBy(): string | undefined {

@@ -1,8 +1,9 @@
 import { isoTimeOf } from "../../platform/clock.js";
-import type { WriteAnswer } from "../../platform/table.js";
+import { isNoAnswer } from "../../platform/retry.js";
 import type { ClientContext } from "../context.js";
 import type { RecordRef } from "../record/format.js";
 import { forcedReleaseIn } from "../record/record.js";
+import { CLAIM } from "../table-access.js";
 import type { Granted } from "./settings.js";
 
 /**
@@ -22,14 +23,13 @@ export function noteGrant(context: ClientContext, { hold, record, how }: Granted
   const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
   context.inBackground(async () => {
     const write = history.note(ref, note, context.wallMs());
-    const answer = await context.write(write, context.settings.requestTimeoutMs);
-    if (isSilent(answer)) await context.write(write, context.settings.requestTimeoutMs);
+    const { requestTimeoutMs } = context.settings;
+    const send = () => context.write(write, requestTimeoutMs, undefined, CLAIM);
+    const answer = await send();
+    if (isNoAnswer(answer)) await send();
     if (answer.kind === "misconfigured") context.reportOnce("history", () => answer.error);
   });
 }
 
 // Occurrences and sessions have no history.
 const isKept = ({ kind }: RecordRef): boolean => kind !== "once" && kind !== "session";
-
-const isSilent = ({ kind }: WriteAnswer): boolean =>
-  ["unknown", "throttled", "conflict", "skewed"].includes(kind);

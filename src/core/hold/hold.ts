@@ -2,6 +2,7 @@ import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
 import { AGAIN, type Backoff, causeOf } from "../../platform/retry.js";
+import type { Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
@@ -9,6 +10,7 @@ import type { LocalQueue } from "../local-queue.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
 import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
+import type { Entering } from "../table-access.js";
 import { actingMs, Deadline } from "./deadline.js";
 import { EffectiveDeadline, Handles, type KeptSettings } from "./keep-alive.js";
 import { LeaseEnd } from "./lease-end.js";
@@ -202,11 +204,20 @@ export class Hold implements Kept {
         if (!this.isHeld) return { kind: "lost" };
         return this.living.isMoved ? AGAIN : { kind: "held" };
       }
-      const start = instantOf(this.context.clock);
+      let start = instantOf(this.context.clock);
       const lateMs = Math.max(0, start.monotonicMs - this.times.nextMs);
-      const renewal = this.renewal(this.leaseMs);
-      const write = this.context.format.lease.renew(this.ref, this.held, renewal);
-      const answer = await this.send({ write, isIn: (record) => record.mark === renewal.mark });
+      let renewal = this.renewal(this.leaseMs);
+      const compose = (): Write => this.context.format.lease.renew(this.ref, this.held, renewal);
+      const answer = await this.send({
+        write: compose(),
+        again: () => {
+          // Nothing was sent yet, so the lease counts from now.
+          start = instantOf(this.context.clock);
+          renewal = this.renewal(this.leaseMs);
+          return compose();
+        },
+        isIn: (record) => record.mark === renewal.mark,
+      });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
         emitRenewal(this, true, lateMs, start);
@@ -264,14 +275,17 @@ export class Hold implements Kept {
   }
 
   /** Sends one write under the hold. The item of the answer decides whether the lease is lost. */
-  async send({ write, isIn }: HoldWrite): Promise<HoldAnswer> {
+  async send({ write, again, isIn }: HoldWrite): Promise<HoldAnswer> {
     // This write may have waited for a turn until the lease ended.
     const leftMs = this.check();
     if (leftMs <= 0) return { kind: "lost" };
-    const answer = await this.context.write(write, this.context.timeoutWithin(leftMs));
+    const { context } = this;
+    const timeoutMs = context.timeoutWithin(leftMs);
+    const answer = await context.write(write, timeoutMs, undefined, this.#entering(again));
     if (answer.kind !== "applied" && answer.kind !== "refused") {
       if (!this.isHeld) return { kind: "lost" };
       this.#lastTrouble = causeOf(answer);
+      if (answer.kind === "unknown") context.reportBusyConnections(this.ref.name);
       return answer;
     }
     const record = this.#read(answer);
@@ -287,10 +301,21 @@ export class Hold implements Kept {
     return reason === undefined ? (found as HeldRecord) : "lost";
   }
 
+  // After a wait for its turn, a request has the time that is then left of the lease. An ended hold sends nothing.
+  #entering(again?: () => Write): Entering {
+    const afterWait = () => {
+      const leftMs = this.check();
+      if (leftMs <= 0) return undefined;
+      return { timeoutMs: this.context.timeoutWithin(leftMs), write: again?.() };
+    };
+    return { priority: "keep", afterWait };
+  }
+
   /** Reads the lease's own record: another client may have written a request for this holder. */
   async look(): Promise<void> {
     const timeoutMs = this.context.timeoutWithin(this.remainingMs());
-    const answer = await this.context.read({ key: this.ref.key, consistent: true }, timeoutMs);
+    const read = { key: this.ref.key, consistent: true };
+    const answer = await this.context.read(read, timeoutMs, undefined, this.#entering());
     if (answer.kind === "found" && this.isHeld) this.#read(answer);
   }
 

@@ -146,7 +146,7 @@ class LeaseRelease {
     const start = instantOf(context.clock);
     const deadline = new Deadline(context.clock, start, actingMs(context, settings.leaseMs));
     this.#state = handingOff(this.#state, context.nowMs() + settings.leaseMs);
-    const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()));
+    const send = () => context.writeWithin(write, () => deadline.remainingMs());
     const retried = await retry(context, send, {
       backoff: steady(settings.minPollMs),
       isOver: () => !waiter.isWaiting || deadline.remainingMs() <= settings.leaseMs / 2,

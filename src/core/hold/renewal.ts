@@ -91,6 +91,8 @@ export type RenewalAnswer = { readonly kind: "renewed" | "held" | "lost" } | Aga
  */
 export interface HoldWrite {
   readonly write: Write;
+  /** Composes the write again if it had to wait for its turn. Default: the same write. */
+  readonly again?: () => Write;
   readonly isIn: (record: HeldRecord) => boolean;
 }
 

@@ -36,7 +36,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const write = permits.exchange(from.ref, from.held, grant);
   const own = permits.permitOf(ref, { holder, weight, leavesMark: false });
   context.ownPermits.add(holder);
-  const attempt = () => context.write(write, context.timeoutWithin(from.remainingMs()));
+  const attempt = () => context.writeWithin(write, () => from.remainingMs());
   const { backoff } = from;
   const isOver = (): boolean => !life.isHeld;
   const retried = await context.tracked(

@@ -1,6 +1,7 @@
 import { AGAIN } from "../../platform/retry.js";
 import { GrantRetry } from "../acquire/grant-retry.js";
 import type { Granted } from "../acquire/settings.js";
+import type { ClaimTurn } from "../admission.js";
 import type { Shown } from "../context.js";
 import { Hold } from "../hold/hold.js";
 import { freeOnce } from "../hold/release.js";
@@ -9,6 +10,7 @@ import { requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import type { PermitGrant } from "../record/permit-writes.js";
 import type { AbsentRecord, SharedRecord } from "../record/permits.js";
+import { KEEP } from "../table-access.js";
 import { unreadable } from "../unavailable.js";
 import type { Wish } from "./wish.js";
 
@@ -45,10 +47,10 @@ export class PermitGrantWrite {
   }
 
   /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
-  async run(): Promise<PermitAnswer> {
+  async run(turn: ClaimTurn): Promise<PermitAnswer> {
     const { context, ref, settings, cancellation } = this.#contending;
     const { holder } = this.#grant;
-    const repetition = new GrantRetry(context, settings, cancellation);
+    const repetition = new GrantRetry(context, settings, cancellation, turn);
     const write = requireCapability(context.format, "permits").grant(ref, this.#grant);
     context.ownPermits.add(holder);
     const { life } = this.#wish;
@@ -59,7 +61,8 @@ export class PermitGrantWrite {
       let timeoutMs = repetition.nextTimeoutMs();
       for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
         sends += 1;
-        const sent = await context.write(write, timeoutMs, cancellation.signal);
+        const { signal } = cancellation;
+        const sent = await context.claim(write, repetition.start, timeoutMs, signal);
         if (repetition.isSettledBy(sent)) {
           if (sent.kind === "applied") repetition.countApplied();
           const wasRepeated = sends > 1 || sent.kind === "refused";
@@ -173,7 +176,8 @@ async function checked(
   life: Wish["life"],
 ): Promise<boolean> {
   const read = { key: ref.key, consistent: true };
-  const answer = await context.read(read, context.settings.requestTimeoutMs);
+  const { requestTimeoutMs } = context.settings;
+  const answer = await context.read(read, requestTimeoutMs, undefined, KEEP);
   if (answer.kind !== "found") return false;
   const record = context.format.permits?.readAll(answer.item);
   // A record that cannot be read is left alone: the note is about it, and not the caller of an acquisition.

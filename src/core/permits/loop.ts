@@ -2,6 +2,7 @@ import { HoldfastError } from "../../errors.js";
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
+import { inTurn } from "../acquire/turn.js";
 import { untilAnswered } from "../acquire/until-answered.js";
 import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
@@ -96,8 +97,10 @@ export class PermitLoop {
   }
 
   async #grant(): Promise<AcquireOutcome | undefined> {
-    const { ref, settings, cancellation } = this.#contending;
-    const answer = await new PermitGrantWrite(this.#contending, this.#wish).run();
+    const { context, ref, settings, cancellation } = this.#contending;
+    const answer = await inTurn(context, settings, cancellation, (turn) =>
+      new PermitGrantWrite(this.#contending, this.#wish).run(turn),
+    );
     if (answer.kind === "granted") return answer;
     if (answer.kind === "refused") {
       this.#note(answer.record);

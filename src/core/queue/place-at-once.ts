@@ -2,6 +2,7 @@ import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { GrantManyWrite } from "../acquire/grant-many.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { inTurn } from "../acquire/turn.js";
 import { requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import { entrySettings, QueuePlace } from "./place.js";
@@ -33,7 +34,9 @@ export async function placesAtOnce(
   });
   const parts = refs.map((ref) => ({ ref: queue.entryOf(ref, last), ...ONTO_ABSENT }));
   const own = entrySettings(settings, Number(last - first) + 1);
-  const answer = await new GrantManyWrite(context, parts, own, cancellation, asides).run();
+  const answer = await inTurn(context, own, cancellation, (turn) =>
+    new GrantManyWrite(context, parts, own, cancellation, turn, asides).run(),
+  );
   if (answer.kind !== "granted") return undefined;
   return answer.results.map(
     (result, index) => new QueuePlace(context, parts[index]?.ref as RecordRef, tickets, result),

@@ -4,6 +4,7 @@ import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { GrantWrite } from "../acquire/grant.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { inTurn } from "../acquire/turn.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
 import type { SharedPlace } from "../local-queue.js";
@@ -71,7 +72,9 @@ export class QueuePlace implements SharedPlace {
     const entry = context.format.queue?.entryOf(ref, tickets.last) ?? ref;
     const own = entrySettings(settings, Number(tickets.last - tickets.first) + 1);
     const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-    const answer = await new GrantWrite(context, entry, own, cancellation, claim).run();
+    const answer = await inTurn(context, own, cancellation, (turn) =>
+      new GrantWrite(context, entry, own, cancellation, claim, turn).run(),
+    );
     if (answer.kind !== "granted") return undefined;
     return new QueuePlace(context, entry, tickets, answer.result);
   }

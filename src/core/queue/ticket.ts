@@ -8,6 +8,7 @@ import { Pacer } from "../pacer.js";
 import { requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import type { QueueState } from "../record/record.js";
+import { CLAIM } from "../table-access.js";
 
 /** The largest ticket: DynamoDB's numbers hold 38 digits exactly. */
 export const LAST_TICKET = 10n ** 38n - 1n;
@@ -57,7 +58,8 @@ async function untilAnswered(
   cancellation: Cancelling,
 ) {
   const { signal } = cancellation;
-  const send = () => context.write(write, context.settings.requestTimeoutMs, cancellation.signal);
+  const { requestTimeoutMs } = context.settings;
+  const send = () => context.write(write, requestTimeoutMs, cancellation.signal, CLAIM);
   const retried = await retry(context, send, {
     backoff: steady(settings.minPollMs),
     isOver: () => cancellation.isStopped,

@@ -4,6 +4,8 @@ import type { Cancellation } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { GrantWrite } from "../acquire/grant.js";
 import type { AcquireSettings, Granted } from "../acquire/settings.js";
+import { inTurn } from "../acquire/turn.js";
+import type { ClaimTurn } from "../admission.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
 import { renewNow } from "../hold/writes.js";
@@ -32,7 +34,10 @@ export async function openSession(
         for (let ref = firstRef; ; ref = refOf()) {
           if (cancellation.isStopped) throw cancellation.error();
           const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-          const answer = await new GrantWrite(context, ref, settings, cancellation, claim).run();
+          const attempt = (turn: ClaimTurn) =>
+            new GrantWrite(context, ref, settings, cancellation, claim, turn).run();
+          // Every lease of the session depends on it.
+          const answer = await inTurn(context, settings, cancellation, attempt, "keep");
           if (answer.kind === "granted") return [grantedOn(context, ref, answer.result)] as const;
           // Without a wait there is one attempt, as in an acquisition.
           if (settings.waitMs === 0) throw cancellation.error();

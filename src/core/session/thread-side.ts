@@ -9,6 +9,7 @@ import { renewNow } from "../hold/writes.js";
 import { resolveAcquire } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
+import { KEEP } from "../table-access.js";
 import { mayRenew, SharedState } from "./shared-state.js";
 import type { Assignment, FromThread, ThreadStart, ToThread } from "./thread-messages.js";
 
@@ -59,7 +60,8 @@ export class ThreadSide {
   async prepare(): Promise<void> {
     const context = this.#context;
     const read = { key: this.#ref.key, consistent: true };
-    const answer = await context.read(read, context.settings.requestTimeoutMs);
+    const { requestTimeoutMs } = context.settings;
+    const answer = await context.read(read, requestTimeoutMs, undefined, KEEP);
     const knowsTableTime = context.tableClock.endOf(0) !== undefined;
     if (answer.kind !== "found") this.#post({ kind: "failed", message: whyNot(answer) });
     else if (knowsTableTime !== this.#start.knowsTableTime) {
@@ -154,6 +156,10 @@ class GatedTable implements TablePort {
 
   get tellsDate(): boolean | undefined {
     return this.#table.tellsDate;
+  }
+
+  get connections(): number | undefined {
+    return this.#table.connections;
   }
 
   async write(write: Write, call: Call): Promise<WriteAnswer> {

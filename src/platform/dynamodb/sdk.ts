@@ -68,8 +68,39 @@ export function senderOver(client: DynamoDBLike): Sender {
     return sending.send(Object.assign(command, { [SIGNAL]: signal, [ON_DATE]: onDate }) as never);
   };
   const lastEndpoint = (): string | undefined => last && endpointText(last);
-  return Object.assign(send, { tellsDate: true, lastEndpoint } as const);
+  const handler = (client.config as Partial<Handling["config"]>).requestHandler;
+  return Object.assign(send, {
+    tellsDate: true,
+    lastEndpoint,
+    connections: () => poolsOf(handler)[0]?.maxSockets,
+    waitingForConnection: () => waitingForConnection(client),
+  } as const);
 }
+
+/** The members of an agent of Node.js that are read. */
+interface Pool {
+  readonly maxSockets?: number;
+  readonly requests?: Readonly<Record<string, readonly unknown[] | undefined>>;
+}
+
+/** Returns the pools of connections of the SDK's handler for Node.js, once it has sent a request. */
+function poolsOf(handler: Handler | undefined): readonly Pool[] {
+  const { httpAgent, httpsAgent } = handler?.httpHandlerConfigs?.() ?? {};
+  return [httpsAgent, httpAgent].filter((agent) => agent !== undefined);
+}
+
+/** Returns how many requests of the program wait for a connection of this client; 0 if not known. */
+export function waitingForConnection(client: DynamoDBLike): number {
+  const { requestHandler } = client.config as Partial<Handling["config"]>;
+  return poolsOf(requestHandler).map(waitingIn).reduce(sum, 0);
+}
+
+const waitingIn = ({ requests = {} }: Pool): number =>
+  Object.values(requests)
+    .map((waiting) => waiting?.length ?? 0)
+    .reduce(sum, 0);
+
+const sum = (one: number, other: number): number => one + other;
 
 /** The endpoint of a request. The sender keeps no request, because a request would keep its body in memory. */
 interface Place {
@@ -92,6 +123,7 @@ interface Handling {
 }
 
 interface Handler {
+  httpHandlerConfigs?(): { readonly httpAgent?: Pool; readonly httpsAgent?: Pool };
   handle(request: unknown, options: { readonly abortSignal?: AbortSignal }): Promise<Answered>;
 }
 

@@ -24,6 +24,10 @@ export interface Sender {
   readonly tellsDate?: true;
   /** Returns where the last request went, for messages; undefined before the first request. */
   readonly lastEndpoint?: () => string | undefined;
+  /** How many requests the sender sends at once; undefined if not known, or not known yet. */
+  readonly connections?: () => number | undefined;
+  /** How many requests of the program wait for one of these connections now; undefined if not known. */
+  readonly waitingForConnection?: () => number | undefined;
   /** Whether the sender may send one request more than once, and the answer does not show it. Default false. */
   readonly maySendAgain?: true;
 }

@@ -85,6 +85,14 @@ export class DynamoDBTable implements TablePort {
     return this.#send.tellsDate === true;
   }
 
+  get connections(): number | undefined {
+    return this.#send.connections?.();
+  }
+
+  get waitingForConnection(): number | undefined {
+    return this.#send.waitingForConnection?.();
+  }
+
   get clockCorrectionMs(): number {
     return this.#clockCorrectionMs;
   }

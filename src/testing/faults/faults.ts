@@ -14,6 +14,7 @@ import type {
 import { systemTimers } from "../../platform/timers.js";
 import type { TamperableTable } from "../table/memory-table.js";
 import type { SeededRandom } from "../time/seeded-random.js";
+import { Connections } from "./connections.js";
 import { exchange, type Failure, type RequestHost, repeated, travel, unknown } from "./exchange.js";
 import {
   checkPossible,
@@ -40,6 +41,11 @@ export interface Latency {
 export interface FaultyTableOptions {
   /** Called once for each request, with or without a fault. Default: no delay. */
   readonly latency?: () => Latency;
+  /**
+   * How many requests the process sends at once, as an HTTP client does; the others wait in order, and their timeouts
+   * run meanwhile. Default: any number.
+   */
+  readonly connections?: number;
 }
 
 /** A request in flight: how to apply the request, and how to answer the caller. */
@@ -70,6 +76,7 @@ export class FaultyTable implements TablePort {
   readonly #queued: Planned[] = [];
   #script: FaultScript | undefined;
   #random: FaultScript | undefined;
+  readonly #connections: Connections | undefined;
   #injected = NO_FAULTS;
   #requests = NO_REQUESTS;
 
@@ -86,6 +93,16 @@ export class FaultyTable implements TablePort {
     this.tellsDate = table.tellsDate;
     this.#host = host;
     this.#options = options;
+    const { connections } = options;
+    this.#connections = connections === undefined ? undefined : new Connections(connections);
+  }
+
+  get connections(): number | undefined {
+    return this.#options.connections;
+  }
+
+  get waitingForConnection(): number | undefined {
+    return this.#connections?.waiting;
   }
 
   /** How many faults of each kind were injected. */
@@ -160,11 +177,18 @@ export class FaultyTable implements TablePort {
     const latency = this.#options.latency?.() ?? NO_LATENCY;
     // Without the caller's signal: a request already sent is not recalled by an abort.
     const inner: Call = { timeoutMs: call.timeoutMs };
-    return exchange<A>(this.#host, call, (reply, fail) => {
+    let over = (): void => undefined;
+    const answer = exchange<A>(this.#host, call, (reply, fail) => {
       const sending = { request, latency, carryOut: () => carryOut(inner), reply, fail };
-      if (fault === undefined) this.#carry(sending, sending.reply);
-      else this.#inject(sending, fault);
+      const send = (): void => {
+        if (fault === undefined) this.#carry(sending, sending.reply);
+        else this.#inject(sending, fault);
+      };
+      if (this.#connections === undefined) send();
+      else over = this.#connections.use(send);
     });
+    if (this.#connections === undefined) return answer;
+    return answer.finally(() => over());
   }
 
   #plan(request: FaultRequest): Fault | undefined {

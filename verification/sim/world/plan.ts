@@ -60,8 +60,24 @@ export function worldPlanOf(seed: number, lengthMs: number, given?: WorldKind): 
     ...(kind === "late world" ? lateness(random) : {}),
     // A new fence begins at its creator's clock, which is behind the old fence only if a clock is wrong.
     ...(kind === "tampered world" ? { drift: 0, wallOffsetMs: 0 } : {}),
-    world: { ...worldOf(random, kind), hasCoarseClocks, answersSlowly },
+    world: withBursts(random, { ...worldOf(random, kind), hasCoarseClocks, answersSlowly }, kind),
   });
+}
+
+/** Without faults, no lease may be lost to the other requests of its own process, however few connections it has. */
+function withBursts(
+  random: SeededRandom,
+  world: Omit<World, "connections">,
+  kind: WorldKind,
+): World {
+  if (kind !== "calm world" || random.chance(0.4)) return { ...world, connections: undefined };
+  return {
+    ...world,
+    connections: random.integer(3, 8),
+    weights: { ...world.weights, burst: 1 },
+    // Answers in which a burst takes longer than a lease.
+    slow: 1,
+  };
 }
 
 /** With many names, few processes contend: then slow or lost answers matter most. */
@@ -96,7 +112,7 @@ function lateness(random: SeededRandom): Partial<Plan> {
 function worldOf(
   random: SeededRandom,
   kind: WorldKind,
-): Omit<World, "hasCoarseClocks" | "answersSlowly"> {
+): Omit<World, "hasCoarseClocks" | "answersSlowly" | "connections"> {
   const isWild = WILD_KINDS.includes(kind);
   const sometimes = (weight: number): number => (random.chance(0.75) ? weight : 0);
   return {
@@ -109,6 +125,7 @@ function worldOf(
       import: sometimes(3),
       election: sometimes(1),
       resignRequest: sometimes(0.5),
+      burst: 0,
     }),
     forces: FORCED_RELEASES_IN.includes(kind) ? sometimes(0.2) : 0,
     tasksEveryMs: sometimes(random.integer(3_000, 15_000)),

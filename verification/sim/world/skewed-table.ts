@@ -29,6 +29,7 @@ export function skewedTable(
     );
   const transact = network.transact?.bind(network);
   return {
+    connections: network.connections,
     ...(network.tellsDate === undefined ? {} : { tellsDate: network.tellsDate }),
     get clockCorrectionMs() {
       return correctionMs;

@@ -29,7 +29,8 @@ export type OperationName =
   | "readWriteLock"
   | "import"
   | "election"
-  | "resignRequest";
+  | "resignRequest"
+  | "burst";
 
 /** Everything a seed decides about the operations of a run. */
 export interface World {
@@ -65,6 +66,8 @@ export interface World {
    * record. A clock that was ahead gave this ticket.
    */
   readonly ticketsAheadMs: number | undefined;
+  /** How many requests a process sends at once; undefined: any number. */
+  readonly connections: number | undefined;
 }
 
 /** A grant that its holder keeps for long: the record, the process, and the true time in milliseconds. */

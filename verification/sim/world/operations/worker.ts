@@ -1,6 +1,7 @@
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { OperationName, World } from "../traits.js";
+import { burst } from "./burst.js";
 import { askToResign, stand } from "./elections.js";
 import { importOne, manyLocks, oneLock } from "./locks.js";
 import { schedule } from "./occurrences.js";
@@ -18,6 +19,7 @@ const OPERATIONS: Readonly<Record<OperationName, Operation>> = {
   import: importOne,
   election: stand,
   resignRequest: askToResign,
+  burst,
 };
 
 /** Runs the workers of a process, its schedules and its operator until the run ends. */
