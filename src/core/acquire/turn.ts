@@ -24,6 +24,9 @@ export async function inTurn<A>(
   }
 }
 
+// The default wait of a lock.
+const LONGEST_TURN_MS = 60_000;
+
 async function waitFor(
   context: AcquireContext,
   waitMs: number,
@@ -39,8 +42,8 @@ async function waitFor(
 }
 
 /**
- * Waits for the turn of a call whose wait has no end of its own. The call makes its one attempt, however many requests
- * are before it, unless the table answers nothing for a whole request timeout.
+ * Waits for the turn of a call without a wait. The call makes its one attempt, however many requests are before it,
+ * unless the table answers nothing for a whole request timeout, or the renewals of this client need all connections.
  */
 async function enterUnlessSilent(
   context: AcquireContext,
@@ -55,7 +58,8 @@ async function enterUnlessSilent(
   let timer: Timer | undefined;
   const watch = (): void => {
     timer = context.timers.set(context.settings.requestTimeoutMs, true, () => {
-      if (context.whyQueued(fromMs).kind === "unknown") end();
+      const isLong = context.nowMs() - fromMs >= LONGEST_TURN_MS;
+      if (isLong || context.whyQueued(fromMs).kind === "unknown") end();
       else watch();
     });
   };
