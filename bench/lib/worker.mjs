@@ -116,6 +116,39 @@ const STEPS = {
     return { held: held.size };
   },
 
+  /**
+   * Acquires `count` free names at once and releases each as soon as it has it, while it holds `held` others. `limit`: how
+   * many of them the program itself lets run at a time.
+   */
+  async burst({ prefix, count, held: others, limit = Number.POSITIVE_INFINITY }) {
+    const kept = await Promise.all(
+      Array.from({ length: others }, (_, at) => client.acquire(`${prefix}-held-${at}`)),
+    );
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    const [cpu, fromMs] = [process.cpuUsage(), nowMs()];
+    delay.enable();
+    let next = 0;
+    let refused = 0;
+    const lane = async () => {
+      while (next < count) {
+        const name = `${prefix}-${next}`;
+        next += 1;
+        try {
+          await client.release(await client.acquire(name));
+        } catch {
+          refused += 1;
+        }
+      }
+    };
+    await inLanes(Math.min(limit, count), lane);
+    delay.disable();
+    const elapsedMs = nowMs() - fromMs;
+    const cpuMs = cpuMsOf(cpu);
+    const lost = kept.filter((handle) => client.believes?.(handle) === false).length;
+    await Promise.all(kept.map((handle) => client.release(handle)));
+    return { elapsedMs, cpuMs, refused, lost, blockedMs: delay.max / 1e6 };
+  },
+
   /** Acquires and releases each of some names once, in order. */
   async each({ prefix, from, count }) {
     const cycle = [];
