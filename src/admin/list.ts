@@ -6,6 +6,7 @@ import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { serialisable } from "../internal/printed.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { listedPermits, type PermitInspection, type PermitKind } from "../locks/inspect-permits.js";
 import type { NoAnswer } from "../platform/retry.js";
@@ -242,7 +243,7 @@ export function placeIn(
 }
 
 export function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
-  return { ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) };
+  return serialisable({ ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) });
 }
 
 function servedOf(context: AcquireContext, lock: RecordRef): bigint | undefined {

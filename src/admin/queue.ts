@@ -5,6 +5,7 @@ import { LAST_TICKET } from "../core/queue/ticket.js";
 import { deadAtMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { unavailableError } from "../core/unavailable.js";
+import { serialisable } from "../internal/printed.js";
 import { type Inspection, inspect } from "../locks/inspect.js";
 import { inspectPermits, type PermitInspection } from "../locks/inspect-permits.js";
 import { unlessMisconfigured } from "../platform/retry.js";
@@ -67,7 +68,7 @@ async function waitersBefore(context: AcquireContext, ref: RecordRef): Promise<Q
     if (ticket === undefined || (served !== undefined && ticket <= served)) continue;
     const waiter = waiterIn(context, ref, ticket, shown, served);
     if (waiter === undefined) continue;
-    waiters.push({ position, ...waiter });
+    waiters.push(serialisable({ position, ...waiter }));
     position += waiter.calls;
   }
   return waiters;

@@ -1,5 +1,6 @@
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LossReason } from "../errors.js";
+import { serialisable } from "../internal/printed.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */
@@ -119,7 +120,7 @@ export class Monitor {
     const made = (): LeadershipChange<FormatTypes> => ({ kind, name, owner, term, gapMs, reason });
     publish(ELECTION_CHANNELS.transition, made);
     if (this.#listeners.size === 0) return;
-    const change = made();
+    const change = serialisable(made());
     for (const listener of this.#listeners) {
       // An error of a listener must neither hide a change from further listeners nor end a term.
       try {

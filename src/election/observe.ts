@@ -1,6 +1,7 @@
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LeaseRecord } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
+import { serialisable } from "../internal/printed.js";
 import { unlessMisconfigured } from "../platform/retry.js";
 import type { ReadAnswer } from "../platform/table.js";
 import type { Candidate } from "./candidate.js";
@@ -28,14 +29,14 @@ export interface LeaderInfo<S extends FormatTypes = NativeTypes> {
 function leadershipOf({ context, ref }: Candidate, record: LeaseRecord): LeaderInfo {
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
-  return {
+  return serialisable({
     name: ref.name,
     leader: held?.owner,
     holder: held?.holder,
     term: !context.format.facts.recordsHaveFences ? undefined : known?.fence,
     since: held?.acquiredAt,
     value: held?.data as LeaderInfo["value"],
-  };
+  });
 }
 
 /** Reads the leader by one strongly consistent read; without a table, checks this candidate alone. */
@@ -122,12 +123,12 @@ function read(
 
 function localLeadership({ ref }: Candidate, term: Term | undefined): LeaderInfo {
   const led = term?.isLeading === true ? term : undefined;
-  return {
+  return serialisable({
     name: ref.name,
     leader: led?.owner,
     holder: led?.holder,
     term: led?.fence,
     since: undefined,
     value: led?.value,
-  };
+  });
 }

@@ -14,6 +14,7 @@
  */
 import type { HistoryFormat, RecordRef } from "../core/record/format.js";
 import type { GrantNote } from "../core/record/record.js";
+import { serialisable } from "../internal/printed.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
 import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
 
@@ -77,5 +78,5 @@ function noteIn(item: Item | undefined): GrantNote | undefined {
   );
   if (fence === undefined || holder === undefined || how === undefined) return undefined;
   const [owner = "", at = ""] = [stringIn(item, "owner"), stringIn(item, "at")];
-  return { fence, holder, owner, at, how, forced: forcedIn(item) };
+  return serialisable({ fence, holder, owner, at, how, forced: forcedIn(item) });
 }

@@ -5,7 +5,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import { type ForcedRelease, forcedReleaseIn, standing } from "../core/record/record.js";
-import { writeAs } from "../internal/printed.js";
+import { serialisable } from "../internal/printed.js";
 import { endingOf, found, type Inspection } from "./inspect.js";
 
 /** The kinds of records with permits. */
@@ -128,8 +128,7 @@ export function permitInspectionOf(
     version: known?.version,
     forced: forcedReleaseIn(known),
   };
-  writeAs(inspection, () => inspection);
-  return inspection;
+  return serialisable(inspection);
 }
 
 function inspected(
@@ -142,7 +141,7 @@ function inspected(
   const held = context.format.codec.read(item, own);
   if (held.state !== "held") throw new Error("A permit in the record must be held.");
   const ending = endingOf(context, own, held, dateMs);
-  return { holder, owner, fence, weight, session, leaseMs, ...ending };
+  return serialisable({ holder, owner, fence, weight, session, leaseMs, ...ending });
 }
 
 /** Returns the ref of a permit that another process may hold. A late copy of its grant may still arrive. */

@@ -11,7 +11,7 @@ import {
 } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
-import { writeAs } from "../internal/printed.js";
+import { serialisable } from "../internal/printed.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { ReadAnswer } from "../platform/table.js";
 
@@ -104,8 +104,7 @@ export function inspectionOf(
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
   };
-  writeAs(inspection, () => inspection);
-  return inspection;
+  return serialisable(inspection);
 }
 
 type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;

@@ -4,6 +4,7 @@ import {
   commitKeyOf,
   readCommit,
 } from "../formats/object-commit.js";
+import { serialisable } from "../internal/printed.js";
 import { type NoAnswer, unlessMisconfigured } from "../platform/retry.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
 import { type CommitContext, callWithin, type Limit, retryWithin } from "./context.js";
@@ -109,7 +110,7 @@ async function recordOf(
 
 function inspected(etag: string | undefined, record: CommitRecord): InspectedRecord {
   const { generation, timeoutMs, owner, token } = record;
-  return { etag, generation, timeoutMs, owner, commitId: token };
+  return serialisable({ etag, generation, timeoutMs, owner, commitId: token });
 }
 
 function shown({ etag, contentType, metadata, commitId }: ObjectHead) {

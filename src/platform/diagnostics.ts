@@ -1,4 +1,5 @@
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
+import { serialisable } from "../internal/printed.js";
 
 /**
  * Publishes a message on a channel of `node:diagnostics_channel`. Without a subscriber the message is not
@@ -6,7 +7,7 @@ import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
  */
 export function publish(channelName: string, message: () => object): void {
   const found = channel(channelName);
-  if (found.hasSubscribers) found.publish(message());
+  if (found.hasSubscribers) found.publish(serialisable(message()));
 }
 
 /** Subscribes to a channel. Returns a function that ends the subscription. */

@@ -2,6 +2,7 @@ import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import type { OptionNames } from "../../internal/option-names.js";
+import { serialisable } from "../../internal/printed.js";
 import type { Election } from "../election.js";
 import { Ending } from "../ending.js";
 import { ELECTION_NAMES, type ElectionOptions } from "../options.js";
@@ -130,7 +131,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   health(): LeaderTasksHealth {
     const tasks = this.#schedules.map((schedule) => schedule.health());
     const isLeader = this.#election.isLeader;
-    return {
+    return serialisable({
       state: tasks.some(({ isWedged }) => isWedged)
         ? "wedged"
         : isLeader
@@ -141,7 +142,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
       term: isLeader ? (this.#election.term as Term | undefined)?.fence : undefined,
       tasks,
       trouble: this.#trouble,
-    };
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { emitPlaceExpired } from "../../src/core/events.js";
+import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
+import type { Holdfast } from "../../src/index.js";
+import { objectCommitter } from "../../src/object-commit/index.js";
+import { listenTo } from "../../src/platform/diagnostics.js";
+
+import { MemoryObjects, MemoryTable } from "../../src/testing/index.js";
+import { World } from "../support/world.js";
+import { ROOT } from "./source.js";
+
+/** These types exist only for the compiler. */
+const NO_VALUES = ["FormatTypes", "NativeTypes", "BareLeases", "ByteLeases", "TokenLeases"];
+
+/** Finds the types of the public surface with a member that is, or may be, a BigInt. */
+function typesWithBigInts(): string[] {
+  const texts = readdirSync(join(ROOT, "api")).map((file) =>
+    readFileSync(join(ROOT, "api", file), "utf8"),
+  );
+  const declared = texts.flatMap((text) => [
+    ...text.matchAll(/^(?:export )?(?:interface|class) (\w+).*\n([\s\S]*?)^\}/gm),
+  ]);
+  const found = declared.filter(([, , body = ""]) => /\bbigint\b|: Version\b|"fence"/.test(body));
+  const names = new Set(found.map(([, name = ""]) => name));
+  return [...names].filter((name) => !NO_VALUES.includes(name)).sort();
+}
+
+const CHANNEL_OF = {
+  LeaseEvent: LEASE_CHANNELS.grant,
+  PositionEvent: LEASE_CHANNELS.position,
+  PlaceExpiredEvent: LEASE_CHANNELS.overslept,
+  LeadershipChange: ELECTION_CHANNELS.transition,
+  RenewalEvent: ELECTION_CHANNELS.renewal,
+  TaskRunEvent: ELECTION_CHANNELS.tick,
+};
+
+/** Returns one value of each type, as the library returns or emits it. */
+async function returnedBy(locks: Holdfast, waiter: Holdfast): Promise<Record<string, unknown>> {
+  const values: Record<string, unknown> = {};
+  const stops = Object.entries(CHANNEL_OF).map(([type, channel]) =>
+    listenTo(channel, (event) => {
+      values[type] = event;
+    }),
+  );
+  const lease = await locks.mutex("mutex").acquire();
+  const permit = await locks.semaphore("permits", { permits: 1 }).acquire();
+  const several = await locks.multiLock(["a", "b"]).acquire();
+  const waiting = new AbortController();
+  const { promise: isQueued, resolve } = Promise.withResolvers<unknown>();
+  const queued = waiter
+    .fairLock("mutex")
+    .acquire({ signal: waiting.signal, onPosition: resolve })
+    .catch(() => undefined);
+  await isQueued;
+  const isRenewed = Promise.withResolvers<unknown>();
+  stops.push(listenTo(ELECTION_CHANNELS.renewal, isRenewed.resolve));
+  const tasks = [{ name: "task", every: "1s", run: () => undefined }];
+  const pool = locks.leaderTasks({ name: "pool", tasks });
+  pool.start();
+  await isRenewed.promise;
+  emitPlaceExpired({ kind: "lock", name: "mutex" }, "me", 1n);
+  const { permits, queued: entries, terms } = await locks.admin.survey();
+  const [queue, history] = [await locks.admin.queue("mutex"), await locks.admin.history("mutex")];
+  const inspection = await locks.inspect("mutex");
+  Object.assign(values, {
+    ...{ Fenced: lease, Permit: permit, MultiLease: several, Inspection: inspection },
+    ...{ PermitInspection: permits[0]?.lock, InspectedPermit: permits[0]?.lock.permits[0] },
+    ...{ GrantNote: history.grants[0], ListedEntry: entries[0], QueuedWaiter: queue.waiters[0] },
+    ...{ LeaderInfo: await locks.election("pool").leader(), LeaderTasksHealth: pool.health() },
+    ...{ InspectedRecord: (await commitRecords())[0] },
+    ...{ surveyedTerm: terms[0]?.grant, queuedLock: queue.lock },
+  });
+  waiting.abort();
+  await queued;
+  await locks.close();
+  for (const stop of stops) stop();
+  return values;
+}
+
+async function commitRecords() {
+  const client = new MemoryTable({ keyAttributes: ["path", "etag"] });
+  const objects = { s3: new MemoryObjects(), bucket: "bucket", strategy: "dynamo" } as const;
+  const committer = objectCommitter({ ...objects, dynamodb: { client, table: "t" } });
+  await committer.putIfAbsent("key", "1");
+  return (await committer.inspect("key")).records;
+}
+
+/** Returns the names of members with BigInts, and the expected text of each. */
+const numbersIn = (value: object, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    names
+      .map((name) => [name, (value as Record<string, unknown>)[name]] as const)
+      .filter(([, member]) => typeof member === "bigint")
+      .map(([name, member]) => [name, String(member)]),
+  );
+
+describe("JSON.stringify", () => {
+  let values: Record<string, unknown>;
+  beforeAll(async () => {
+    const world = new World();
+    const { locks } = world.inhabitant({ history: true });
+    const waiter = world.inhabitant();
+    values = await world.time.runUntil(returnedBy(locks, waiter.locks));
+  });
+
+  it("is tested on a value of every type of the public surface with a BigInt", () => {
+    expect(typesWithBigInts().filter((type) => values[type] === undefined)).toEqual([]);
+  });
+
+  it("writes the BigInts of each value as digits", () => {
+    const fields = ["fence", "term", "ticket", "version", "generation"];
+    for (const [type, value] of Object.entries(values)) {
+      const written = JSON.parse(JSON.stringify(value)) as object;
+      const expected = numbersIn(value as object, fields);
+      if (type !== "MultiLease") expect(Object.keys(expected), type).not.toEqual([]);
+      expect(written, type).toMatchObject(expected);
+    }
+    expect(JSON.stringify(values["MultiLease"])).toMatch(/"fences":\{"a":"\d+","b":"\d+"\}/);
+  });
+});
