@@ -48,18 +48,21 @@ async function returnedBy(locks: Holdfast, waiter: Holdfast): Promise<Record<str
   const permit = await locks.semaphore("permits", { permits: 1 }).acquire();
   const several = await locks.multiLock(["a", "b"]).acquire();
   const waiting = new AbortController();
-  const { promise: isQueued, resolve } = Promise.withResolvers<unknown>();
-  const queued = waiter
-    .fairLock("mutex")
-    .acquire({ signal: waiting.signal, onPosition: resolve })
-    .catch(() => undefined);
-  await isQueued;
-  const isRenewed = Promise.withResolvers<unknown>();
-  stops.push(listenTo(ELECTION_CHANNELS.renewal, isRenewed.resolve));
+  let queued: Promise<unknown> | undefined;
+  await new Promise((resolve) => {
+    const options = { signal: waiting.signal, onPosition: resolve };
+    queued = waiter
+      .fairLock("mutex")
+      .acquire(options)
+      .catch(() => undefined);
+  });
+  const isRenewed = new Promise((resolve) => {
+    stops.push(listenTo(ELECTION_CHANNELS.renewal, resolve));
+  });
   const tasks = [{ name: "task", every: "1s", run: () => undefined }];
   const pool = locks.leaderTasks({ name: "pool", tasks });
   pool.start();
-  await isRenewed.promise;
+  await isRenewed;
   emitPlaceExpired({ kind: "lock", name: "mutex" }, "me", 1n);
   const { permits, queued: entries, terms } = await locks.admin.survey();
   const [queue, history] = [await locks.admin.queue("mutex"), await locks.admin.history("mutex")];
