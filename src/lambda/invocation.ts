@@ -87,6 +87,7 @@ export class Invocation<Event, Context extends LambdaContext> {
 
   /** Throws `invalid-argument`. */
   constructor(options: LockOptions<Event, Context>, event: Event, context: Context) {
+    if (typeof context?.getRemainingTimeInMillis !== "function") throw noContext();
     const { name, wait, needs, margin } = options;
     this.#options = options;
     this.#context = context;
@@ -186,6 +187,14 @@ export class Invocation<Event, Context extends LambdaContext> {
   #leftMs(): number {
     return Math.floor(this.#context.getRemainingTimeInMillis() - this.#marginMs);
   }
+}
+
+function noContext(): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    "The handler needs Lambda's context as its second argument, for the time that is left. In a test, pass " +
+      "`{ getRemainingTimeInMillis: () => 10_000 }`.",
+  );
 }
 
 function storedIn(data: Json | undefined): Stored | undefined {

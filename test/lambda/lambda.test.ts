@@ -87,6 +87,19 @@ describe("a handler with a lock", () => {
     await short.close();
   });
 
+  it.each([undefined, {}])("refuses the context %j, and says how to test", async (wrong) => {
+    const handler = withLock(options(), () => "done") as (...given: unknown[]) => Promise<string>;
+    expect(await errorOf(handler("42", wrong))).toMatchObject({
+      code: "invalid-argument",
+      message: expect.stringContaining("getRemainingTimeInMillis: () =>"),
+    });
+    const { before } = lockMiddleware(options()) as { before: (given: object) => Promise<unknown> };
+    expect(await errorOf(before({ event: "42", context: wrong }))).toMatchObject({
+      code: "invalid-argument",
+    });
+    expect(sent).toBe(0);
+  });
+
   it("is not run while another client holds the lock, and says so", async () => {
     const theirs = await rivals.mutex("order/42").acquire();
     let runs = 0;
