@@ -1,5 +1,6 @@
 import { Cancellation } from "../../src/core/acquire/cancellation.js";
 import { Hold } from "../../src/core/hold/hold.js";
+import { renewOrMove } from "../../src/core/hold/keep-alive.js";
 import { changeLength } from "../../src/core/hold/writes.js";
 import { decide } from "../../src/core/record/decide.js";
 import { RemoteSessions } from "../../src/core/remote-sessions.js";
@@ -28,6 +29,22 @@ const MOVE = `    moveTo: (ref, held, renewal, session) => ({
 
 /** Defects in sessions, which keep alive locks without renewals of their own. */
 export const SESSIONS: readonly Variant[] = [
+  {
+    name: "session-opens-beside-renewals",
+    what: "A lease renews itself while its client opens the session, and moves a period later.",
+    rules: [],
+    edits: [
+      {
+        in: { renewOrMove },
+        from: "    life = await source.opening(lease.leaseMs);\n",
+        to: "    await source.opening(lease.leaseMs);\n",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/session/shared.test.ts",
+      title: "costs the lease that opens it a move, and no renewal",
+    },
+  },
   {
     name: "session-revived",
     what: "A session's renewal which is applied after the session's end makes the session alive again.",

@@ -12,7 +12,7 @@ import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
 import type { Entering } from "../table-access.js";
 import { actingMs, Deadline } from "./deadline.js";
-import { EffectiveDeadline, Handles, type KeptSettings } from "./keep-alive.js";
+import { EffectiveDeadline, Handles, type KeptSettings, renewOrMove } from "./keep-alive.js";
 import { LeaseEnd } from "./lease-end.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
@@ -172,7 +172,7 @@ export class Hold implements Kept {
     if (!this.#isRenewing && this.context.nowMs() >= this.times.nextMs) {
       this.#isRenewing = true;
       this.context.inBackground(async () => {
-        await this.#renewOrMove().finally(() => {
+        await renewOrMove<Hold>(this).finally(() => {
           this.#isRenewing = false;
         });
         if (!this.#isOver && !this.living.isMoved) {
@@ -181,12 +181,6 @@ export class Hold implements Kept {
       });
     }
     return this.#nextVisitMs();
-  }
-
-  async #renewOrMove(): Promise<void> {
-    const life = this.settings.keptAliveBy?.current(this.leaseMs);
-    if (life === undefined) await this.renewOnce();
-    else await life.adopt(this);
   }
 
   // While a renewal is in flight, only the deadline can be due.

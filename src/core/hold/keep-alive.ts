@@ -39,6 +39,11 @@ export interface KeepAliveSource<L> {
   /** Returns the session for a lease of this length. Undefined: the holder now renews the lease's own record. */
   current(leaseMs: number): KeepAlive<L> | undefined;
   /**
+   * Resolves with the session that is being opened for leases of this length, or with undefined after a bound. Undefined
+   * if no session is being opened.
+   */
+  opening?(leaseMs: number): Promise<KeepAlive<L> | undefined> | undefined;
+  /**
    * Whether this session can keep alive a lease with these settings. Throws `invalid-argument` if the caller named
    * the session, but the session cannot.
    */
@@ -68,6 +73,27 @@ export interface KeptSettings<L> extends LeaseSettings {
   readonly whyNot?: (() => string | undefined) | undefined;
   /** The hold calls this after each renewal: with the record, or with undefined if no answer came. Must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
+}
+
+/** A lease whose renewal is due. */
+interface DueLease<L> {
+  readonly leaseMs: number;
+  readonly settings: Pick<KeptSettings<L>, "keptAliveBy">;
+  renewOnce(): Promise<unknown>;
+}
+
+/**
+ * Renews a lease, or moves it to its session. Waits for a session that is being opened, for a bounded time: a move in
+ * place of the renewal saves a write.
+ */
+export async function renewOrMove<L extends DueLease<L>>(lease: L): Promise<void> {
+  const source = lease.settings.keptAliveBy;
+  let life = source?.current(lease.leaseMs);
+  if (life === undefined && source?.opening !== undefined) {
+    life = await source.opening(lease.leaseMs);
+  }
+  if (life === undefined) await lease.renewOnce();
+  else await life.adopt(lease);
 }
 
 /**

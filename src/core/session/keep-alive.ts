@@ -114,7 +114,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     return this.#closed;
   }
 
-  current(): KeepAlive<Hold> | undefined {
+  current(): SessionKeepAlive | undefined {
     return this.isHeld ? this : undefined;
   }
 

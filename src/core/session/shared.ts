@@ -11,6 +11,9 @@ import { SessionKeepAlive } from "./keep-alive.js";
 import { ThreadKeepAlive } from "./thread-keep-alive.js";
 import type { ThreadSettings } from "./thread-messages.js";
 
+// Which part of the time between a due renewal and the deadline a lease waits for the session.
+const WAITS_FOR_PART = 4;
+
 /**
  * The session of a client with `sharedSession: true`. The client opens the session when the first renewal of a lease is
  * due, and opens another after a loss. The client closes the session after one lease length without a lease on it.
@@ -22,6 +25,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   readonly #leases = new Set<object>();
   #session: SessionKeepAlive | undefined;
   #isOpening = false;
+  #opening: Promise<SessionKeepAlive | undefined> | undefined;
   readonly #openOnce = new SingleFlight<void>();
   readonly #threadSettings: ThreadSettings | undefined;
   #thread: ThreadKeepAlive | undefined;
@@ -47,6 +51,10 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     const life = this.#session?.current();
     if (life === undefined && !this.#isOpening && !this.#context.closing.aborted) this.#open();
     return life;
+  }
+
+  opening(leaseMs: number): Promise<SessionKeepAlive | undefined> | undefined {
+    return leaseMs === this.#settings.leaseMs ? this.#opening : undefined;
   }
 
   // After the end of the session, a lease renews itself until a new session is open.
@@ -121,6 +129,16 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   }
 
   #open(): void {
+    const { timers, settings } = this.#context;
+    const { leaseMs, renewMs } = this.#settings;
+    const isDone = new Abort();
+    // A lease that waits any longer renews itself: an opening without an answer takes as long as an acquisition.
+    const spareMs = (leaseMs - (renewMs === "manual" ? 0 : renewMs)) / WAITS_FOR_PART;
+    const waitMs = Math.min(settings.requestTimeoutMs, spareMs);
+    this.#opening = sleep(timers, waitMs, true, isDone).then(() => {
+      this.#opening = undefined;
+      return this.#session?.current();
+    });
     this.#isOpening = true;
     this.#context.inBackground(async () => {
       try {
@@ -131,6 +149,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
         if (!isPassing(error)) throw error;
       } finally {
         this.#isOpening = false;
+        isDone.abort();
       }
     });
   }

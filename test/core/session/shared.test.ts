@@ -51,6 +51,29 @@ describe("the shared session", () => {
     expect(["a", "b", "c"].map(sessionOf)).toEqual([first, first, first]);
   });
 
+  it("costs the lease that opens it a move, and no renewal", async () => {
+    const { world, acquire, requests } = setUp();
+    for (const name of ["a", "b"]) await acquire(name);
+    const before = requests.made.length;
+    await world.time.advance(LEASE_MS);
+    const ofLocks = requests.made.slice(before).filter(({ of }) => of?.startsWith("lock#"));
+    expect(ofLocks.map(({ of, kind }) => [kind, of])).toEqual([
+      ["write", "lock#a"],
+      ["write", "lock#b"],
+    ]);
+  });
+
+  it("does not keep a lease waiting for longer than a quarter of the time after the due renewal", async () => {
+    const { world, acquire, requests } = setUp({ requestTimeout: 5_000 });
+    const lease = await acquire("a");
+    requests.fault = ({ of }) => (of?.startsWith("session#") ? SILENT : undefined);
+    await world.time.advance(DUE_MS + (LEASE_MS - 1_000) / 4 + 10);
+    const renewals = requests.made.filter(({ of, atMs }) => of === "lock#a" && atMs > 0);
+    expect(renewals.map(({ atMs }) => atMs)).toEqual([DUE_MS + (LEASE_MS - 1_000) / 4]);
+    await world.time.advance(10 * LEASE_MS);
+    expect(lease.isHeld).toBe(true);
+  });
+
   it("is not opened for a lease of another length or with manual renewals", async () => {
     const { world, acquire, written } = setUp();
     await acquire("a", { lease: 6_000 });
