@@ -35,6 +35,17 @@ export function install(folder, packages) {
   outputOf("npm", ["install", ...flags, "--prefer-offline", ...packages], { cwd: folder });
 }
 
+/** Installs one package in the folder, if it has this hash, without running its scripts. */
+export function installExactly(folder, { name, version, integrity }) {
+  const dependencies = { [name]: version };
+  const packages = { "": { dependencies }, [`node_modules/${name}`]: { version, integrity } };
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies }));
+  const lock = JSON.stringify({ lockfileVersion: 3, requires: true, packages });
+  writeFileSync(join(folder, "package-lock.json"), lock);
+  const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
+  outputOf("npm", ["ci", ...flags], { cwd: folder });
+}
+
 /** Prints the number of attempts, and exits with a failure if an attempt failed. */
 export function finish(results) {
   for (const { title, error } of results) {

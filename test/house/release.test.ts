@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { MANIFEST } from "../../scripts/lib/entries.mjs";
+import { OTHERS, packageOf, TOOLCHAIN } from "../../scripts/lib/nodes.mjs";
 import { sectionOf } from "../../scripts/release-notes.mjs";
 import { ROOT, textOf } from "./source.js";
 
@@ -18,6 +19,7 @@ interface Workflow {
 interface Job {
   readonly strategy?: { readonly matrix: { readonly part: readonly string[] } };
   readonly steps?: readonly { readonly run?: string; readonly uses?: string }[];
+  readonly permissions?: Readonly<Record<string, string>>;
 }
 
 const stepsOf = (path: string) =>
@@ -45,6 +47,33 @@ describe("the workflows", () => {
       [...run.matchAll(/npm run (?:-\S+ )*([\w:-]+)/g)].map(([, script]) => script),
     );
     expect(scripts.filter((script) => !((script ?? "") in MANIFEST.scripts))).toEqual([]);
+  });
+});
+
+describe("a job that can publish", () => {
+  const jobs = workflows.flatMap((path) => Object.values((parse(textOf(path)) as Workflow).jobs));
+  const publishing = jobs.filter(({ permissions }) => permissions?.["id-token"] === "write");
+
+  it("runs no code of the checkout and of no development package", () => {
+    expect(publishing).toHaveLength(2);
+    for (const { steps = [] } of publishing) {
+      const all = steps.map(({ run = "", uses = "" }) => `${run} ${uses}`).join("\n");
+      expect(all).not.toMatch(/checkout|npm (?:ci|install|run|exec)|npx|node /);
+    }
+  });
+});
+
+describe("a Node.js for the build", () => {
+  it("has a recorded hash in every version, on the platform of CI", () => {
+    for (const version of [TOOLCHAIN, ...OTHERS]) {
+      const { integrity } = packageOf(version, { platform: "linux", arch: "x64" });
+      expect(integrity).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
+    }
+  });
+
+  it("is not fetched without a recorded hash", () => {
+    const fetched = (): unknown => packageOf(TOOLCHAIN, { platform: "sunos", arch: "x64" });
+    expect(fetched).toThrow(/no hash of the npm package node-sunos-x64@/);
   });
 });
 
@@ -76,8 +105,7 @@ describe("the text of a release", () => {
 });
 
 it("docs/safety.md names the runtimes that CI runs", () => {
-  const nodes = textOf("scripts/lib/nodes.mjs");
-  const majors = [...nodes.matchAll(/"(\d+)\.(\d+)\.\d+"/g)].map(([, major]) => major);
+  const majors = [TOOLCHAIN, ...OTHERS].map((version) => version.split(".")[0]);
   const others = [
     ...textOf("scripts/other-runtimes.mjs").matchAll(/name: "(\w+)",\s+version: "(\d+\.\d+)/g),
   ];
