@@ -8,6 +8,10 @@ export interface Answer {
   readonly text: string;
 }
 
+// DynamoDB's longest answer is 16 MB, from BatchGetItem; in JSON with base64 and escapes it can be longer by half.
+const MOST_BYTES = 24 * 2 ** 20;
+const TOO_LONG = "The answer is longer than any answer of DynamoDB.";
+
 /** Sends one request and returns its answer. The signal aborts the request at any stage. */
 export function exchange(
   dispatcher: Dispatcher,
@@ -24,6 +28,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: Answer) => void;
   readonly #reject: (error: unknown) => void;
   readonly #chunks: Buffer[] = [];
+  #bytes = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: Answer["headers"] = {};
@@ -56,8 +61,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#headers = headers;
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#chunks.push(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > MOST_BYTES) controller.abort(new Error(TOO_LONG));
+    else this.#chunks.push(chunk);
   }
 
   onResponseEnd(): void {

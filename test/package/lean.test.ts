@@ -1,7 +1,8 @@
 // The requirements of lean() on the SDK, at any version: lean() uses the SDK's endpoint, region and
 // credentials. scripts/other-sdks.mjs and scripts/minified.mjs run this file with a different SDK.
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -48,6 +49,28 @@ function leanOf(config: DynamoDBClientConfig = {}, clock = systemClock): DynamoD
   ends.push(() => client.destroy());
   return new DynamoDBTable(client, "locks");
 }
+
+it("an answer longer than any of DynamoDB is no answer, and is not read to its end", async () => {
+  let sent = 0;
+  const endless = createHttpServer((_, response) => {
+    response.writeHead(200, { "content-type": "application/x-amz-json-1.0" });
+    const more = (): void => {
+      do sent += 1;
+      while (response.write(Buffer.alloc(2 ** 20, " ")));
+      response.once("drain", more);
+    };
+    response.on("error", () => undefined);
+    more();
+  });
+  endless.listen(0, "127.0.0.1");
+  await once(endless, "listening");
+  ends.push(() => endless.close());
+  const { port } = endless.address() as AddressInfo;
+  const answer = await leanOf({ endpoint: `http://127.0.0.1:${port}` }).read(READ, CALL);
+  expect(answer).toMatchObject({ kind: "unknown" });
+  expect(String((answer as { cause?: unknown }).cause)).toMatch(/longer than any answer/);
+  expect(sent).toBeLessThan(100);
+});
 
 describe("an answer to a write without the item", () => {
   it.each(["{}", ""])("is unknown: %j", async (text) => {

@@ -26,6 +26,7 @@ import { type DynamoDBLike, senderOver } from "./sdk.js";
 import { isTransport, type OnDate, type Operation, type Sender, type Transport } from "./sender.js";
 import { cancellationOf, transactionInput } from "./transactions.js";
 import { cancellationRead, refusalRead, unreadIn } from "./unread-refusal.js";
+import { wellFormed } from "./well-formed.js";
 
 const AN_HOUR_MS = 3_600_000;
 const NO_ATTRIBUTES =
@@ -140,16 +141,17 @@ export class DynamoDBTable implements TablePort {
     const sentMs = this.#clock.monotonicMs();
     const bounds = new Bounds(this.#timers, call);
     const dating = this.#dating();
-    const answer = await bounds.answerTo<object, TransactionAnswer>(
+    const told = await bounds.answerTo<object, TransactionAnswer>(
       this.#send("TransactWriteItems", input, bounds.signal, dating.onDate),
       (error) => {
         const cancelled = cancellationOf(error, this.#table);
         if (cancelled !== undefined) return this.#asSent(cancelled);
-        const told = answerOf(error, this.#table, "UpdateItem", this.#use);
-        return told.kind === "refused" ? { kind: "unknown", cause: error } : told;
+        const ended = answerOf(error, this.#table, "UpdateItem", this.#use);
+        return ended.kind === "refused" ? { kind: "unknown", cause: error } : ended;
       },
     );
-    if (answer.kind === "output") return { kind: "applied", dateMs: dating.dateMs };
+    if (told.kind === "output") return { kind: "applied", dateMs: dating.dateMs };
+    const answer = wellFormed(told);
     const unread = unreadIn(answer);
     if (unread === undefined) return { ...this.#placed(answer, call), dateMs: dating.dateMs };
     return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
@@ -251,7 +253,7 @@ export class DynamoDBTable implements TablePort {
       sent,
       (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
     );
-    return { ...this.#placed(answer, call), dateMs: dating.dateMs };
+    return { ...this.#placed(wellFormed(answer), call), dateMs: dating.dateMs };
   }
 
   /** Adds the endpoint to the result of a request that was not answered, and that the caller did not abort. */
