@@ -30,10 +30,14 @@ export async function tableOf(
     : { client, table, format };
 }
 
+const LONGEST_NAME_BYTES = 1_900;
+
 /** The lease of a client, and so the length of the session of its permits. */
 interface ClientLease {
   readonly lease?: string | undefined;
   readonly renew?: Duration | undefined;
+  /** The name of the permits' record. */
+  readonly name?: string | undefined;
 }
 
 /** Creates a client for the locks in the table. Errors in the background go to stderr. */
@@ -48,13 +52,16 @@ export async function locksOf(
     tellFailure(output, error);
   };
   const { history } = options;
+  const { lease, renew, name = "" } = session;
   const maxClockError = (options.maxClockError || undefined) as Duration | "never" | undefined;
   return new Holdfast<AnyLocks>({
     ...(await tableOf(options, output)),
     maxClockError,
     history,
-    lease: session.lease,
-    renew: session.renew,
+    lease,
+    renew,
+    // A policy that covers the name also covers the session. The lock itself refuses a name that is too long.
+    sessionPrefix: Buffer.byteLength(name) <= LONGEST_NAME_BYTES ? name : undefined,
     onError,
   });
 }

@@ -11,6 +11,8 @@ export interface ClientSettings {
   readonly requestTimeoutMs: number;
   readonly closeTimeoutMs: number;
   readonly maxLocalHandoffs: number;
+  /** Begins the ids of the client's sessions. */
+  readonly sessionPrefix: string;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -43,6 +45,7 @@ export function resolveClient(options: ClientOptions): ClientSettings {
     maxClockDrift,
     maxClockErrorMs: resolveClockError(options.maxClockError),
     maxLocalHandoffs,
+    sessionPrefix: resolvePrefix(options.sessionPrefix),
     requestTimeoutMs: durationMs(
       "requestTimeout",
       options.requestTimeout ?? DEFAULTS.requestTimeout,
@@ -54,6 +57,17 @@ export function resolveClient(options: ClientOptions): ClientSettings {
       TIMEOUT_RANGE,
     ),
   };
+}
+
+// DynamoDB's limit for a key, less the kind of the record and a UUID.
+const LONGEST_PREFIX_BYTES = 2_000;
+
+function resolvePrefix(prefix: ClientOptions["sessionPrefix"] = ""): string {
+  const isText = typeof prefix === "string" && !/\p{Surrogate}/u.test(prefix);
+  if (isText && Buffer.byteLength(prefix) <= LONGEST_PREFIX_BYTES) return prefix;
+  throw refuse(
+    `The option \`sessionPrefix\` must be well-formed text of at most ${LONGEST_PREFIX_BYTES} bytes.`,
+  );
 }
 
 function resolveClockError(value: ClientOptions["maxClockError"]): number {

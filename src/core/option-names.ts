@@ -18,6 +18,7 @@ export const CLIENT_NAMES: OptionNames<ClientOptions> = {
   requestTimeout: true,
   closeTimeout: true,
   sharedSession: true,
+  sessionPrefix: true,
   maxLocalHandoffs: true,
 };
 

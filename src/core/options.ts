@@ -64,6 +64,11 @@ export interface ClientOptions extends LeaseOptions {
    */
   readonly sharedSession?: boolean | SharedSessionOptions | undefined;
   /**
+   * The beginning of the ids of this client's sessions, also of those that keep permits alive, for a table whose policies
+   * limit each team to a prefix. Default none: an id is a random UUID.
+   */
+  readonly sessionPrefix?: string | undefined;
+  /**
    * How many times in a row a lock may pass between waiters of this process before other processes get their
    * turn. Default 16. With 0 there is no local hand-off.
    */

@@ -212,8 +212,7 @@ function recordStatements(
 }
 
 function patternsOf(kind: KeyKind, prefixes: readonly string[]): string[] {
-  // A session has a random name without a prefix.
-  const names = prefixes.length === 0 || kind === "session" ? [""] : prefixes;
+  const names = prefixes.length === 0 ? [""] : prefixes;
   const format = nativeFormat(NATIVE_KEYS);
   const prefixOf = (name: string) =>
     kind === "queue" ? format.queue?.prefixOf(name) : format.codec.prefixOf(kind, name);
@@ -249,10 +248,10 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
             "Single names of the prefix can be inspected.",
         ]
       : []),
-    ...(features.includes("sessions")
+    ...(recordAccesses(features).some(({ kinds }) => kinds.includes("session"))
       ? [
-          "Sessions have random names, so every team may end the sessions of every other team: teams that must " +
-            "not be able to should have tables of their own, or no sessions.",
+          "The policy reaches sessions of its prefixes only: each client with permits or sessions needs the " +
+            "option `sessionPrefix` with one of these prefixes.",
         ]
       : []),
     ...(features.some((feature) => ON_TABLE[feature] !== undefined)

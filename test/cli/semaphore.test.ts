@@ -28,6 +28,8 @@ describe("holdfast semaphore", () => {
     const words = ["semaphore", "few", "--permits", "3", "--wait", "0", "--weight"];
     const running = world.start([...words, "2", "--", "sh", "-c", "echo up; sleep 30"]);
     await running.printed("up");
+    const { permits } = await world.locks.semaphore("few", { permits: 3 }).inspect();
+    expect(permits[0]?.session).toMatch(/^few[0-9a-f-]{36}$/);
     expect((await world.run([...words, "2", "--", "echo", "no"])).status).toBe(75);
     expect((await world.run([...words, "1", "--", "echo", "yes"])).stdout).toBe("yes\n");
     running.child.kill("SIGTERM");

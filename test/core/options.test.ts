@@ -20,6 +20,7 @@ describe("client options", () => {
       requestTimeoutMs: 5_000,
       closeTimeoutMs: 5_000,
       maxLocalHandoffs: 16,
+      sessionPrefix: "",
     });
   });
 
@@ -51,6 +52,9 @@ describe("client options", () => {
     { closeTimeout: Number.NaN },
     { closeTimeout: "25h" },
     { sharedSession: "all" as never },
+    { sessionPrefix: 1 as never },
+    { sessionPrefix: "\ud800" },
+    { sessionPrefix: "x".repeat(2_001) },
     { sharedSession: true, renew: "manual" },
     { sharedSession: { thread: true, mayBlock: "1m" }, renew: "manual" },
   ];

@@ -52,8 +52,11 @@ export class PermissionScene implements FeatureScene {
     return scene;
   }
 
+  /** Begins all names, and the ids of all sessions. */
+  prefix = "";
+
   name(of: string): string {
-    return of;
+    return `${this.prefix}${of}`;
   }
 
   // Lost requests cause background errors, which the test ignores.
@@ -68,6 +71,7 @@ export class PermissionScene implements FeatureScene {
       table: "locks",
       format,
       closeTimeout: "100ms",
+      sessionPrefix: this.prefix,
       ...options,
     });
     this.#opened.push(made);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Holdfast } from "../../src/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
+import type { MemoryAccess } from "../../src/testing/index.js";
 import { FEATURES } from "../../verification/aws/features.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";
 import { PermissionScene } from "./features.js";
@@ -17,6 +18,35 @@ beforeEach(async () => {
   scene = await PermissionScene.open();
 });
 afterEach(() => scene.close());
+
+// No condition on keys narrows a scan or an action on the whole table, so a policy with prefixes leaves out the scans.
+const isWhole = ({ action, leadingKey }: MemoryAccess): boolean =>
+  action === "dynamodb:Scan" && leadingKey === undefined;
+
+describe.each(POLICY_FEATURES)("the policy for %s with a prefix", (feature) => {
+  const prefix = feature === "table" ? "" : "team-a/";
+  const prefixes = prefix === "" ? [] : [prefix];
+  const { document } = policyFor({ for: [feature], table: tableOf(feature), prefixes });
+
+  it("is sufficient for the names and the sessions of the prefix, scans aside", async () => {
+    scene.prefix = prefix;
+    const isAllowed = allowedBy(document);
+    scene.allows = (access) => isWhole(access) || isAllowed(access);
+    await FEATURES[feature](scene);
+    expect(scene.asked.length).toBeGreaterThan(0);
+    expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
+  });
+
+  it("allows nothing beyond the prefix, and no action on keys that the feature does not send", async () => {
+    scene.prefix = prefix;
+    await FEATURES[feature](scene);
+    const sent = scene.asked.map(({ access }) => access);
+    const unused = permissionsOf(document).filter((one) => !sent.some((sent) => isFor(one, sent)));
+    expect(unused).toEqual([]);
+    const keys = permissionsOf(document).flatMap(({ key }) => key ?? []);
+    expect(keys.filter((key) => !/^(?:[a-z-]+#)?team-a\/\*$/.test(key))).toEqual([]);
+  });
+});
 
 describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
   it("is sufficient", async () => {
@@ -158,9 +188,13 @@ describe("policyFor", () => {
     const watching = policyFor({ for: ["operate"], ...options });
     expect(JSON.stringify(watching.document)).not.toContain("Scan");
     expect(watching.notes.join()).toMatch(/\bscan\b.*\bwhole table\b.*\bwhole\b/s);
-    const { document, notes } = policyFor({ for: ["sessions"], ...options });
-    expect(JSON.stringify(document)).toContain('"lock#team/*","session#*"');
-    expect(notes).toEqual([expect.stringMatching(/\bsessions?\b/i)]);
+    const { document } = policyFor({ for: ["sessions"], ...options });
+    expect(JSON.stringify(document)).toContain('"lock#team/*","session#team/*"');
+    for (const feature of ["sessions", "permits", "observe", "operate"] as const) {
+      const { notes } = policyFor({ for: [feature], ...options });
+      expect(notes.join()).toContain("`sessionPrefix`");
+    }
+    expect(policyFor({ for: ["lock", "elect"], ...options }).notes).toEqual([]);
   });
 
   it("lists the bucket's permissions for object commits, below the prefixes", () => {

@@ -41,7 +41,7 @@ export async function lock(
   }
   const { lease, renew } = options;
   // The session of the client keeps a permit alive, so for permits --lease and --renew are options of the client.
-  const locks = await locksOf(options, output, isReadWrite ? { lease, renew } : {});
+  const locks = await locksOf(options, output, isReadWrite ? { lease, renew, name: names[0] } : {});
   const acquire: HoldPlan["acquire"] = isReadWrite
     ? (signal) => acquireReadWrite(locks, names[0] ?? "", options, signal)
     : (signal) => acquireLock(locks, names, options, signal);

@@ -34,7 +34,7 @@ export async function semaphore(
   const permits = numberOf("--permits", options.permits);
   const weight = numberOf("--weight", options.weight ?? "1");
   // A permit lives by the session of its client, so the client has the length of the lease.
-  const locks = await locksOf(options, output, { lease, renew });
+  const locks = await locksOf(options, output, { lease, renew, name });
   const acquire = (signal: AbortSignal) =>
     locks
       .semaphore(name, { permits })

@@ -22,7 +22,9 @@ export async function openSession(
   context: AcquireContext,
   settings: AcquireSettings,
 ): Promise<Hold> {
-  const refOf = (): RecordRef => context.format.codec.refOf("session", context.random.id());
+  const { sessionPrefix } = context.settings;
+  const refOf = (): RecordRef =>
+    context.format.codec.refOf("session", `${sessionPrefix}${context.random.id()}`);
   const firstRef = refOf();
   try {
     const begun = await withAcquisition({

@@ -51,6 +51,13 @@ describe("the shared session", () => {
     expect(["a", "b", "c"].map(sessionOf)).toEqual([first, first, first]);
   });
 
+  it("has an id that begins with the client's prefix", async () => {
+    const { world, acquire, sessionOf } = setUp({ sessionPrefix: "team/" });
+    await acquire("a");
+    await world.time.advance(LEASE_MS);
+    expect(sessionOf("a")).toMatch(/^team\/./);
+  });
+
   it("costs the lease that opens it a move, and no renewal", async () => {
     const { world, acquire, requests } = setUp();
     for (const name of ["a", "b"]) await acquire(name);
