@@ -31,7 +31,7 @@ export class ForeignWorld<S extends FormatTypes> {
     this.#format = format;
     const { schema } = (format as LockFormat as LeaseFormat).facts;
     const keys = [schema.keys.pk, schema.keys.sk].filter((name) => typeof name === "string");
-    this.table = new MemoryTable({ keyAttributes: keys, time: this.time });
+    this.table = new MemoryTable({ keyAttributes: keys, time: this.time, tellsDate: false });
     this.#service =
       dates === undefined ? this.table : new DatedTable(this.table, () => dates(this.time.wallMs));
   }

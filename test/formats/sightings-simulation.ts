@@ -53,6 +53,7 @@ export class SightingSimulation {
     this.#table = new MemoryTable({
       keyAttributes: [isFailOpen ? "id" : "key"],
       time: this.#time,
+      tellsDate: false,
       lagMs: () => (lag.chance(0.5) ? 0 : LEASE_MS * lag.fraction()),
       keepsLog: false,
     });

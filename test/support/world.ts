@@ -41,7 +41,12 @@ export class World {
   readonly #service: TamperableTable;
 
   constructor({ dates, ...options }: WorldOptions = {}) {
-    this.table = new MemoryTable({ keyAttributes: ["pk", "sk"], time: this.time, ...options });
+    this.table = new MemoryTable({
+      keyAttributes: ["pk", "sk"],
+      time: this.time,
+      tellsDate: false,
+      ...options,
+    });
     this.#service =
       dates === undefined ? this.table : new DatedTable(this.table, () => dates(this.time.wallMs));
   }

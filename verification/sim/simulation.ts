@@ -97,6 +97,7 @@ class Simulation implements Run {
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.time,
+      tellsDate: false,
       keepsLog: false,
       // As if no client sent a token: only the conditions prevent that a transaction is carried out twice.
       ...(plan.world === undefined ? {} : { remembersTokens: false }),

@@ -1,5 +1,5 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type Clock, systemClock } from "../../platform/clock.js";
+import type { Clock } from "../../platform/clock.js";
 import { httpDate, operationOf } from "../proxy/proxy-messages.js";
 import type { MemoryDynamoDB } from "./memory-dynamodb.js";
 import { answerHttp } from "./wire.js";
@@ -45,11 +45,11 @@ function aborted(): Error {
 
 /**
  * Makes the SDK's real client over an engine in the same process. The SDK builds, signs and retries requests and parses
- * answers as usual, but opens no socket. `clock` sets the `Date` of the answers.
+ * answers as usual, but opens no socket. `clock` sets the `Date` of the answers; default the engine's clock.
  */
 export function memoryClient(
   dynamodb: MemoryDynamoDB,
-  clock: Pick<Clock, "wallMs"> = systemClock,
+  clock: Pick<Clock, "wallMs"> = { wallMs: () => dynamodb.nowMs() },
 ): DynamoDBClient {
   let requests = 0;
 

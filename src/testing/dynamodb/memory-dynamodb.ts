@@ -47,13 +47,14 @@ export class MemoryDynamoDB {
    * `AccessDeniedException`.
    */
   allows: ((access: MemoryAccess) => boolean) | undefined;
-  readonly #nowMs: () => number;
+  /** @internal The engine's clock. */
+  readonly nowMs: () => number;
   readonly #tables = new Tables();
   readonly #transactions = new Transactions();
   readonly #operations: ReadonlyMap<string, Operation>;
 
   constructor({ nowMs }: MemoryDynamoDBOptions) {
-    this.#nowMs = nowMs;
+    this.nowMs = nowMs;
     this.#operations = new Map<string, Operation>([
       ["GetItem", getItem],
       ["PutItem", putItem],
@@ -86,7 +87,7 @@ export class MemoryDynamoDB {
         );
       }
       this.#authorize(operation, body);
-      const context: Context = { tables: this.#tables, nowMs: this.#nowMs() };
+      const context: Context = { tables: this.#tables, nowMs: this.nowMs() };
       return { status: 200, body: run(new Members(body), context) };
     } catch (fault) {
       if (!(fault instanceof ServiceError)) throw fault;
@@ -108,7 +109,7 @@ export class MemoryDynamoDB {
    * expired items hours late; this engine deletes only on this call.
    */
   deleteExpired(): number {
-    const nowS = this.#nowMs() / 1000;
+    const nowS = this.nowMs() / 1000;
     let deleted = 0;
     for (const table of this.#tables.all()) {
       const expired = [...table.items.scan()].filter((item) => isExpired(item, table, nowS));

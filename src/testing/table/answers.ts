@@ -15,3 +15,8 @@ export function answerOrMisconfigured<A>(answer: () => A): A | Misconfigured {
     throw error;
   }
 }
+
+/** Returns the `Date` of an answer: a clock in whole seconds. */
+export function dateOf(serverMs: number | undefined): number | undefined {
+  return serverMs === undefined ? undefined : Math.floor(serverMs / 1000) * 1000;
+}

@@ -11,12 +11,13 @@ import type {
   Write,
   WriteAnswer,
 } from "../../platform/table.js";
+import { dateOf } from "./answers.js";
 import type { TamperableTable } from "./memory-table.js";
 
 /**
- * A table whose answers have a `Date`. `serverMs` returns the clock of the server that answers, or undefined for an
- * answer without a `Date`; a `Date` has whole
- * seconds. To simulate servers with different clocks, return another clock at each call.
+ * A table whose answers have a `Date` of another clock than the table's. `serverMs` returns the clock of the server that
+ * answers, or undefined for an answer without a `Date`; a `Date` has whole seconds. To simulate servers with different
+ * clocks, return another clock at each call.
  */
 export class DatedTable implements TamperableTable {
   readonly tellsDate = true;
@@ -70,7 +71,6 @@ export class DatedTable implements TamperableTable {
   }
 
   #dateMs(): number | undefined {
-    const serverMs = this.#serverMs();
-    return serverMs === undefined ? undefined : Math.floor(serverMs / 1000) * 1000;
+    return dateOf(this.#serverMs());
   }
 }

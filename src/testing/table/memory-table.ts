@@ -2,6 +2,7 @@ import { HoldfastError } from "../../errors.js";
 import { systemClock } from "../../platform/clock.js";
 import type {
   Call,
+  Dated,
   Item,
   Query,
   Read,
@@ -14,7 +15,7 @@ import type {
   Write,
   WriteAnswer,
 } from "../../platform/table.js";
-import { abortedAnswer, answerOrMisconfigured } from "./answers.js";
+import { abortedAnswer, answerOrMisconfigured, dateOf } from "./answers.js";
 import {
   addedCounts,
   NO_COUNTS,
@@ -27,48 +28,11 @@ import { compareDecimals } from "./decimal.js";
 import { checkWrite, holds, normalItem } from "./interpret.js";
 import { ItemHistory } from "./item-history.js";
 import { attemptedBytes, made } from "./made.js";
+import type { MemoryTableOptions, TableChange } from "./memory-table-options.js";
 import { queryPage, scanPage } from "./pages.js";
 import { checkTransaction, type PlannedChange, plannedTransaction, Tokens } from "./transaction.js";
 
-/** How a table in memory is made. */
-export interface MemoryTableOptions {
-  /**
-   * The names of the key attributes. With `keyAttributes`, a request with a different key answers
-   * `misconfigured`, as in DynamoDB. By default the table accepts any key.
-   */
-  readonly keyAttributes?: readonly string[];
-  /** The source of instants in the log, such as a `VirtualTime`. Default: this machine's clock. */
-  readonly time?: { readonly nowMs: number };
-  /** How far behind an eventually consistent read is, in milliseconds of `time`. Default 0. */
-  readonly lagMs?: (read: Read) => number;
-  /** Whether to keep `log`; default true. For a long simulation use `onChange` instead. */
-  readonly keepsLog?: boolean;
-  /** Called synchronously after every change. */
-  readonly onChange?: (change: TableChange) => void;
-  /**
-   * Whether to remember transaction tokens for ten minutes of `time`, as DynamoDB does; default true. If false,
-   * only the conditions prevent a second application.
-   */
-  readonly remembersTokens?: boolean;
-  /**
-   * The page size of scans and queries in bytes; a page ends with the item that fills the page. Default 1 MiB,
-   * as in DynamoDB.
-   */
-  readonly scanPageBytes?: number;
-}
-
-/** One change of one item. */
-export interface TableChange {
-  readonly key: Item;
-  readonly before: Item | undefined;
-  readonly after: Item | undefined;
-  /** When, in milliseconds of the table's `time`. */
-  readonly atMs: number;
-  /** Through the port; by `putItem` or `deleteItem`; or by `deleteExpired`. */
-  readonly by: "write" | "hand" | "ttl";
-  /** The request, if the change came through the port; undefined for a deletion. */
-  readonly write: Write | undefined;
-}
+export type { MemoryTableOptions, TableChange };
 
 /** A table with operations outside the port, which `FaultyTable` needs. */
 export interface TamperableTable extends TablePort {
@@ -82,7 +46,7 @@ export interface TamperableTable extends TablePort {
 const OLDEST_EXPIRY_S = 5 * 365 * 24 * 3600;
 
 /**
- * A table in memory, for tests. Answers like DynamoDB, immediately.
+ * A table in memory, for tests. Answers like DynamoDB, immediately, with the `Date` of its own clock.
  *
  * Not durable, slow, throttled or unreachable: never answers `throttled`, `conflict` or late. Wrap the table in
  * a `FaultyTable` for such answers. There are no indexes. A call's `timeoutMs` never passes; a call whose
@@ -93,6 +57,7 @@ const OLDEST_EXPIRY_S = 5 * 365 * 24 * 3600;
 export class MemoryTable implements TamperableTable {
   /** As in `TablePort`. Set a value to simulate a clock that is an hour wrong. */
   clockCorrectionMs = 0;
+  readonly tellsDate: boolean;
 
   readonly #options: MemoryTableOptions;
   readonly #items = new ItemHistory();
@@ -103,6 +68,8 @@ export class MemoryTable implements TamperableTable {
 
   constructor(options: MemoryTableOptions = {}) {
     this.#options = options;
+    const { time, tellsDate = time === undefined || time.wallMs !== undefined } = options;
+    this.tellsDate = tellsDate;
     this.#keyNames = options.keyAttributes?.toSorted().join(", ");
   }
 
@@ -122,7 +89,7 @@ export class MemoryTable implements TamperableTable {
   }
 
   async write(write: Write, call: Call): Promise<WriteAnswer> {
-    return abortedAnswer(call) ?? this.apply(write);
+    return abortedAnswer(call) ?? this.#dated(this.apply(write));
   }
 
   /** Carries out a write within this call. */
@@ -135,7 +102,7 @@ export class MemoryTable implements TamperableTable {
   }
 
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
-    return abortedAnswer(call) ?? this.applyAll(transaction);
+    return abortedAnswer(call) ?? this.#dated(this.applyAll(transaction));
   }
 
   /** Carries out a transaction within this call. */
@@ -154,22 +121,24 @@ export class MemoryTable implements TamperableTable {
   }
 
   async read(read: Read, call: Call): Promise<ReadAnswer> {
-    return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#readNow(read));
+    return abortedAnswer(call) ?? this.#dated(answerOrMisconfigured(() => this.#readNow(read)));
   }
 
   staleRead(read: Read, changesAgo: number): ReadAnswer {
-    return answerOrMisconfigured(() => {
-      this.#checkKey(read.key);
-      return this.#found(read, this.#items.before(read.key, changesAgo));
-    });
+    return this.#dated(
+      answerOrMisconfigured(() => {
+        this.#checkKey(read.key);
+        return this.#found(read, this.#items.before(read.key, changesAgo));
+      }),
+    );
   }
 
   async scan(scan: Scan, call: Call): Promise<ScanAnswer> {
-    return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#page(scan));
+    return abortedAnswer(call) ?? this.#dated(answerOrMisconfigured(() => this.#page(scan)));
   }
 
   async query(query: Query, call: Call): Promise<ScanAnswer> {
-    return abortedAnswer(call) ?? answerOrMisconfigured(() => this.#queryNow(query));
+    return abortedAnswer(call) ?? this.#dated(answerOrMisconfigured(() => this.#queryNow(query)));
   }
 
   /** The current item. Does not count as a request. */
@@ -287,6 +256,11 @@ export class MemoryTable implements TamperableTable {
 
   #nowMs(): number {
     return this.#options.time?.nowMs ?? systemClock.monotonicMs();
+  }
+
+  #dated<A extends object>(answer: A): A & Dated {
+    const { time = { wallMs: systemClock.wallMs() } } = this.#options;
+    return this.tellsDate ? { ...answer, dateMs: dateOf(time.wallMs) } : answer;
   }
 
   #checkKey(key: Item): void {

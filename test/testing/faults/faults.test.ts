@@ -23,7 +23,7 @@ const BUMP: Write = {
 
 function setUp(options?: FaultyTableOptions) {
   const time = new VirtualTime();
-  const memory = new MemoryTable({ time });
+  const memory = new MemoryTable({ time, tellsDate: false });
   const process = time.process();
   const faulty = new FaultyTable(memory, process, options);
   /** Sends the claim. Returns the answer, its time, and whether the claim was applied by then. */

@@ -24,7 +24,7 @@ const N = (number: number | bigint | string): AttributeValue => ({ N: String(num
 
 describe("MemoryTable", () => {
   it("creates an item with the key, and refuses with the existing item", async () => {
-    const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"], tellsDate: false });
     const created = await table.write(write({ holder: { S: "one" } }, ABSENT), CALL);
     const item = { ...KEY, holder: { S: "one" } };
     expect(created).toEqual({ kind: "applied", item });
@@ -123,7 +123,7 @@ describe("MemoryTable's reads", () => {
   });
 
   it("can return any remembered state", () => {
-    const table = new MemoryTable();
+    const table = new MemoryTable({ tellsDate: false });
     const stale = (changesAgo: number) =>
       table.staleRead({ key: KEY, consistent: false }, changesAgo);
     expect(stale(1)).toEqual({ kind: "found", item: undefined });
@@ -137,7 +137,7 @@ describe("MemoryTable's reads", () => {
   });
 
   it("project the requested attributes", async () => {
-    const table = new MemoryTable();
+    const table = new MemoryTable({ tellsDate: false });
     table.apply(write({ a: N(1), b: N(2) }));
     const read = { key: KEY, consistent: true, attributes: ["b", "never there"] };
     expect(await table.read(read, CALL)).toEqual({ kind: "found", item: { b: N(2) } });
@@ -261,7 +261,7 @@ describe("MemoryTable's queries and deletions", () => {
   });
 
   it("delete only the matching item, and succeed for an absent item", async () => {
-    const table = filled();
+    const table = filled({ tellsDate: false });
     const one: Condition = { kind: "equals", attribute: "size", value: N(1) };
     const two: Condition = { kind: "equals", attribute: "size", value: N(2) };
     const item = { ...keyed("c"), size: N(1) };

@@ -124,6 +124,7 @@ class CompanionSimulation {
     this.#table = new MemoryTable({
       keyAttributes: ["key"],
       time: this.#time,
+      tellsDate: false,
       // The worst case of a replica: waiters read it; decisions must not.
       lagMs: () => (lag.chance(0.5) ? 0 : 3 * this.#leaseMs * lag.fraction()),
       keepsLog: false,

@@ -82,6 +82,7 @@ class FirstSight {
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.#time,
+      tellsDate: false,
       keepsLog: false,
       onChange: ({ atMs }) => {
         this.#movedMs = atMs;

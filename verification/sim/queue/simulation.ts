@@ -117,6 +117,7 @@ class QueueSimulation {
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.#time,
+      tellsDate: false,
       keepsLog: false,
       lagMs: () => (this.#random.chance(0.2) ? 200 * this.#random.fraction() : 0),
       onChange: (change) => {

@@ -67,6 +67,7 @@ class Starvation {
     const table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.#time,
+      tellsDate: false,
       keepsLog: false,
     });
     const count = this.#random.integer(2, 7);

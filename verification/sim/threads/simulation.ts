@@ -58,6 +58,7 @@ class ThreadsSimulation {
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.#time,
+      tellsDate: false,
       keepsLog: false,
       onChange: ({ atMs, after }) => {
         this.#hash.update(`${atMs} ${JSON.stringify(after)}\n`);

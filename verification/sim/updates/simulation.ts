@@ -57,6 +57,7 @@ class Updates {
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.#time,
+      tellsDate: false,
       keepsLog: false,
     });
     this.#clients = Array.from({ length: PROCESSES }, (_, at) => this.#client(`p${at + 1}`));
