@@ -197,25 +197,26 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    *
    * Costs a read of half a unit. The caller that runs the occurrence sends three writes more, or four with both
    * `"rerun"` and `atLeastFor`. Rejects with `fn`'s error; with `lost` if the lease was lost before `fn` ended;
-   * with `outcome-unknown` if the end was not acknowledged, so that a rerun may follow; with `unreachable` or
-   * `throttled` if the occurrence was not begun. Throws `invalid-argument`.
+   * with `outcome-unknown` if the end was not acknowledged, so that a rerun may follow; with `misconfigured` for an instant
+   * that is not due yet by the table's time; with `unreachable` or `throttled` if the occurrence was not begun. Throws
+   * `invalid-argument`.
    */
   once<T>(
     name: string,
     options: OnceOptions,
     fn: (lease: Lease) => T | PromiseLike<T>,
   ): Promise<OnceResult<T>> {
-    const settings = resolveOnce(options, this.#owner, this.#context.clock.wallMs());
+    const settings = resolveOnce(options, this.#owner);
     const ref = this.#context.format.codec.refOf("once", checkName(name));
     return this.#occurrences.run(ref, settings, fn);
   }
 
   /** @internal Begins occurrences and leaves their runs to the caller. Throws `invalid-argument` as `once`. */
   occurrences(): (name: string, options: OnceOptions) => Promise<OnceBeginning> {
-    const { format, clock } = this.#context;
+    const { format } = this.#context;
     format.codec.refOf("once", "any");
     return (name, options) => {
-      const settings = resolveOnce(options, this.#owner, clock.wallMs());
+      const settings = resolveOnce(options, this.#owner);
       return this.#occurrences.begin(format.codec.refOf("once", checkName(name)), settings);
     };
   }

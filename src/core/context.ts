@@ -55,6 +55,7 @@ export interface OpenLease {
   readonly ref: RecordRef;
   readonly held: Held;
   readonly settings: { readonly keepData: boolean };
+  readonly userData: { readonly leftAtClose: unknown };
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
   end(reason: LossReason): void;

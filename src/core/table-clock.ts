@@ -91,6 +91,11 @@ export class TableClock {
     return leftMs >= lease.leftMs - MOST_LOST * lease.leaseMs && leftMs <= mostMs;
   }
 
+  /** Returns an upper bound of the table's time now. Undefined if no answer has shown the table's time. */
+  get boundMs(): number | undefined {
+    return this.#bound === undefined ? undefined : this.#nowBy(this.#bound);
+  }
+
   /**
    * Returns an upper bound of the table's time now, after an answer with this `Date`. At least the `Date` and its
    * granularity, even if the clocks of this machine stood still since the answer.

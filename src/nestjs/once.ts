@@ -8,7 +8,7 @@ export interface OnceMethodOptions extends Omit<OnceOptions, "occurrence" | "sig
   readonly name?: string | undefined;
   /**
    * The occurrence of a call. For a method at a fixed period pass the period, `{ every: "1m" }`: the call is
-   * the occurrence at the nearest multiple. Otherwise pass a function.
+   * the occurrence at the last multiple. Otherwise pass a function.
    */
   readonly occurrence: Extract<Occurrence, { readonly every: unknown }> | (() => Occurrence);
 }

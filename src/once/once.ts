@@ -10,7 +10,9 @@ import { HoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { unlessMisconfigured } from "../platform/retry.js";
+import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import type { OnceSettings } from "./options.js";
+import { type Outcome, outcomeOf } from "./outcome.js";
 
 /**
  * The result of a call. If the call did not run the occurrence, `why` is the reason:
@@ -33,11 +35,11 @@ export interface OnceRun {
    * With `ifInterrupted: "rerun"`, rejects with `outcome-unknown` if DynamoDB did not acknowledge the write of the end.
    * A caller may then run the occurrence again.
    */
-  end(): Promise<void>;
+  end(outcome?: Outcome): Promise<void>;
 }
 
 /** The data of a record: the last occurrence that a caller has begun. */
-interface Begun {
+interface Begun extends Partial<Outcome> {
   readonly occurrence: string;
   /**
    * Whether the work has ended, with or without an error. Earlier versions of this library did not write this member.
@@ -47,6 +49,11 @@ interface Begun {
 }
 
 type Refusal = "already" | "running";
+
+/** The options of a call, and its occurrence. */
+interface Call extends OnceSettings {
+  readonly occurrence: string;
+}
 
 /** An occurrence that this caller has begun, or the reason why the caller has not begun it. */
 export type OnceBeginning = OnceRun | { readonly kind: Refusal };
@@ -78,10 +85,11 @@ export class Occurrences {
     try {
       value = await fn(lease);
     } catch (error) {
-      await begun.end().catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
+      const ending = begun.end(outcomeOf(error));
+      await ending.catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
       throw error;
     }
-    await begun.end();
+    await begun.end({ outcome: "completed" });
     if (lease.signal.aborted) throw lease.signal.reason;
     return { ran: true, value };
   }
@@ -94,10 +102,17 @@ export class Occurrences {
    */
   async begin(ref: RecordRef, settings: OnceSettings): Promise<OnceBeginning> {
     const context = this.#context;
+    const calledMs = context.nowMs();
+    let call: Call | undefined;
     for (;;) {
-      const seen = await this.#look(ref, settings);
-      const begun =
-        seen === "try" ? await this.#tryToBegin(ref, settings) : ({ kind: seen } as const);
+      const shown = await this.#read(ref, settings, "eventual");
+      // The first answer also shows whether the clock of this machine is wrong.
+      call ??= {
+        ...settings,
+        occurrence: occurrenceOf(context, settings.due, context.nowMs() - calledMs, ref.name),
+      };
+      const seen = await this.#look(ref, call, shown);
+      const begun = seen === "try" ? await this.#tryToBegin(ref, call) : ({ kind: seen } as const);
       if (begun.kind !== "running" || !settings.reruns) return begun;
       await context.sleep(context.jittered(settings.grant.maxPollMs), settings.grant.signal);
       if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
@@ -106,25 +121,24 @@ export class Occurrences {
   }
 
   /**
-   * Reads the record, eventually consistent. Most callers find that another caller was first, and write nothing. If the
+   * Judges an eventually consistent read. Most callers find that another caller was first, and write nothing. If the
    * lease of the run seems over, a strongly consistent read follows: it shows at first sight whether the run is dead.
    */
-  async #look(ref: RecordRef, settings: OnceSettings): Promise<"try" | Refusal> {
+  async #look(ref: RecordRef, call: Call, shown: Shown): Promise<"try" | Refusal> {
     const context = this.#context;
-    const shown = await this.#read(ref, settings, "eventual");
     if (shown.item === undefined) return "try";
     let record = context.seeRecord(ref, shown, "eventual");
     if (context.seemsOver(record, shown) && context.decide(ref, false).kind === "wait") {
-      record = context.seeRecord(ref, await this.#read(ref, settings, "strong"), "strong");
+      record = context.seeRecord(ref, await this.#read(ref, call, "strong"), "strong");
     }
     if (record.state === "absent") return "try";
     const last = begunIn(record.data);
-    const order = compare(settings.occurrence, last?.occurrence);
+    const order = this.#compare(call.occurrence, last?.occurrence);
     if (order < 0 || (order === 0 && last?.ended === true)) return "already";
     const isFree = record.state === "free";
     if (!isFree && context.decide(ref, false).kind === "wait") return "running";
     const isInterrupted = !(last?.ended ?? isFree);
-    return order > 0 || (settings.reruns && isInterrupted) ? "try" : "already";
+    return order > 0 || (call.reruns && isInterrupted) ? "try" : "already";
   }
 
   /** Reads the record. Rejects if DynamoDB does not answer. */
@@ -139,20 +153,20 @@ export class Occurrences {
     throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
   }
 
-  async #tryToBegin(ref: RecordRef, settings: OnceSettings): Promise<OnceBeginning> {
+  async #tryToBegin(ref: RecordRef, call: Call): Promise<OnceBeginning> {
     const startMs = this.#context.nowMs();
     let how: GrantEvent["how"] | undefined;
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
-    const lease = await acquire(this.#context, ref, settings.grant, onGrant);
+    const lease = await acquire(this.#context, ref, call.grant, onGrant);
     if (lease === undefined) return { kind: "running" };
     const last = begunIn(lease.data);
-    const order = compare(settings.occurrence, last?.occurrence);
+    const { occurrence } = call;
+    const order = this.#compare(occurrence, last?.occurrence);
     // The data that the grant found decide: another caller may have run the occurrence after the first read.
     const hasEnded = this.#hasEnded(ref, last, how !== "takeover");
-    const { occurrence } = settings;
-    if (last !== undefined && (order < 0 || (order === 0 && (hasEnded || !settings.reruns)))) {
+    if (last !== undefined && (order < 0 || (order === 0 && (hasEnded || !call.reruns)))) {
       // This release also records, without another write, whether the last occurrence has ended, as far as this client
       // knows.
       lease.leave({ ...last, ended: hasEnded } satisfies Begun);
@@ -165,8 +179,19 @@ export class Occurrences {
       await lease[Symbol.asyncDispose]();
       throw error;
     }
+    if (last !== undefined && occurrence < last.occurrence) {
+      this.#context.report(wrongClockRepaired(ref.name, last.occurrence, occurrence));
+    }
     lease.leave({ occurrence, ended: true } satisfies Begun);
-    return { kind: "begun", lease, end: () => this.#end(ref, lease, settings, startMs) };
+    const end = (outcome?: Outcome) => this.#end(ref, lease, call, startMs, outcome);
+    return { kind: "begun", lease, end };
+  }
+
+  /** Returns a positive number if `occurrence` may begin after `last`, or if there is no `last`. */
+  #compare(occurrence: string, last: string | undefined): number {
+    if (last === undefined || occurrence > last) return 1;
+    if (occurrence === last) return 0;
+    return isFromWrongClock(this.#context, last, occurrence) ? 1 : -1;
   }
 
   /** Whether the recorded occurrence has ended; if not, its run was interrupted. */
@@ -178,12 +203,16 @@ export class Occurrences {
   async #end(
     ref: RecordRef,
     lease: Lease,
-    { occurrence, atLeastMs, reruns }: OnceSettings,
+    { occurrence, atLeastMs, reruns }: Call,
     startMs: number,
+    outcome?: Outcome,
   ): Promise<void> {
     const context = this.#context;
     // After the loss of the lease a run counts as interrupted, even if the work was completed.
     if (lease.signal.aborted) return lease[Symbol.asyncDispose]();
+    const ended = { occurrence, ended: true, ...outcome } satisfies Begun;
+    // The client may close before `atLeastFor` is over.
+    lease.leave(ended, true);
     const recorded = async (record: () => Promise<void>): Promise<void> => {
       await record().catch((cause: unknown) => {
         this.#unrecorded.add(keyOf(ref, occurrence));
@@ -196,7 +225,7 @@ export class Occurrences {
     if (leftMs <= 0 || !lease.isHeld) return recorded(() => lease.release());
     // The client releases the record later, and the process may end before that. So with reruns another write records
     // the end now. Without reruns an end that no write has recorded does no harm.
-    if (reruns) await recorded(() => lease.update({ occurrence, ended: true } satisfies Begun));
+    if (reruns) await recorded(() => lease.update(ended));
     // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
     context.inBackground(async () => {
       await sleep(context.timers, leftMs, false, context.closing);
@@ -210,15 +239,10 @@ function keyOf({ id }: RecordRef, occurrence: string): string {
 }
 
 function begunIn(data: unknown): Begun | undefined {
-  const { occurrence, ended } = (data ?? {}) as { readonly [key in keyof Begun]?: unknown };
+  const { occurrence, ended, ...rest } = (data ?? {}) as { [key in keyof Begun]?: unknown };
   if (typeof occurrence !== "string") return undefined;
-  return typeof ended === "boolean" ? { occurrence, ended } : { occurrence };
-}
-
-/** Returns a positive number if `occurrence` is later than `last`, or if there is no `last`. */
-function compare(occurrence: string, last: string | undefined): number {
-  if (last === undefined || occurrence > last) return 1;
-  return occurrence === last ? 0 : -1;
+  // The rest, such as the outcome, stays in the record when another caller frees it.
+  return { ...rest, occurrence, ...(typeof ended === "boolean" ? { ended } : {}) } as Begun;
 }
 
 function notRecorded(name: string, occurrence: string, cause: unknown): HoldfastError {

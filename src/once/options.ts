@@ -4,13 +4,17 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { isoTimeOf } from "../platform/clock.js";
+import type { Due } from "./due.js";
 
 /**
  * Identifies an occurrence of a task.
  * - A `Date`, or milliseconds since 1970: the scheduled instant.
  * - Text: any text that sorts, such as `"2026-11-21"`.
- * - `{ every }`: the multiple of the period that is nearest to this machine's wall clock. Use it for a task that a
- *   schedule has just started.
+ * - `{ every }`: the last multiple of the period by this machine's clock. Use it for a task that a schedule has just
+ *   started, up to half a second early.
+ *
+ * An instant must not be later than the table's time by more than `maxClockError`, also as text in the format of
+ * `toISOString()`. If this machine's clock is ahead by more, `{ every }` counts by the table's time.
  */
 export type Occurrence = string | number | { getTime(): number } | { readonly every: Duration };
 
@@ -24,7 +28,7 @@ export interface OnceOptions {
   readonly atLeastFor?: Duration | undefined;
   /**
    * Whether to run an occurrence again after an interruption: its process died, its lease was lost, or its client
-   * closed.
+   * closed. An error of the task is not an interruption.
    * - `"skip"`, the default: the occurrence is not run again.
    * - `"rerun"`: a caller waits for the end of the run, and runs an interrupted occurrence again.
    *
@@ -48,7 +52,7 @@ const ONCE_NAMES: OptionNames<OnceOptions> = {
 
 /** One call's options, resolved. */
 export interface OnceSettings {
-  readonly occurrence: string;
+  readonly due: Due;
   readonly atLeastMs: number;
   readonly reruns: boolean;
   readonly grant: AcquireSettings;
@@ -61,8 +65,8 @@ const LONGEST_OCCURRENCE = 200;
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Resolves one call's options; `wallMs` is this machine's wall clock. Throws `invalid-argument`. */
-export function resolveOnce(options: OnceOptions, owner: string, wallMs: number): OnceSettings {
+/** Resolves one call's options. Throws `invalid-argument`. */
+export function resolveOnce(options: OnceOptions, owner: string): OnceSettings {
   checkNames("once()", options, ONCE_NAMES);
   const { atMostFor = AT_MOST_MS, atLeastFor = 0, ifInterrupted = "skip" } = options;
   if (ifInterrupted !== "skip" && ifInterrupted !== "rerun") {
@@ -72,7 +76,7 @@ export function resolveOnce(options: OnceOptions, owner: string, wallMs: number)
   }
   const leaseMs = durationMs("atMostFor", atMostFor, { leastMs: 100, mostMs: 365 * DAY_MS });
   return {
-    occurrence: occurrenceText(options.occurrence, wallMs),
+    due: dueOf(options.occurrence),
     atLeastMs: durationMs("atLeastFor", atLeastFor, { leastMs: 0, mostMs: 365 * DAY_MS }),
     reruns: ifInterrupted === "rerun",
     grant: {
@@ -85,23 +89,18 @@ export function resolveOnce(options: OnceOptions, owner: string, wallMs: number)
   };
 }
 
-function occurrenceText(occurrence: Occurrence, wallMs: number): string {
+function dueOf(occurrence: Occurrence): Due {
   if (typeof occurrence === "string") {
-    if (occurrence !== "" && occurrence.length <= LONGEST_OCCURRENCE) return occurrence;
+    if (occurrence !== "" && occurrence.length <= LONGEST_OCCURRENCE) return { text: occurrence };
     throw refuse(
       `The option \`occurrence\` must have 1 to ${LONGEST_OCCURRENCE} characters; it has ${occurrence.length}.`,
     );
   }
-  const instantMs = instantOf(occurrence, wallMs);
-  if (Number.isFinite(instantMs) && Math.abs(instantMs) <= 8.64e15) return isoTimeOf(instantMs);
+  if (typeof occurrence === "object" && occurrence !== null && "every" in occurrence) {
+    const range = { leastMs: 1, mostMs: 365 * DAY_MS };
+    return { everyMs: durationMs("every", occurrence.every, range) };
+  }
+  const instantMs = typeof occurrence === "number" ? occurrence : occurrence?.getTime?.();
+  if (Math.abs(instantMs) <= 8.64e15) return { text: isoTimeOf(instantMs) };
   throw refuse("The option `occurrence` must be text, a valid Date, milliseconds, or { every }.");
-}
-
-function instantOf(occurrence: Exclude<Occurrence, string>, wallMs: number): number {
-  if (typeof occurrence === "number") return occurrence;
-  if (typeof occurrence !== "object" || occurrence === null) return Number.NaN;
-  if ("getTime" in occurrence) return occurrence.getTime();
-  const everyMs = durationMs("every", occurrence.every, { leastMs: 1, mostMs: 365 * DAY_MS });
-  // The nearest multiple, not the last: a timer may fire slightly early.
-  return Math.round(wallMs / everyMs) * everyMs;
 }

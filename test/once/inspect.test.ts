@@ -38,12 +38,50 @@ describe("a task of once", () => {
 
   it("is shown after its end, with the last occurrence, and listed with the free records only", async () => {
     await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
-    const data = { occurrence: TEN, ended: true };
+    const data = { occurrence: TEN, ended: true, outcome: "completed" };
     const found = await world.until(someone.locks.inspect("report", ONCE));
     expect(found).toMatchObject({ name: "report", state: "free", data });
     expect(await listed({})).toEqual([]);
     expect(await listed({ free: true })).toMatchObject([{ name: "report", data }]);
     expect(await listed({ free: true, prefix: "other" })).toEqual([]);
+  });
+
+  it("shows the error of a failed run, until the next run begins, at no further request", async () => {
+    const failing = (message: string) => () =>
+      someone.locks
+        .once("report", { occurrence: message.slice(0, 9) }, () => {
+          throw new TypeError(message);
+        })
+        .catch(() => undefined);
+    const counted = await world.requests(failing("no\npaper"));
+    expect(counted).toMatchObject({ writes: 3, reads: 1 });
+    const shown = async () => (await world.until(someone.locks.inspect("report", ONCE))).data;
+    const error = "TypeError: no\\u000apaper";
+    expect(await shown()).toEqual({
+      occurrence: "no\npaper",
+      ended: true,
+      outcome: "failed",
+      error,
+    });
+    await world.until(failing("x".repeat(1_000))());
+    const { error: cut } = (await shown()) as { error: string };
+    expect(cut.length).toBe(300);
+    let during: unknown;
+    const next = someone.locks.once("report", { occurrence: "z" }, async () => {
+      during = (await someone.locks.inspect("report", ONCE)).data;
+    });
+    expect(await world.until(next)).toMatchObject({ ran: true });
+    expect(during).toEqual({ occurrence: "z", ended: false });
+  });
+
+  it("keeps the outcome when another caller finds the occurrence ended", async () => {
+    const other = world.inhabitant();
+    await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
+    other.network.next("read", { fault: "stale", changesAgo: 3 });
+    const late = other.locks.once("report", { occurrence: TEN }, () => undefined);
+    expect(await world.until(late)).toEqual({ ran: false, why: "already" });
+    const found = await world.until(someone.locks.inspect("report", ONCE));
+    expect(found.data).toMatchObject({ ended: true, outcome: "completed" });
   });
 
   it("is apart from the lock of its name", async () => {

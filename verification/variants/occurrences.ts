@@ -1,9 +1,11 @@
 import { giveUpLease } from "../../src/core/hold/release.js";
 import { nativeFormat } from "../../src/formats/native.js";
+import { occurrenceOf } from "../../src/once/due.js";
 import { Occurrences } from "../../src/once/once.js";
 import type { Variant } from "./variant.js";
 
 const TEST = "test/once/once.test.ts";
+const DUE_TEST = "test/once/due.test.ts";
 
 /** Defects in how the occurrences of a task are recorded. */
 export const OCCURRENCES: readonly Variant[] = [
@@ -30,6 +32,7 @@ export const OCCURRENCES: readonly Variant[] = [
         from: "    lease.leave({ occurrence, ended: true } satisfies Begun);\n",
         to: "",
       },
+      { in: { Occurrences }, from: "    lease.leave(ended, true);\n", to: "" },
     ],
     caughtBy: { invariant: "completed stays completed", within: 200, of: "world" },
   },
@@ -66,6 +69,50 @@ export const OCCURRENCES: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "completed stays completed", within: 200, of: "world" },
+  },
+  {
+    name: "occurrence-end-lost-at-close",
+    what: "A client that closes before `atLeastFor` is over frees the record without the end of the run.",
+    rules: [],
+    edits: [{ in: { Occurrences }, from: "lease.leave(ended, true);", to: "lease.leave(ended);" }],
+    caughtBy: {
+      test: TEST,
+      title:
+        "does not rerun a completed occurrence when the client closed within `atLeastFor`: ifInterrupted %s",
+    },
+  },
+  {
+    name: "occurrence-of-tomorrow-begins",
+    what: "A host whose clock is a day ahead begins the occurrence of tomorrow, and stops the task for all others.",
+    rules: [],
+    edits: [{ in: { occurrenceOf }, from: "if (aheadMs > 0) throw", to: "if (aheadMs < 0) throw" }],
+    caughtBy: {
+      test: DUE_TEST,
+      title: "is refused by the table's time, and never stops other hosts: %s",
+    },
+  },
+  {
+    name: "occurrence-of-tomorrow-stays",
+    what: "A record that names an occurrence of tomorrow keeps today's from running.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "return isFromWrongClock(this.#context, last, occurrence) ? 1 : -1;",
+        to: "return -1;",
+      },
+    ],
+    caughtBy: {
+      test: DUE_TEST,
+      title: "repairs itself by the next occurrence, which reports it once",
+    },
+  },
+  {
+    name: "occurrence-of-the-nearest-hour",
+    what: "A schedule half a period off the multiples names two occurrences at one due instant.",
+    rules: [],
+    edits: [{ in: { occurrenceOf }, from: "Math.floor(", to: "Math.round(" }],
+    caughtBy: { test: DUE_TEST, title: "is the due hour for a schedule at minute %i" },
   },
   {
     name: "occurrence-end-unacknowledged",

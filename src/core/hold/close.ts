@@ -87,12 +87,11 @@ async function freeUntil(
   bound: SignalLike,
   over: Promise<undefined>,
 ): Promise<HoldfastError | undefined> {
-  const { ref, held, settings } = lease;
+  const { ref, held, settings, userData } = lease;
+  const options = { keepData: settings.keepData, lastData: userData.leftAtClose };
   let cause: unknown;
   const attempt = async () => {
-    const freeing = lease.requests.run(() =>
-      freeOnce(context, ref, { known: held }, { keepData: settings.keepData }),
-    );
+    const freeing = lease.requests.run(() => freeOnce(context, ref, { known: held }, options));
     const answer = await Promise.race([freeing, over]);
     if (answer === undefined) return CUT_OFF;
     if (answer.kind !== "applied" && answer.kind !== "refused") cause = causeOf(answer);

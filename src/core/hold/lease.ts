@@ -192,9 +192,10 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
     return exportLease(this.#hold, options);
   }
 
-  /** @internal Sets the data for the release, in the same request. Needs `keepData`. */
-  leave(lastData: unknown): void {
+  /** @internal Sets the data for the release, in the same request, or for that of `close()`, too. Needs `keepData`. */
+  leave(lastData: unknown, alsoAtClose = false): void {
     this.#lastData = lastData;
+    if (alsoAtClose) this.#hold.userData.leaveAtClose(lastData);
   }
 
   /** @internal Ends the hold in this process and leaves the record to expire: the callback may still act. */

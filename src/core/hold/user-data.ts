@@ -9,6 +9,7 @@ export class UserData {
   readonly attributes: Item | undefined;
   /** Runs the data writes in the caller's order, never at the same time. */
   readonly #writes = new Exclusive();
+  #leftAtClose: unknown;
   #value: unknown;
   #seq: number;
 
@@ -22,6 +23,15 @@ export class UserData {
   /** The value of the grant, or of the last acknowledged write. */
   get value(): unknown {
     return this.#value;
+  }
+
+  /** The data that `close()` of the client leaves in the record. Undefined: the record keeps its data. */
+  get leftAtClose(): unknown {
+    return this.#leftAtClose;
+  }
+
+  leaveAtClose(data: unknown): void {
+    this.#leftAtClose = data;
   }
 
   /** Sends the value after all earlier writes, with a higher number than theirs. */

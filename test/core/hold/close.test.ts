@@ -36,6 +36,7 @@ const lease = (index: number): OpenLease =>
     ref: { kind: "lock", name: `${index}`, id: `${index}` } as RecordRef,
     held: { holder: "h", fence: 1n },
     settings: { keepData: false },
+    userData: { leftAtClose: undefined },
     requests: { run: (send: () => unknown) => send() },
   }) as unknown as OpenLease;
 
