@@ -34,21 +34,41 @@ export interface Limit {
 /** The time limit of one operation. */
 export class Patience implements Limit {
   readonly signal: AbortSignal | undefined;
-  readonly waitMs: number;
+  readonly #settings: CommitterSettings;
   readonly #clock: Clock;
   readonly #startMs: number;
+  #waitMs: number;
 
   constructor(context: CommitContext, signal: AbortSignal | undefined) {
     this.signal = signal;
-    this.waitMs = context.settings.waitMs;
+    this.#settings = context.settings;
+    const { waitMs, timeoutMs } = context.settings;
+    this.#waitMs = waitMs === 0 ? timeoutMs : waitMs;
     this.#clock = context.clock;
     this.#startMs = context.clock.monotonicMs();
     signal?.throwIfAborted();
   }
 
+  /** The length of the limit, in milliseconds. */
+  get waitMs(): number {
+    return this.#waitMs;
+  }
+
+  /** Whether the operation may wait for the record of another writer. */
+  get waitsForOthers(): boolean {
+    return this.#settings.waitMs > 0;
+  }
+
+  /** With `beyondLease`, extends the limit beyond the time for which a dead writer's record blocks the path. */
+  outlast(recordTimeoutMs: number): void {
+    const { beyondLeaseMs, maxClockSkewRate } = this.#settings;
+    if (beyondLeaseMs === undefined) return;
+    this.#waitMs = Math.max(this.#waitMs, recordTimeoutMs * maxClockSkewRate + beyondLeaseMs);
+  }
+
   remainingMs(): number {
     if (this.signal?.aborted === true) return 0;
-    return this.#startMs + this.waitMs - this.#clock.monotonicMs();
+    return this.#startMs + this.#waitMs - this.#clock.monotonicMs();
   }
 }
 

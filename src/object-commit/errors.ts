@@ -1,11 +1,16 @@
 import { HoldfastError } from "../errors.js";
 import type { CommitRecord, CommitTarget } from "../formats/object-commit.js";
-import { noAnswerText } from "../internal/cause-text.js";
+import { causeText, noAnswerText } from "../internal/cause-text.js";
 import { shown } from "../internal/shown.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
 import type { NotNow, Unknown } from "../platform/table.js";
+import type { Patience } from "./context.js";
 
 /** All errors of a committer, each in one place. */
+
+interface SdkError {
+  readonly $metadata?: { readonly httpStatusCode?: number };
+}
 
 /** The condition was false; nothing was written. */
 export function unmet(target: CommitTarget, found: ObjectHead | undefined): HoldfastError {
@@ -77,7 +82,7 @@ export function leaseRanOut(
 /** Another writer's record outlasted the wait. */
 export function recordTaken(
   target: CommitTarget,
-  waitMs: number,
+  { waitMs, waitsForOthers }: Pick<Patience, "waitMs" | "waitsForOthers">,
   record: CommitRecord | undefined,
 ): HoldfastError {
   const who =
@@ -86,12 +91,28 @@ export function recordTaken(
       : `${shown(record.owner ?? "another writer")} holds its commit record (generation ${record.generation})`;
   return new HoldfastError(
     "not-acquired",
-    `Object "${target.key}" was not written within ${waitMs} ms: ${who}. Nothing was written. Try again later, or wait longer.`,
+    `Object "${target.key}" was not written${waitsForOthers ? ` within ${waitMs} ms` : ""}: ${who}. Nothing was written. Try again later, or wait longer.`,
     { objectKey: target.key },
   );
 }
 
-/** The store or the table does not answer, or throttles; nothing was written. */
+/** Says how the store or the table declined every request, with the status of the last answer. */
+function declinedText(where: string, { kind, cause }: Unknown | NotNow): string {
+  const { httpStatusCode: status } = (cause as SdkError | undefined)?.$metadata ?? {};
+  const said = causeText(cause);
+  if (status === 412 || status === 304) {
+    return (
+      `the ${where} refused every request${said}, although the condition was true. ` +
+      "Check that the store supports conditional writes: probe() shows it."
+    );
+  }
+  if (status === 409 || kind === "conflict") {
+    return `the ${where} answered every request with a conflict${said}. Wait longer, or look for another writer of the object.`;
+  }
+  return `the ${where} throttled every request${said || ` (${kind})`}. Wait longer, or send fewer requests.`;
+}
+
+/** The store or the table does not answer, or declines every request; nothing was written. */
 export function onNoResponse(
   target: CommitTarget,
   where: "object store" | "table",
@@ -100,7 +121,7 @@ export function onNoResponse(
   const isSilent = trouble.kind === "unknown" || trouble.kind === "skewed";
   const why = isSilent
     ? `the ${where} does not answer${noAnswerText(trouble)}. Check the endpoint, the region and the network.`
-    : `the ${where} throttled every request (${trouble.kind}). Wait longer, or send fewer requests.`;
+    : declinedText(where, trouble);
   return new HoldfastError(
     isSilent ? "unreachable" : "throttled",
     `Object "${target.key}" was not written: ${why}`,

@@ -17,6 +17,7 @@ import {
   callBeyond,
   callWithin,
   type Limit,
+  type Patience,
   Pauses,
   retryWithin,
 } from "./context.js";
@@ -88,7 +89,7 @@ export class CommitLock {
    * A second call takes this operation's own record again, at once. Throws the error that a read of the object shows
    * while waiting; `not-acquired`, `unreachable` or `throttled` when the limit is over.
    */
-  async take(limit: Limit): Promise<Held> {
+  async take(limit: Patience): Promise<Held> {
     for (;;) {
       const claimed = await this.#claim(limit);
       if (claimed instanceof Held) {
@@ -112,7 +113,7 @@ export class CommitLock {
     );
   }
 
-  async #claim(limit: Limit): Promise<Held | Found> {
+  async #claim(limit: Patience): Promise<Held | Found> {
     const { settings, clock } = this.#context;
     const wanted = this.#wanted();
     const write = claimCommit(this.#target, wanted, this.#replaceable);
@@ -139,7 +140,7 @@ export class CommitLock {
   }
 
   async #giveUpClaim(
-    limit: Limit,
+    limit: Patience,
     wanted: CommitRecord,
     trouble: NoAnswer,
     isCutShort: boolean,
@@ -169,7 +170,7 @@ export class CommitLock {
   }
 
   /** Returns the record that refused a claim. Some servers refuse without showing the record. */
-  async #foundBy(item: Item | undefined, limit: Limit): Promise<CommitRecord | undefined> {
+  async #foundBy(item: Item | undefined, limit: Patience): Promise<CommitRecord | undefined> {
     if (item !== undefined) return readCommit(this.#target, item);
     const retried = await retry(this.#context, () => this.#read(limit), {
       backoff: new Pauses(this.#context, limit).backoff,
@@ -186,7 +187,7 @@ export class CommitLock {
    *
    * Each poll reads the object first: usually the record's writer succeeds, and the wait is over.
    */
-  async #watch(first: CommitRecord, limit: Limit): Promise<CommitRecord | undefined> {
+  async #watch(first: CommitRecord, limit: Patience): Promise<CommitRecord | undefined> {
     const { clock, settings } = this.#context;
     let record = first;
     // After the answer that showed the record: the record's writer counts from before its send.
@@ -194,13 +195,14 @@ export class CommitLock {
     for (const pauses = new Pauses(this.#context, limit); ; ) {
       await expectMet(this.#context, this.#target, limit, () => this.#giveUp(limit, record));
       const { timeoutMs } = record;
+      limit.outlast(timeoutMs);
       const leftMs = acquirableInMs(
         timeoutMs,
         settings.maxClockSkewRate,
         clock.monotonicMs() - seenMs,
       );
       if (leftMs === 0) return record;
-      if (limit.remainingMs() <= 0) this.#giveUp(limit, record);
+      if (limit.remainingMs() <= 0 || !limit.waitsForOthers) this.#giveUp(limit, record);
       await pauses.wait(leftMs);
       const read = await this.#read(limit);
       // After an unanswered read, read again.
@@ -213,7 +215,7 @@ export class CommitLock {
     }
   }
 
-  async #read(limit: Limit): Promise<ReadRecord | NoAnswer> {
+  async #read(limit: Patience): Promise<ReadRecord | NoAnswer> {
     const answer = unlessMisconfigured(
       await this.#table.read(
         { key: commitKeyOf(this.#target), consistent: true },
@@ -224,8 +226,8 @@ export class CommitLock {
     return { kind: "read", record: answer.item && readCommit(this.#target, answer.item) };
   }
 
-  #giveUp(limit: Limit, record: CommitRecord | undefined): never {
+  #giveUp(limit: Patience, record: CommitRecord | undefined): never {
     limit.signal?.throwIfAborted();
-    throw recordTaken(this.#target, this.#context.settings.waitMs, record);
+    throw recordTaken(this.#target, limit, record);
   }
 }

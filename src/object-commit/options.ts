@@ -62,10 +62,13 @@ export interface ObjectCommitterOptions {
   /** Required for `dynamo` and `both`. With `auto`, required if the store does not support conditional writes. */
   readonly dynamodb?: CommitTableOptions | undefined;
   /**
-   * The time limit of one operation, at least 1 s. Default `timeout` times (`maxClockSkewRate` + 1), which is 80 s:
-   * long enough to replace the record of a single dead writer.
+   * The time limit of one operation. Default `timeout` times (`maxClockSkewRate` + 1), which is 80 s: long enough to
+   * replace the record of a single dead writer.
+   * - A length: at least 1 s, or `Infinity`.
+   * - `0`: not to wait for the record of another writer. Requests without an answer are retried for `timeout`.
+   * - `{ beyondLease }`: this much longer than a dead writer's record blocks the path, by the `timeout` in that record.
    */
-  readonly wait?: Duration | undefined;
+  readonly wait?: Duration | { readonly beyondLease: Duration } | undefined;
   /** The timeout of a request without a body. Default 5 s. */
   readonly requestTimeout?: Duration | undefined;
   /** The timeout of a request with the body; with a record, never beyond `timeout`. Default 60 s. */
@@ -110,7 +113,10 @@ export interface CommitterSettings {
   readonly ttlMs: number;
   readonly pollMs: number;
   readonly maxPollMs: number;
+  /** With `beyondLeaseMs`, the shortest possible length. */
   readonly waitMs: number;
+  /** How much longer to wait than a record blocks a path. Undefined: the wait has a fixed length. */
+  readonly beyondLeaseMs: number | undefined;
   readonly requestTimeoutMs: number;
   readonly transferTimeoutMs: number;
   readonly owner: string;
@@ -135,6 +141,7 @@ export const COMMIT_DEFAULTS = Object.freeze({
 
 const DAY_MS = 24 * 3_600_000;
 const TIMEOUT_RANGE: DurationRange = { leastMs: 100, mostMs: DAY_MS };
+const WAIT_RANGE: DurationRange = { leastMs: 1_000, mostMs: Number.POSITIVE_INFINITY };
 const REQUEST_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
 const STRATEGIES: readonly Strategy[] = ["conditional", "dynamo", "both", "auto"];
 
@@ -167,11 +174,7 @@ export function resolveCommitter(options: ObjectCommitterOptions): CommitterSett
     ttlMs,
     pollMs,
     maxPollMs: Math.max(d.maxPollMs, pollMs),
-    waitMs: durationMs("wait", options.wait ?? Math.max(1_000, timeoutMs * (rate + 1)), {
-      leastMs: 1_000,
-      // The default for the longest timeout is longer than a day.
-      mostMs: Math.max(DAY_MS, timeoutMs * (rate + 1)),
-    }),
+    ...resolveWait(options.wait ?? Math.max(1_000, timeoutMs * (rate + 1)), timeoutMs * rate),
     requestTimeoutMs: durationMs(
       "requestTimeout",
       options.requestTimeout ?? d.requestTimeout,
@@ -185,6 +188,20 @@ export function resolveCommitter(options: ObjectCommitterOptions): CommitterSett
     owner: checkText("owner", options.owner ?? defaultOwner()),
     probePrefix: checkText("probePrefix", options.probePrefix ?? d.probePrefix),
   };
+}
+
+/** `blockedMs`: for how long a dead writer's record with this committer's `timeout` blocks a path. */
+function resolveWait(
+  wait: NonNullable<ObjectCommitterOptions["wait"]>,
+  blockedMs: number,
+): Pick<CommitterSettings, "waitMs" | "beyondLeaseMs"> {
+  if (typeof wait === "object" && Object.keys(wait).join() === "beyondLease") {
+    const beyondLeaseMs = durationMs("wait.beyondLease", wait.beyondLease, WAIT_RANGE);
+    return { waitMs: blockedMs + beyondLeaseMs, beyondLeaseMs };
+  }
+  const waitMs = durationMs("wait", wait as Duration, { ...WAIT_RANGE, leastMs: 0 });
+  if (waitMs !== 0) durationMs("wait", waitMs, WAIT_RANGE);
+  return { waitMs, beyondLeaseMs: undefined };
 }
 
 function checkStrategy({ strategy, dynamodb }: ObjectCommitterOptions): Strategy {

@@ -36,7 +36,7 @@ const BYTES = new Uint8Array([104, 111, 108, 100]);
  * Probes the store's support for conditions, on objects that the probe creates below its prefix.
  *
  * Deletes these objects afterwards. Does **not** prove `atomic`: a burst of 16 requests can miss a race in the store.
- * At most 37 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`,
+ * At most 38 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`,
  * and `misconfigured` if the bucket is missing.
  */
 export class Probe {
@@ -53,8 +53,13 @@ export class Probe {
       const key = this.#newKey();
       // The first put has no condition, so that the probe does not mistake a problem of the bucket for missing support.
       const etag = stored(await this.#put(key, {}));
-      for (const condition of [{ ifAbsent: true }, { ifMatch: WRONG_ETAG }]) {
-        const support = supportBy(await this.#put(key, condition));
+      // Some stores check an ETag only if there is an object, and so would create a deleted object again.
+      for (const [of, condition] of [
+        [key, { ifAbsent: true }],
+        [key, { ifMatch: WRONG_ETAG }],
+        [this.#newKey(), { ifMatch: etag }],
+      ] as const) {
+        const support = supportBy(await this.#put(of, condition));
         if (support !== "atomic") return support;
       }
       const creates = await this.#burst((fresh) => this.#put(fresh, { ifAbsent: true }));
@@ -189,7 +194,7 @@ function worse(one: ConditionSupport, other: ConditionSupport): ConditionSupport
 
 /** Returns how the store treats conditions, from its answer to a write whose condition is false. */
 function supportBy(answer: StoreAnswer): ConditionSupport {
-  if (answer.kind === "refused" || answer.kind === "conflict") return "atomic";
+  if (["refused", "absent", "conflict"].includes(answer.kind)) return "atomic";
   if (answer.kind === "stored") return "ignored";
   if (answer.kind === "misconfigured" && answer.error.code === "misconfigured") return "rejected";
   throw silent(answer);

@@ -44,7 +44,7 @@ export function objectAnswerOf(
   const isRepeated = ($metadata?.attempts ?? 1) > 1;
   // If the condition of a write is false, some stores answer with 304, the status for a read.
   if (status === 412 || status === 304 || name === "PreconditionFailed") {
-    return { kind: "refused", ...(isRepeated ? { isRepeated } : {}) };
+    return { kind: "refused", cause: error, ...(isRepeated ? { isRepeated } : {}) };
   }
   // The error describes the last of several attempts. An earlier attempt may have been applied.
   if (isRepeated || UNSURE.has(name)) return { kind: "unknown", cause: error };

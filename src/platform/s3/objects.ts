@@ -76,6 +76,8 @@ export interface ObjectAbsent {
 /** A condition was false, so nothing was written. */
 export interface ObjectRefused {
   readonly kind: "refused";
+  /** The error of the client, for messages. */
+  readonly cause?: unknown;
   /** The client sent the request more than once, so an earlier send may have been applied. */
   readonly isRepeated?: boolean;
 }

@@ -92,11 +92,14 @@ describe("the answer to an object store's error", () => {
   });
 
   it("says that a failed condition after a second send may come from the first", () => {
-    const answer = objectAnswerOf(thrown("PreconditionFailed", 412, 2), "reports", "s3:GetObject");
-    expect(answer).toEqual({ kind: "refused", isRepeated: true });
-    expect(objectAnswerOf(thrown("PreconditionFailed", 412), "reports", "s3:GetObject")).toEqual({
-      kind: "refused",
-    });
+    for (const [attempts, more] of [
+      [2, { isRepeated: true }],
+      [1, {}],
+    ] as const) {
+      const cause = thrown("PreconditionFailed", 412, attempts);
+      const answer = objectAnswerOf(cause, "reports", "s3:GetObject");
+      expect(answer).toEqual({ kind: "refused", cause, ...more });
+    }
   });
 
   it.each([[undefined], ["text"], [{}]])("is unknown for %o", (error) => {

@@ -65,7 +65,10 @@ function withObjectOptions(command: Command): Command {
     .addOption(option("--endpoint <url>", "the endpoint of DynamoDB", "HOLDFAST_ENDPOINT"))
     .addOption(option("--region <region>", "the region of store and table", "HOLDFAST_REGION"))
     .option("--timeout <duration>", "how long this writer may act on its record; default 20s")
-    .option("--wait <duration>", "how long to try in total; default 80s")
+    .option(
+      "--wait <duration>",
+      "how long to try in total, or 0: not to wait for another writer; default 80s",
+    )
     .option("--json", "print JSON, one object a line")
     .addOption(quietOption())
     .addHelpText("after", OBJECT_EXIT_CODES_HELP);
