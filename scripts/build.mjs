@@ -26,12 +26,15 @@ const DIST = join(ROOT, "dist");
 const withTypes = !process.argv.includes("--without-types");
 const TSCONFIG = join(ROOT, "tsconfig.build.json");
 
+// prom-client uses it only for exemplars, which we leave out; the command must not need the peer.
+const UNUSED_BY_PROM_CLIENT = "@opentelemetry/api";
+const isUnused = (id, importer) =>
+  id === UNUSED_BY_PROM_CLIENT && /[\\/]prom-client[\\/]/.test(importer ?? "");
+
 // Peer dependencies stay outside. The few other small packages are bundled: finding and linking them took a
 // third of the time of an import, and a package without dependencies adds no further packages to trust.
-const isExternal = (id) => id.startsWith("node:") || id in MANIFEST.peerDependencies;
-
-// prom-client uses it only for metrics of the process, which we leave out; the command must not need the peer.
-const UNUSED_BY_PROM_CLIENT = "@opentelemetry/api";
+const isExternal = (id, importer) =>
+  id.startsWith("node:") || (id in MANIFEST.peerDependencies && !isUnused(id, importer));
 
 const shown = (path) => relative(ROOT, path).split(sep).join("/");
 const nameOf = (source) => source.replace(/^src\/(.*)\.ts$/, "$1");
@@ -128,11 +131,7 @@ function withoutUnusedPeer() {
   const empty = "\0unused-peer";
   return {
     name: "without-unused-peer",
-    resolveId(specifier, importer) {
-      const isUnused =
-        specifier === UNUSED_BY_PROM_CLIENT && /[\\/]prom-client[\\/]/.test(importer ?? "");
-      return isUnused ? empty : null;
-    },
+    resolveId: (specifier, importer) => (isUnused(specifier, importer) ? empty : null),
     load: (id) => (id === empty ? "export {};" : null),
   };
 }

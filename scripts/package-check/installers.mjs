@@ -1,10 +1,12 @@
 // Installs the packed package in empty projects, as users do: by npm, pnpm and Yarn, and with Yarn's Plug'n'Play, which has
-// no node_modules. Each project runs the package from ES modules and CommonJS, in JavaScript and TypeScript.
+// no node_modules. Each project runs the package from ES modules and CommonJS, in JavaScript and TypeScript. One of them also
+// runs every command.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MANIFEST, outputOf } from "../lib/projects.mjs";
 import { installTools } from "../lib/tools.mjs";
+import { checkCommands } from "./commands.mjs";
 
 const tool = (...path) => join(installTools("scripts/package-check"), "node_modules", ...path);
 
@@ -81,6 +83,7 @@ export const INSTALLERS = [
     install: ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline"],
     node: ["node"],
     compilers: ["typescript-oldest", "typescript"],
+    runsCommands: true,
   },
   {
     name: "pnpm",
@@ -145,7 +148,8 @@ function expectTrue(output, program) {
 }
 
 /** Installs the tarball in an empty project by one package manager, and runs and compiles each program. */
-export function checkInstaller({ install, node, settings, compilers }, tarball) {
+export async function checkInstaller(installer, tarball) {
+  const { install, node, settings, compilers, runsCommands = false } = installer;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-user-"));
   const options = { cwd: folder, env: { ...process.env, ...yarnEnvironment(), CI: "" } };
   const execute = ([program, ...args], ...more) => outputOf(program, [...args, ...more], options);
@@ -158,6 +162,7 @@ export function checkInstaller({ install, node, settings, compilers }, tarball) 
       for (const config of Object.keys(CONFIGS)) execute(node, "-e", program, "tsc", "-p", config);
       for (const made of ["typed.mjs", "typed.cjs"]) expectTrue(execute(node, made), made);
     }
+    if (runsCommands) await checkCommands(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
