@@ -15,6 +15,8 @@ export interface TableReading {
 
 // A strong read each, so that a page over a table of dead holders stays cheap.
 const MOST_CHECKS = 25;
+// Pages ask every second, so a reading that is older than this was not followed by another.
+const LEAST_GAP_MS = 5_000;
 
 /**
  * Reads the table for all viewers: at most once a period, and only when a viewer asks.
@@ -72,7 +74,8 @@ export class TableReader {
       const survey = await this.#locks.admin.survey({ prefix: this.#prefix });
       const { locks, checks } = await this.#checkEnds(survey);
       const terms: readonly Term[] = this.#last?.view.terms ?? [];
-      const view = viewOf({ ...survey, locks }, terms, systemClock.wallMs());
+      const isGap = nowMs() - (this.#last?.atMs ?? 0) > Math.max(LEAST_GAP_MS, 3 * this.#refreshMs);
+      const view = viewOf({ ...survey, locks }, terms, systemClock.wallMs(), isGap);
       const units = survey.readUnits === undefined ? undefined : survey.readUnits + checks;
       this.#units += units ?? 0;
       const number = (this.#last?.number ?? 0) + 1;

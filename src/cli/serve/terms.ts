@@ -9,21 +9,26 @@ const MOST_TERMS = 1_000;
 /**
  * Adds the terms that a survey shows to the terms of earlier readings, earliest first.
  *
- * Ends a term that the survey no longer shows. The end of a term that no reading showed is open: at the latest it is
- * the beginning of the next known term of the election.
+ * Ends a term that the survey no longer shows; `isGap`: the reading before is too long ago to show when. A term ends at
+ * the latest when the next known term of its election begins, and begins at the earliest when the term before it began.
  */
-export function termsAfter(earlier: readonly Term[], survey: Survey, nowMs: number): Term[] {
+export function termsAfter(
+  earlier: readonly Term[],
+  survey: Survey,
+  nowMs: number,
+  isGap = false,
+): Term[] {
   const noted = notedTerms(survey, nowMs);
   const lasting = lastingTerms(survey, nowMs);
   const on = new Set(lasting.map(keyOf));
   const seen = earlier.map((term) =>
     term.state !== "on" || on.has(keyOf(term))
       ? term
-      : ({ ...term, state: "ended", toMs: nowMs } as const),
+      : ({ ...term, state: isGap ? "noted" : "ended", toMs: nowMs } as const),
   );
   // A later entry of a term replaces an earlier entry.
   const terms = new Map([...noted, ...seen, ...lasting].map((term) => [keyOf(term), term]));
-  return withOpenEnds([...terms.values()])
+  return inTurn([...terms.values()])
     .sort((a, b) => a.fromMs - b.fromMs)
     .slice(-MOST_TERMS);
 }
@@ -59,14 +64,20 @@ function startOf(at: string | undefined, nowMs: number): number {
   return Math.min(nowMs, epochMsOf(at) ?? nowMs);
 }
 
-/** Moves the latest possible end of each noted term back to the beginning of the next term. */
-function withOpenEnds(terms: readonly Term[]): Term[] {
+/** Makes the terms of each election follow one another, in the order of their fences: each begins by another clock. */
+function inTurn(terms: readonly Term[]): Term[] {
   const sorted = terms.toSorted((a, b) =>
-    a.name === b.name ? Number(BigInt(a.fence) - BigInt(b.fence)) : a.name < b.name ? -1 : 1,
+    a.name === b.name ? (BigInt(a.fence) < BigInt(b.fence) ? -1 : 1) : a.name < b.name ? -1 : 1,
   );
-  return sorted.map((term, at) => {
-    const next = sorted[at + 1];
-    if (term.state !== "noted" || next?.name !== term.name) return term;
-    return { ...term, toMs: Math.max(term.fromMs, Math.min(term.toMs ?? 0, next.fromMs)) };
+  let startMs = 0;
+  const begun = sorted.map((term, at) => {
+    startMs = sorted[at - 1]?.name === term.name ? Math.max(startMs, term.fromMs) : term.fromMs;
+    return { ...term, fromMs: startMs };
+  });
+  return begun.map((term, at): Term => {
+    const next = begun[at + 1];
+    const { toMs = Number.POSITIVE_INFINITY } = term;
+    if (next?.name !== term.name || toMs <= next.fromMs) return term;
+    return { ...term, state: term.state === "on" ? "noted" : term.state, toMs: next.fromMs };
   });
 }

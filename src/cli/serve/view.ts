@@ -38,7 +38,12 @@ export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
 }
 
 /** Makes the view of a table from a survey, and from the terms that earlier readings showed. */
-export function viewOf(survey: Survey, earlier: readonly Term[], nowMs: number): TableView {
+export function viewOf(
+  survey: Survey,
+  earlier: readonly Term[],
+  nowMs: number,
+  isGap = false,
+): TableView {
   const waiters = waitersOf(survey, nowMs);
   const leases = new Map(survey.sessions.map(({ id, leaseMs }) => [id, leaseMs]));
   const waitingFor = (record: Named): Waiting => waiters.get(keyOf(record)) ?? NONE_WAIT;
@@ -54,7 +59,7 @@ export function viewOf(survey: Survey, earlier: readonly Term[], nowMs: number):
   return {
     rows: [...locks, ...shared].sort(byName),
     sessions: sessionsOf(survey).sort((a, b) => b.records.length - a.records.length),
-    terms: termsAfter(earlier, survey, nowMs),
+    terms: termsAfter(earlier, survey, nowMs, isGap),
     unreadable: survey.unreadable,
   };
 }

@@ -24,7 +24,7 @@ describe("the terms of leaders", () => {
     expect(first[0]?.toMs).toBeUndefined();
     const then = termsAfter(first, survey([leader(2n, 4)]), ms(5));
     expect(then).toMatchObject([
-      { fence: "1", state: "ended", fromMs: ms(0), toMs: ms(5) },
+      { fence: "1", state: "ended", fromMs: ms(0), toMs: ms(4) },
       { fence: "2", state: "on", fromMs: ms(4) },
     ]);
     expect(termsAfter(then, survey([leader(2n, 4)]), ms(9))).toEqual(then);
@@ -45,7 +45,7 @@ describe("the terms of leaders", () => {
     const notes = [note(1n, 0), note(2n, 7), note(3n, 8)];
     const then = termsAfter(first, survey([leader(3n, 8)], notes), ms(10));
     expect(then.map(({ fence, state, toMs }) => [fence, state, toMs])).toEqual([
-      ["1", "ended", ms(10)],
+      ["1", "ended", ms(7)],
       ["2", "noted", ms(8)],
       ["3", "on", undefined],
     ]);
@@ -63,6 +63,21 @@ describe("the terms of leaders", () => {
     const notes = [note(1n, 0), note(2n, 10, "other")];
     const terms = termsAfter([], survey([], notes), ms(50));
     expect(terms.map(({ toMs }) => toMs)).toEqual([ms(50), ms(50)]);
+  });
+
+  it("have no known end if no reading showed it, and never overlap", () => {
+    const first = termsAfter([], survey([leader(1n, 0)], [note(1n, 0)]), ms(5));
+    const notes = [note(1n, 0), note(2n, 30), note(3n, 20), note(4n, 50)];
+    // An eventually consistent read still shows the third leader, beside the note of the fourth.
+    const then = termsAfter(first, survey([leader(3n, 20)], notes), ms(100), true);
+    expect(then.map(({ fence, state, fromMs, toMs }) => [fence, state, fromMs, toMs])).toEqual([
+      ["1", "noted", ms(0), ms(30)],
+      ["2", "noted", ms(30), ms(30)],
+      ["3", "noted", ms(30), ms(50)],
+      ["4", "noted", ms(50), ms(100)],
+    ]);
+    const alone = termsAfter(first, survey([]), ms(100), true);
+    expect(alone).toMatchObject([{ fence: "1", state: "noted", toMs: ms(100) }]);
   });
 
   it("are the latest thousand, and order fences as numbers", () => {
