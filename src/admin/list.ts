@@ -142,11 +142,13 @@ export async function scanPage(
   context: AcquireContext,
   prefixes: readonly KeyPrefix[],
   after: Item | undefined,
+  mostItems?: number,
 ): Promise<Page> {
   const { requestTimeoutMs: timeoutMs } = context.settings;
+  const limit = mostItems === undefined ? {} : { mostItems };
   return fewTries(
     context,
-    () => context.table.scan({ prefixes, after }, { timeoutMs }),
+    () => context.table.scan({ prefixes, after, ...limit }, { timeoutMs }),
     (answer) => notListed(context.tableName, answer),
   );
 }
@@ -175,7 +177,7 @@ export function checkPrefix({ prefix }: Pick<ListOptions, "prefix">): void {
 export function recordsOf(
   context: AcquireContext,
   kind: RecordKind,
-  { items, dateMs }: Page,
+  { items, dateMs }: Pick<Page, "items" | "dateMs">,
   withFree: boolean,
 ): Pick<ListPage, "locks" | "unreadable"> {
   const locks: Inspection[] = [];
@@ -197,7 +199,7 @@ export function recordsOf(
 export function permitsOf(
   context: AcquireContext,
   kind: PermitKind,
-  { items, dateMs }: Page,
+  { items, dateMs }: Pick<Page, "items" | "dateMs">,
   withFree: boolean,
 ): Pick<PermitListPage, "locks" | "unreadable"> {
   const locks: PermitInspection[] = [];

@@ -59,6 +59,7 @@ import type { Found, HolderRequest, Passage } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
+import { briefOf } from "./native-brief.js";
 import {
   all,
   any,
@@ -169,6 +170,7 @@ const POLL_ATTRIBUTES = Object.freeze([
 function nativeCodec(keys: NativeKeys): RecordCodec {
   return {
     pollAttributes: POLL_ATTRIBUTES,
+    briefOf: (item) => briefOf(keys, item),
     refOf(kind: Kind, name: LockName, namespace?: string): RecordRef {
       if (typeof name !== "string") throw nameOfTwoParts();
       const pk = `${kind}#${name}`;

@@ -100,6 +100,8 @@ export interface KeyPrefix {
 export interface Scan {
   /** Limits the scan to items with one of these prefixes; without a prefix, the scan has every item. */
   readonly prefixes: readonly KeyPrefix[];
+  /** The largest number of items that a page reads. By default only DynamoDB's limit of one megabyte ends a page. */
+  readonly mostItems?: number;
   /** The `next` of the page before. */
   readonly after?: Item | undefined;
 }

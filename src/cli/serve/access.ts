@@ -1,4 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
 /** Which requests the server answers. Pure. */
@@ -40,7 +40,7 @@ export function refusalOf({ method, url, headers }: Asked, policy: Policy): Refu
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin" && site !== "none")
     return refuse(403, ANOTHER_ORIGIN);
-  if (!WITHOUT_TOKEN.has(url.pathname) && !hasToken(method, url, headers, policy.token))
+  if (!WITHOUT_TOKEN.has(url.pathname) && !isPermitted(method, url, headers, policy))
     return refuse(
       401,
       "The token is missing or wrong. Open the URL that `holdfast serve` printed.",
@@ -56,11 +56,41 @@ function refuse(status: number, reason: string): Refusal {
   return { status, reason };
 }
 
-/** A write takes the token from a header only, which no form of another site can set. */
-function hasToken(method: string, url: URL, headers: IncomingHttpHeaders, token: string): boolean {
-  const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1];
-  const given = bearer ?? (method === "GET" ? url.searchParams.get("token") : null);
-  return given !== null && given !== undefined && isSame(given, token);
+/**
+ * A program sends the token in a header. A browser sends the cookie that the server gave it for the token in the URL; a
+ * write with the cookie must name the page's own origin, because other ports of this machine count as the same site.
+ */
+function isPermitted(
+  method: string,
+  url: URL,
+  { authorization = "", cookie = "", origin }: IncomingHttpHeaders,
+  policy: Policy,
+): boolean {
+  const bearer = /^Bearer (.+)$/.exec(authorization)?.[1];
+  if (bearer !== undefined) return isSame(bearer, policy.token);
+  if (hasTokenInUrl(method, url, policy)) return true;
+  const isRead = method === "GET" || method === "HEAD";
+  const { name, value } = cookieOf(policy);
+  const given = cookie.split("; ").find((one) => one.startsWith(`${name}=`));
+  return given !== undefined && isSame(given.slice(name.length + 1), value) && (isRead || !!origin);
+}
+
+/** Whether a browser opens the URL that the server printed. */
+export function hasTokenInUrl(method: string, url: URL, { token }: Policy): boolean {
+  const given = url.searchParams.get("token");
+  return method === "GET" && url.pathname === "/" && given !== null && isSame(given, token);
+}
+
+/** The header that gives a browser its cookie, which no script can read and no other site can send. */
+export function cookieHeader(policy: Policy): string {
+  const { name, value } = cookieOf(policy);
+  return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict`;
+}
+
+// The ports of one machine share their cookies. The value permits no more than the token, and does not show it.
+function cookieOf({ token, port }: Policy): { name: string; value: string } {
+  const value = createHmac("sha256", token).update("cookie of holdfast serve").digest("base64url");
+  return { name: `holdfast-${port}`, value };
 }
 
 function isSame(given: string, token: string): boolean {

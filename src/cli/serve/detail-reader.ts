@@ -110,11 +110,11 @@ export class DetailReader {
         ? await this.#locks.admin.queue(name, namespace === undefined ? {} : { namespace })
         : { lock: await this.#locks.inspect(name, { kind }), waiters: [] };
     const { fence, forced, data, session } = lock;
-    const sessions = this.#reader.last?.view.sessions ?? [];
-    const ofSession = sessions.find(({ id }) => id === session)?.records ?? [];
+    const sessions = this.#reader.last?.sessions ?? [];
+    const onSession = sessions.find(({ id }) => id === session);
     const row = rowOf(kind, lock, { waiters: waiters.length, nowMs: systemClock.wallMs() });
     const units = session === undefined ? 1 : 2;
-    return { row, fence, forced, data, permits: [], waiters, ofSession, units };
+    return { row, fence, forced, data, permits: [], waiters, onSession, units };
   }
 
   async #sharedOf(kind: PermitKind, name: string): Promise<Found> {
@@ -124,7 +124,7 @@ export class DetailReader {
     const permits = permitsOf(lock);
     // A read of the record, and of each different session.
     const units = 1 + new Set(permits.map(({ session }) => session)).size;
-    return { row, fence, forced, permits, waiters, ofSession: [], units };
+    return { row, fence, forced, permits, waiters, onSession: undefined, units };
   }
 
   async #historyOf({ kind, name, namespace }: Named): Promise<History | undefined> {

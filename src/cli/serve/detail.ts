@@ -1,7 +1,7 @@
 import type { History, Inspection, QueuedWaiter } from "../../admin/index.js";
 import { actionsOf, actionsOfPermit } from "./actions.js";
 import { keyOf } from "./view.js";
-import type { Detail, Event, Named, Permit, Row, Waiter } from "./view-types.js";
+import type { Detail, Event, Permit, Row, SessionRow, Waiter } from "./view-types.js";
 import { wordsOf } from "./words.js";
 
 /** From the readings of one record to what the page shows. Pure. */
@@ -13,14 +13,15 @@ export interface DetailReading {
   readonly permits: readonly Permit[];
   readonly waiters: readonly QueuedWaiter[];
   readonly history: History | undefined;
-  /** The records that the same session keeps alive, if it is known. */
-  readonly ofSession: readonly Named[];
+  /** The session of the record, if a reading of the table showed it. */
+  readonly onSession: Pick<SessionRow, "records" | "holds"> | undefined;
   readonly table: string;
 }
 
 /** Describes one record. */
 export function detailOf(reading: DetailReading): Detail {
-  const { row, data, permits, waiters, history, ofSession, table } = reading;
+  const { row, data, permits, waiters, history, onSession, table } = reading;
+  const besides = onSession?.records.filter((record) => keyOf(record) !== keyOf(row)) ?? [];
   return {
     row,
     words: wordsOf(row),
@@ -29,8 +30,13 @@ export function detailOf(reading: DetailReading): Detail {
     waiters: waiters.map(waiterOf),
     events: history === undefined ? [] : eventsOf(history),
     actions: actionsOf(row, table),
-    besides: ofSession.filter((record) => keyOf(record) !== keyOf(row)),
+    besides,
+    besidesCount: besides.length + (onSession === undefined ? 0 : unlisted(onSession)),
   };
+}
+
+function unlisted({ records, holds }: Pick<SessionRow, "records" | "holds">): number {
+  return holds - records.length;
 }
 
 function waiterOf(waiter: QueuedWaiter): Waiter {

@@ -1,4 +1,5 @@
 import { Gauge, Registry } from "prom-client";
+import type { Breaks } from "../../internal/breaks.js";
 import { hasQueue, isPermitKind } from "../output/permits.js";
 import type { Row, TableView, Unreadable } from "./view-types.js";
 
@@ -26,11 +27,18 @@ export interface Figures {
   unreadable: number;
 }
 
-/** Counts rows and unreadable records by prefix and kind. Pure. */
-export function figuresOf({ rows, unreadable }: TableView): Figures[] {
+/** Counts rows and unreadable records by prefix and kind. Takes breaks. */
+export async function figuresOf(
+  { rows, unreadable }: Pick<TableView, "rows" | "unreadable">,
+  breaks: Breaks,
+): Promise<Figures[]> {
   const sizes = new Map<string, number>();
-  for (const { name } of [...rows, ...unreadable])
-    sizes.set(prefixOf(name), (sizes.get(prefixOf(name)) ?? 0) + 1);
+  for (const records of [rows, unreadable]) {
+    for (const { name } of records) {
+      sizes.set(prefixOf(name), (sizes.get(prefixOf(name)) ?? 0) + 1);
+      if (breaks.isDue) await breaks.take();
+    }
+  }
   // By name among equals, so that a prefix keeps its series from reading to reading.
   const kept = [...sizes]
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
@@ -45,7 +53,10 @@ export function figuresOf({ rows, unreadable }: TableView): Figures[] {
     series.set(key, found);
     return found;
   };
-  for (const row of rows) count(seriesOf(row), row);
+  for (const row of rows) {
+    count(seriesOf(row), row);
+    if (breaks.isDue) await breaks.take();
+  }
   for (const record of unreadable) seriesOf(record).unreadable += 1;
   return [...series.values()];
 }
@@ -73,7 +84,7 @@ export interface ServerFacts {
 
 /** Formats the figures. */
 export async function metricsText(
-  view: TableView | undefined,
+  figures: readonly Figures[] | undefined,
   facts: ServerFacts,
 ): Promise<{ readonly text: string; readonly type: string }> {
   const registry = new Registry();
@@ -85,7 +96,7 @@ export async function metricsText(
   gauge("up", "1 if the last reading of the table succeeded.", facts.isUp ? 1 : 0);
   gauge("reading_age_seconds", "The age of the reading behind these figures.", facts.ageS);
   gauge("read_units", "Read units since the start of the server.", facts.totalUnits);
-  const all = view === undefined ? [] : figuresOf(view);
+  const all = figures ?? [];
   const labelNames = ["prefix", "kind"];
   for (const [name, help, key] of GAUGES) {
     const made = new Gauge({ name: `holdfast_${name}`, help, labelNames, registers: [registry] });

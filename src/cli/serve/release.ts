@@ -35,6 +35,10 @@ export function releaseBody(text: string): ReleaseAsked | undefined {
     return undefined;
   }
   const { kind = "lock", name, namespace, holder, reason, confirm } = body;
+  // Half of a pair: it would be stored as another character.
+  if ([name, namespace, holder, reason].some((one) => /\p{Surrogate}/u.test(String(one)))) {
+    return undefined;
+  }
   if (typeof name !== "string" || name === "" || confirm !== name) return undefined;
   if (typeof reason !== "string" || reason.trim() === "") return undefined;
   if (typeof kind === "string" && isPermitKind(kind)) {

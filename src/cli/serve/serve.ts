@@ -9,7 +9,7 @@ import { assertNative } from "../output/format.js";
 import { jsonLine, type Output } from "../output/output.js";
 import { DetailReader } from "./detail-reader.js";
 import { releaserOf } from "./release.js";
-import { type PageServer, startPageServer } from "./server.js";
+import { type PageServer, type ServerLimits, startPageServer } from "./server.js";
 import { TableReader } from "./table-reader.js";
 
 /** The options of `holdfast serve`, as parsed by commander. */
@@ -45,7 +45,11 @@ export async function serve(options: ServeOptions, output: Output): Promise<numb
 }
 
 /** Starts the server of a table over a client. Throws usage errors. */
-export function startServing(locks: Holdfast, options: ServeOptions): Promise<PageServer> {
+export function startServing(
+  locks: Holdfast,
+  options: ServeOptions,
+  limits?: ServerLimits,
+): Promise<PageServer> {
   assertNative(options, "`holdfast serve`");
   const { table = "", prefix = "", refresh = "5s", allowRelease = false } = options;
   const refreshMs = durationMs("refresh", refresh, REFRESH_RANGE);
@@ -60,7 +64,7 @@ export function startServing(locks: Holdfast, options: ServeOptions): Promise<Pa
   const details = new DetailReader(locks, reader, table, Math.min(refreshMs, 2_000));
   const release = releaserOf(locks);
   const parts = { reader, details, release, table, prefix, refreshMs, token, allowRelease };
-  return startPageServer(parts, port);
+  return startPageServer(parts, port, limits);
 }
 
 function portOf(text = "0"): number {

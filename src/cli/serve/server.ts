@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../platform/clock.js";
 import { CliError, EXIT, failureOf } from "../output/exit-codes.js";
 import { isPermitKind } from "../output/permits.js";
-import { HEADERS, type Policy, refusalOf } from "./access.js";
+import { cookieHeader, HEADERS, hasTokenInUrl, type Policy, refusalOf } from "./access.js";
 import type { DetailReader } from "./detail-reader.js";
 import { metricsText } from "./metrics.js";
 import { type Releaser, releaseBody } from "./release.js";
@@ -31,13 +31,32 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
+/** The bounds on connections. Times in milliseconds. */
+export interface ServerLimits {
+  readonly mostConnections: number;
+  /** From the connection, or the answer before, until the whole head of the request. */
+  readonly headersTimeout: number;
+  readonly requestTimeout: number;
+  readonly connectionsCheckingInterval: number;
+}
+
 interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly body: string | Buffer;
+  /** Pieces are sent one after another. */
+  readonly body: string | Buffer | readonly Buffer[];
+  readonly more?: Readonly<Record<string, string>>;
 }
 
 const LONGEST_BODY = 16_384;
+// For a few people and scrapers; each tab has at most six. Further connections are closed at once.
+const MOST_CONNECTIONS = 200;
+const LIMITS: ServerLimits = {
+  mostConnections: MOST_CONNECTIONS,
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 1_000,
+};
 const ASSETS: Readonly<Record<string, readonly [file: string, type: string]>> = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/page.js": ["page.js", "text/javascript; charset=utf-8"],
@@ -45,13 +64,18 @@ const ASSETS: Readonly<Record<string, readonly [file: string, type: string]>> = 
 };
 
 /** Starts the server, on the loopback interface only. Port 0: any free port. */
-export async function startPageServer(parts: ServerParts, port: number): Promise<PageServer> {
+export async function startPageServer(
+  parts: ServerParts,
+  port: number,
+  limits = LIMITS,
+): Promise<PageServer> {
   let policy: Policy = { token: parts.token, port, allowRelease: parts.allowRelease };
-  const server = createServer((request, response) => {
+  const server = createServer(limits, (request, response) => {
     void answerTo(request, parts, policy)
       .catch((error: unknown) => json(500, { error: failureOf(error).message }))
       .then((answer) => send(response, answer, request.method === "HEAD"));
   });
+  server.maxConnections = limits.mostConnections;
   const bound = await listen(server, port);
   policy = { ...policy, port: bound };
   return {
@@ -75,9 +99,11 @@ function listen(server: Server, port: number): Promise<number> {
   });
 }
 
-function send(response: ServerResponse, { status, type, body }: Answer, isHead: boolean): void {
-  response.writeHead(status, { ...HEADERS, "content-type": type });
-  response.end(isHead ? undefined : body);
+function send(response: ServerResponse, answer: Answer, isHead: boolean): void {
+  const { status, type, body, more = {} } = answer;
+  response.writeHead(status, { ...HEADERS, ...more, "content-type": type });
+  if (!isHead) for (const piece of Array.isArray(body) ? body : [body]) response.write(piece);
+  response.end();
 }
 
 function json(status: number, value: unknown): Answer {
@@ -95,6 +121,11 @@ async function answerTo(
   const url = new URL(target, "http://127.0.0.1");
   const refusal = refusalOf({ method, url, headers: request.headers }, policy);
   if (refusal !== undefined) return json(refusal.status, { error: refusal.reason });
+  if (hasTokenInUrl(method, url, policy)) {
+    // The token leaves the address bar, and the browser's history.
+    const more = { location: "/", "set-cookie": cookieHeader(policy) };
+    return { status: 303, type: "text/plain", body: "", more };
+  }
   const asset = ASSETS[url.pathname];
   if (asset !== undefined) return { status: 200, type: asset[1], body: assetText(asset[0]) };
   switch (url.pathname) {
@@ -103,7 +134,7 @@ async function answerTo(
     case "/metrics":
       return metrics(parts);
     case "/api/table":
-      return json(200, await tableAnswer(parts, Number(url.searchParams.get("after"))));
+      return tableAnswer(parts, url.searchParams);
     case "/api/record":
       return record(parts, url.searchParams);
     case "/api/release":
@@ -125,14 +156,22 @@ function statusOf(parts: ServerParts): Status {
     reading: last?.number ?? 0,
     ageMs: last === undefined ? undefined : nowMs() - last.atMs,
     units: last?.units,
+    isWhole: last?.isWhole ?? true,
     nowMs: systemClock.wallMs(),
   };
 }
 
-async function tableAnswer(parts: ServerParts, after: number): Promise<TableAnswer> {
-  await parts.reader.refresh();
+/** The answer of one page. All viewers get the same bytes of the view. */
+async function tableAnswer(parts: ServerParts, query: URLSearchParams): Promise<Answer> {
+  const number = Number(query.get("page"));
+  // Further pages belong to the reading of the first.
+  if (number === 0) await parts.reader.refresh();
   const { last } = parts.reader;
-  return { ...statusOf(parts), view: last?.number === after ? undefined : last?.view };
+  const status: Omit<TableAnswer, "view"> = { ...statusOf(parts), pages: last?.pages.length ?? 0 };
+  const page = last?.number === Number(query.get("after")) ? undefined : last?.pages[number];
+  if (page === undefined) return json(200, status);
+  const before = Buffer.from(`${JSON.stringify(status).slice(0, -1)},"view":`);
+  return { ...json(200, status), body: [before, ...page, Buffer.from("}")] };
 }
 
 async function record(parts: ServerParts, query: URLSearchParams): Promise<Answer> {
@@ -158,9 +197,15 @@ async function release(parts: ServerParts, text: string | undefined): Promise<An
   if (body === undefined) {
     return json(400, { error: "A reason is needed, and the name typed again as confirmation." });
   }
-  const result = await parts.release(body);
-  parts.details.expire(body);
-  return json(200, result);
+  try {
+    const result = await parts.release(body);
+    parts.details.expire(body);
+    return json(200, result);
+  } catch (error) {
+    const { code, message } = failureOf(error);
+    if (code === "invalid-argument") return json(400, { error: message });
+    throw error;
+  }
 }
 
 /** The body, unless it is too long. */
@@ -180,6 +225,6 @@ async function metrics({ reader }: ServerParts): Promise<Answer> {
   const { last, error, totalUnits } = reader;
   const ageS = last === undefined ? undefined : (nowMs() - last.atMs) / 1_000;
   const facts = { isUp: error === undefined && last !== undefined, ageS, totalUnits };
-  const { text, type } = await metricsText(last?.view, facts);
+  const { text, type } = await metricsText(last?.figures, facts);
   return { status: 200, type, body: text };
 }

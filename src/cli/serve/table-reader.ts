@@ -1,16 +1,26 @@
 import type { Inspection, Survey, SurveyedLock } from "../../admin/index.js";
 import type { Holdfast } from "../../index.js";
+import { Breaks } from "../../internal/breaks.js";
 import { systemClock } from "../../platform/clock.js";
+import { systemTimers } from "../../platform/timers.js";
 import { failureOf } from "../output/exit-codes.js";
+import { type Figures, figuresOf } from "./metrics.js";
 import { keyOf, viewOf } from "./view.js";
-import type { TableView, Term } from "./view-types.js";
+import { pagesOf, type ViewPage } from "./view-pages.js";
+import type { TableView } from "./view-types.js";
 
 /** A reading of the table. */
 export interface TableReading {
   readonly number: number;
   readonly atMs: number;
   readonly units: number | undefined;
-  readonly view: TableView;
+  readonly sessions: TableView["sessions"];
+  readonly terms: TableView["terms"];
+  /** The view as the viewers get it. */
+  readonly pages: readonly ViewPage[];
+  readonly figures: readonly Figures[];
+  /** False if the table has more records than a reading. */
+  readonly isWhole: boolean;
 }
 
 // A strong read each, so that a page over a table of dead holders stays cheap.
@@ -71,15 +81,21 @@ export class TableReader {
 
   async #read(): Promise<void> {
     try {
-      const survey = await this.#locks.admin.survey({ prefix: this.#prefix });
-      const { locks, checks } = await this.#checkEnds(survey);
-      const terms: readonly Term[] = this.#last?.view.terms ?? [];
+      const survey = await this.#locks.admin.survey({ prefix: this.#prefix, brief: true });
+      const breaks = new Breaks(systemTimers, nowMs);
+      const { locks, checks } = await this.#checkEnds(survey, breaks);
+      const earlier = this.#last?.terms ?? [];
       const isGap = nowMs() - (this.#last?.atMs ?? 0) > Math.max(LEAST_GAP_MS, 3 * this.#refreshMs);
-      const view = viewOf({ ...survey, locks }, terms, systemClock.wallMs(), isGap);
+      const reading = { earlier, isGap, nowMs: systemClock.wallMs() };
+      const view = await viewOf({ ...survey, locks }, reading, breaks);
+      const figures = await figuresOf(view, breaks);
+      const pages = await pagesOf(view, breaks);
       const units = survey.readUnits === undefined ? undefined : survey.readUnits + checks;
       this.#units += units ?? 0;
       const number = (this.#last?.number ?? 0) + 1;
-      this.#last = { number, atMs: nowMs(), units, view };
+      const { sessions, terms } = view;
+      const { isWhole } = survey;
+      this.#last = { number, atMs: nowMs(), units, sessions, terms, pages, figures, isWhole };
       this.#error = undefined;
     } catch (error) {
       this.#error = failureOf(error).message;
@@ -87,11 +103,15 @@ export class TableReader {
   }
 
   /** Reads locks whose end is past, because only a strong read shows that a holder is dead. A dead holder stays dead. */
-  async #checkEnds({ locks }: Survey): Promise<{ locks: SurveyedLock[]; checks: number }> {
+  async #checkEnds(
+    { locks }: Survey,
+    breaks: Breaks,
+  ): Promise<{ locks: SurveyedLock[]; checks: number }> {
     const dead = new Map<string, Inspection>();
     let checks = 0;
     const checked: SurveyedLock[] = [];
     for (const { kind, lock } of locks) {
+      if (breaks.isDue) await breaks.take();
       const key = keyOf({ kind, name: lock.name, namespace: lock.namespace });
       const known = this.#dead.get(key);
       let found = lock;

@@ -63,8 +63,10 @@ export interface SessionRow {
   readonly owner?: string | undefined;
   readonly openedAt?: string | undefined;
   readonly appearsExpired: boolean;
-  /** The records with a holder on this session. */
+  /** The first thousand records with a holder on this session. */
   readonly records: readonly Named[];
+  /** How many records have a holder on this session. */
+  readonly holds: number;
 }
 
 /**
@@ -87,7 +89,7 @@ export interface Unreadable {
   readonly found: string;
 }
 
-/** What a reading of the table found. */
+/** What a reading of the table found, or a page of it. In no order but that of the sessions and of the terms. */
 export interface TableView {
   readonly rows: readonly Row[];
   readonly sessions: readonly SessionRow[];
@@ -111,10 +113,14 @@ export interface Status {
   readonly totalUnits: number;
   /** Why the last reading failed. */
   readonly error?: string | undefined;
+  /** Whether the last reading shows the whole table. */
+  readonly isWhole: boolean;
 }
 
 export interface TableAnswer extends Status {
-  /** Undefined if the caller has this reading. */
+  /** The number of pages of this reading. */
+  readonly pages: number;
+  /** The requested page. Undefined if the caller has this reading. */
   readonly view?: TableView | undefined;
 }
 
@@ -164,8 +170,9 @@ export interface Detail {
   readonly waiters: readonly Waiter[];
   readonly events: readonly Event[];
   readonly actions: readonly Action[];
-  /** Other records with a holder on the same session. */
+  /** Other records with a holder on the same session: the first of them, and how many there are. */
   readonly besides: readonly Named[];
+  readonly besidesCount: number;
 }
 
 export interface DetailAnswer extends Status {

@@ -1,4 +1,5 @@
 import type { Inspection, RecordKind, Survey } from "../../admin/index.js";
+import type { Breaks } from "../../internal/breaks.js";
 import { epochMsOf } from "../../platform/clock.js";
 import { rowOfPermits } from "./permits.js";
 import { silenceOf } from "./silence.js";
@@ -37,28 +38,36 @@ export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
   };
 }
 
-/** Makes the view of a table from a survey, and from the terms that earlier readings showed. */
-export function viewOf(
-  survey: Survey,
-  earlier: readonly Term[],
-  nowMs: number,
-  isGap = false,
-): TableView {
+/** What earlier readings showed, and when this reading was. */
+export interface Reading {
+  readonly earlier: readonly Term[];
+  /** The reading before is too long ago to show when a term ended. */
+  readonly isGap: boolean;
+  readonly nowMs: number;
+}
+
+/** Makes the view of a table from a survey. Takes breaks. */
+export async function viewOf(survey: Survey, reading: Reading, breaks: Breaks): Promise<TableView> {
+  const { earlier, isGap, nowMs } = reading;
   const waiters = waitersOf(survey, nowMs);
   const leases = new Map(survey.sessions.map(({ id, leaseMs }) => [id, leaseMs]));
-  const waitingFor = (record: Named): Waiting => waiters.get(keyOf(record)) ?? NONE_WAIT;
-  const locks = survey.locks.map(({ kind, lock }) => {
+  const waitingFor = (record: Named): Waiting =>
+    waiters.size === 0 ? NONE_WAIT : (waiters.get(keyOf(record)) ?? NONE_WAIT);
+  const rows: Row[] = [];
+  for (const { kind, lock } of survey.locks) {
     const { name, namespace, session } = lock;
     const waiting = waitingFor({ kind, name, namespace });
     const sessionLeaseMs = session === undefined ? undefined : leases.get(session);
-    return rowOf(kind, lock, { ...waiting, sessionLeaseMs, nowMs });
-  });
-  const shared = survey.permits.map(({ kind, lock }) =>
-    rowOfPermits(lock, waitingFor({ kind, name: lock.name })),
-  );
+    rows.push(rowOf(kind, lock, { ...waiting, sessionLeaseMs, nowMs }));
+    if (breaks.isDue) await breaks.take();
+  }
+  for (const { kind, lock } of survey.permits) {
+    rows.push(rowOfPermits(lock, waitingFor({ kind, name: lock.name })));
+    if (breaks.isDue) await breaks.take();
+  }
   return {
-    rows: [...locks, ...shared].sort(byName),
-    sessions: sessionsOf(survey).sort((a, b) => b.records.length - a.records.length),
+    rows,
+    sessions: sessionsOf(survey).sort((a, b) => b.holds - a.holds),
     terms: termsAfter(earlier, survey, nowMs, isGap),
     unreadable: survey.unreadable,
   };
@@ -87,22 +96,32 @@ function waitersOf({ queued }: Survey, nowMs: number): Map<string, Waiting> {
   return byLock;
 }
 
+// The page shows fewer: a session can keep every record of the table alive.
+const MOST_OF_A_SESSION = 1_000;
+
 function sessionsOf({ sessions, locks, permits }: Survey): SessionRow[] {
-  const byId = new Map<string, Map<string, Named>>();
+  const byId = new Map<string, { records: Map<string, Named>; holds: number }>();
   const add = (id: string, record: Named): void => {
-    const records = byId.get(id) ?? new Map<string, Named>();
+    const found = byId.get(id) ?? { records: new Map<string, Named>(), holds: 0 };
+    byId.set(id, found);
+    const key = keyOf(record);
     // Several permits of one record are one link.
-    byId.set(id, records.set(keyOf(record), record));
+    if (found.records.has(key)) return;
+    found.holds += 1;
+    if (found.records.size < MOST_OF_A_SESSION) found.records.set(key, record);
   };
   for (const { kind, lock } of locks) {
     const { session, name, namespace } = lock;
     if (session !== undefined) add(session, { kind, name, namespace });
   }
   for (const { kind, lock } of permits) {
-    for (const { session } of lock.permits) add(session, { kind, name: lock.name });
+    for (const session of new Set(lock.permits.map((permit) => permit.session))) {
+      add(session, { kind, name: lock.name });
+    }
   }
   return sessions.map(({ id, state, owner, openedAt, appearsExpired }) => {
-    const records = [...(byId.get(id)?.values() ?? [])].sort(byName);
-    return { id, state, owner, openedAt, appearsExpired, records };
+    const found = byId.get(id);
+    const records = [...(found?.records.values() ?? [])].sort(byName);
+    return { id, state, owner, openedAt, appearsExpired, records, holds: found?.holds ?? 0 };
   });
 }

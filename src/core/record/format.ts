@@ -119,6 +119,8 @@ export interface RecordCodec {
   prefixOf(kind: Kind, namePrefix: string): KeyPrefix | undefined;
   /** Returns the holder that a grant writes, from a new id. */
   holderOf(owner: string, id: string): string;
+  /** Returns what a listing needs of an item: no user data, and no long texts. Default: the whole item. */
+  briefOf?(item: Item): Item;
   /** Reads a record; with `ref` of a permit, that permit: held, or free if the record does not have the permit. */
   read(item: Item | undefined, ref?: RecordRef): Found;
   /** Throws `invalid-argument` for a value that the table cannot store. */

@@ -176,7 +176,9 @@ export class DynamoDBTable implements TablePort {
   }
 
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
-    return this.#page("Scan", { ...filterOf(scan), ExclusiveStartKey: scan.after }, call);
+    const { after, mostItems } = scan;
+    const input = { ...filterOf(scan), Limit: mostItems, ExclusiveStartKey: after };
+    return this.#page("Scan", input, call);
   }
 
   query(query: Query, call: Call): Promise<ScanAnswer> {

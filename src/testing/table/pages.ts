@@ -13,7 +13,8 @@ const PAGE_BYTES = 1024 * 1024;
 export function scanPage(present: readonly Present[], scan: Scan, limitBytes = PAGE_BYTES): Page {
   const start = scan.after === undefined ? "" : keyText(scan.after);
   const rest = present.filter(({ place }) => place > start);
-  return pageOf(rest, limitBytes, undefined, false, (item) => beginsWithOne(item, scan.prefixes));
+  const isWanted = (item: Item): boolean => beginsWithOne(item, scan.prefixes);
+  return pageOf(rest, limitBytes, scan.mostItems, false, isWanted);
 }
 
 /** One page of a query. Throws where DynamoDB would refuse the query. Pure. */

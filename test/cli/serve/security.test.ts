@@ -46,7 +46,7 @@ describe("the server of the page", () => {
       401,
     );
     const page = await world.send(`/?token=${TOKEN}`, { headers: { authorization: "" } });
-    expect(page.status).toBe(200);
+    expect(page.status).toBe(303);
   });
 
   it("refuses another origin", async () => {

@@ -5,12 +5,15 @@ import { figuresOf, metricsText } from "../../../src/cli/serve/metrics.js";
 import { rowOf, viewOf } from "../../../src/cli/serve/view.js";
 import type { Row, TableView } from "../../../src/cli/serve/view-types.js";
 import { wordsOf } from "../../../src/cli/serve/words.js";
+import { Breaks } from "../../../src/internal/breaks.js";
+import { systemTimers } from "../../../src/platform/timers.js";
 
 const LOCK = {
   ...{ name: "a", state: "held", holder: "h", owner: "worker-7", fence: 9n, leaseMs: 30_000 },
   ...{ acquiredAt: "2026-01-01T00:00:00.000Z", endsInMs: 26_000, acquirableInMs: 36_000 },
   appearsExpired: false,
 } as Inspection;
+const NO_BREAKS = new Breaks(systemTimers, () => 0);
 const NOW_MS = Date.parse("2026-01-01T00:03:00.000Z");
 const row = (change: Partial<Inspection>): Row =>
   rowOf("lock", { ...LOCK, ...change }, { waiters: 0, nowMs: NOW_MS });
@@ -56,7 +59,7 @@ describe("the history", () => {
 });
 
 describe("the sessions", () => {
-  it("name their records by kind and namespace, and a record with two permits once", () => {
+  it("name their records by kind and namespace, and a record with two permits once", async () => {
     const session = { id: "s1", state: "alive", owner: "one", appearsExpired: false };
     const lock = (kind: string, name: string, change: Partial<Inspection> = {}) => ({
       kind,
@@ -73,7 +76,8 @@ describe("the sessions", () => {
       ],
       permits: [{ kind: "semaphore", lock: { name: "c", permits: [permit, permit] } }],
     } as unknown as Survey;
-    const [first, second] = viewOf(survey, [], NOW_MS).sessions;
+    const reading = { earlier: [], isGap: false, nowMs: NOW_MS };
+    const [first, second] = (await viewOf(survey, reading, NO_BREAKS)).sessions;
     expect(first?.records).toEqual([
       { kind: "lock", name: "a", namespace: "n" },
       { kind: "leader", name: "a" },
@@ -89,8 +93,10 @@ describe("the sessions", () => {
       { kind: "lock", name: "a", namespace: "n" },
       { kind: "leader", name: "a" },
     ] as const;
-    const reading = { row: row({}), permits: [], waiters: [], history: undefined, ofSession };
-    expect(detailOf({ ...reading, table: "locks" }).besides).toEqual(ofSession.slice(1));
+    const onSession = { records: ofSession, holds: 5 };
+    const reading = { row: row({}), permits: [], waiters: [], history: undefined, onSession };
+    const { besides, besidesCount } = detailOf({ ...reading, table: "locks" });
+    expect([besides, besidesCount]).toEqual([ofSession.slice(1), 4]);
   });
 });
 
@@ -101,7 +107,11 @@ describe("the metrics", () => {
       kind,
     }));
     const view = { rows, unreadable: [] } as unknown as TableView;
-    const { text } = await metricsText(view, { isUp: true, ageS: 1, totalUnits: 1 });
+    const { text } = await metricsText(await figuresOf(view, NO_BREAKS), {
+      isUp: true,
+      ageS: 1,
+      totalUnits: 1,
+    });
     const kindsOf = (metric: string) =>
       [...text.matchAll(new RegExp(`^holdfast_${metric}\\{.*kind="(.*?)"`, "gm"))].map(
         ([, kind]) => kind,
@@ -112,9 +122,10 @@ describe("the metrics", () => {
     expect(kindsOf("longest_wait_seconds")).toEqual(queued);
   });
 
-  it("count each kind under 50 prefixes, and the rest under one more", () => {
+  it("count each kind under 50 prefixes, and the rest under one more", async () => {
     const rows = Array.from({ length: 500 }, (_, at) => row({ name: `p${at}/x` }));
-    const figures = figuresOf({ rows, unreadable: [] } as unknown as TableView);
+    const view = { rows, unreadable: [] } as unknown as TableView;
+    const figures = await figuresOf(view, NO_BREAKS);
     expect(figures).toHaveLength(51);
     expect(figures.reduce((sum, { held }) => sum + held, 0)).toBe(500);
   });

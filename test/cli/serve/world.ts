@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import type { ServeOptions } from "../../../src/cli/serve/serve.js";
 import { startServing } from "../../../src/cli/serve/serve.js";
-import type { PageServer } from "../../../src/cli/serve/server.js";
+import type { PageServer, ServerLimits } from "../../../src/cli/serve/server.js";
 import { CliWorld } from "../support.js";
 
 export const TOKEN = "a-token-for-tests-only";
@@ -23,10 +23,10 @@ export class ServeWorld {
     this.server = server;
   }
 
-  static async start(options: ServeOptions = {}): Promise<ServeWorld> {
+  static async start(options: ServeOptions = {}, limits?: ServerLimits): Promise<ServeWorld> {
     const cli = await CliWorld.start();
     const all = { table: "locks", refresh: "500ms", token: TOKEN, ...options };
-    return new ServeWorld(cli, await startServing(cli.locks, all));
+    return new ServeWorld(cli, await startServing(cli.locks, all, limits));
   }
 
   /** Sends a request with the right token and host, unless the headers say otherwise. */

@@ -1,14 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { DetailAnswer, Row, TableAnswer, TableView } from "../view-types.js";
 
-/** Requests to the server, with the token of the page's URL. */
-
-const TOKEN = new URLSearchParams(location.search).get("token") ?? "";
+/** Requests to the server, which the page's cookie permits. */
 
 async function ask<T>(path: string, body?: unknown): Promise<T> {
-  const headers = { authorization: `Bearer ${TOKEN}` };
   const posted = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const response = await fetch(path, { headers, ...posted });
+  const response = await fetch(path, posted);
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`);
   return answer as T;
@@ -39,7 +36,7 @@ export interface Polled<T> {
 }
 
 /** Asks again and again while the page is visible, and keeps the last answer. */
-function usePolled<T>(path: string, everyMs: number, merge: (before: T | undefined, now: T) => T) {
+function usePolled<T>(what: string, everyMs: number, next: (before: T | undefined) => Promise<T>) {
   const [polled, setPolled] = useState<Polled<T>>({ atMs: 0 });
   useEffect(() => {
     let isOver = false;
@@ -48,8 +45,7 @@ function usePolled<T>(path: string, everyMs: number, merge: (before: T | undefin
     const poll = async (): Promise<void> => {
       try {
         if (document.visibilityState === "visible") {
-          const now = await ask<T>(path.replace("$after", String(numberOf(last))));
-          last = merge(last, now);
+          last = await next(last);
           if (!isOver) setPolled({ answer: last, atMs: performance.now() });
         }
       } catch (error) {
@@ -62,26 +58,42 @@ function usePolled<T>(path: string, everyMs: number, merge: (before: T | undefin
       isOver = true;
       clearTimeout(timer);
     };
-  }, [path]);
+  }, [what]);
   return polled;
 }
 
-function numberOf(last: unknown): number {
-  return (last as { reading?: number } | undefined)?.reading ?? 0;
+/** Asks for all pages of the reading, unless `before` has it. */
+async function nextTable(before: TableAnswer | undefined): Promise<TableAnswer> {
+  const first = await ask<TableAnswer>(`/api/table?after=${before?.reading ?? 0}`);
+  if (first.view === undefined) return { ...first, view: before?.view };
+  const views = [first.view];
+  for (let page = 1; page < first.pages; page += 1) {
+    const more = await ask<TableAnswer>(`/api/table?page=${page}`);
+    // A page of a later reading: the next request asks for all of that reading.
+    if (more.view === undefined || more.reading !== first.reading) {
+      return { ...first, reading: before?.reading ?? 0, view: before?.view };
+    }
+    views.push(more.view);
+  }
+  return { ...first, view: joined(views) };
 }
 
-const withView = (before: TableAnswer | undefined, now: TableAnswer): TableAnswer => ({
-  ...now,
-  view: now.view ?? before?.view,
-});
+function joined(views: readonly TableView[]): TableView {
+  return {
+    rows: views.flatMap(({ rows }) => rows),
+    sessions: views.flatMap(({ sessions }) => sessions),
+    terms: views.flatMap(({ terms }) => terms),
+    unreadable: views.flatMap(({ unreadable }) => unreadable),
+  };
+}
 
 /** The reading of the table, every second. */
 export function useTable(): Polled<TableAnswer> & { readonly view?: TableView | undefined } {
-  const polled = usePolled<TableAnswer>("/api/table?after=$after", 1_000, withView);
+  const polled = usePolled("/api/table", 1_000, nextTable);
   return { ...polled, view: polled.answer?.view };
 }
 
 /** The reading of one record, every second. */
 export function useDetail(query: string): Polled<DetailAnswer> {
-  return usePolled<DetailAnswer>(`/api/record?${query}`, 1_000, (_, now) => now);
+  return usePolled(query, 1_000, () => ask<DetailAnswer>(`/api/record?${query}`));
 }

@@ -55,6 +55,12 @@ export function Header(props: {
           {readUnits(status?.totalUnits)} in all. A reading is a look back, not this instant.
         </span>
       </p>
+      {status?.isWhole === false && (
+        <p class="problem" role="alert">
+          The table has more records than a reading can hold: this is a part of it. Start the server
+          with a --prefix.
+        </p>
+      )}
       {(lost ?? status?.error) !== undefined && (
         <p class="problem" role="alert">
           {lost === undefined ? status?.error : `The server does not answer: ${lost}`}

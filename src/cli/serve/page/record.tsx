@@ -1,4 +1,4 @@
-import type { Detail, Event, Named, Waiter } from "../view-types.js";
+import type { Detail, Event, Waiter } from "../view-types.js";
 import { useDetail } from "./api.js";
 import { Commands } from "./commands.js";
 import { Age } from "./frame.js";
@@ -74,7 +74,7 @@ function Parts({
           <pre>{visibleLines(detail.data)}</pre>
         </div>
       )}
-      {row.session !== undefined && <Besides id={row.session} records={detail.besides} />}
+      {row.session !== undefined && <Besides id={row.session} detail={detail} />}
       <div class="part">
         <h3>Commands</h3>
         <Commands actions={detail.actions} />
@@ -152,7 +152,8 @@ function EventText({ event }: { readonly event: Event }) {
   );
 }
 
-function Besides({ id, records }: { readonly id: string; readonly records: readonly Named[] }) {
+function Besides({ id, detail }: { readonly id: string; readonly detail: Detail }) {
+  const { besides, besidesCount } = detail;
   return (
     <div class="part besides">
       <h3>Session</h3>
@@ -161,9 +162,9 @@ function Besides({ id, records }: { readonly id: string; readonly records: reado
           <SessionLink id={id} text={id} />
         </code>{" "}
         keeps this lock alive
-        {records.length === 0 ? "." : `, and ${records.length} more:`}
+        {besidesCount === 0 ? "." : `, and ${besidesCount} more:`}
       </p>
-      <RecordLinks records={records} />
+      <RecordLinks records={besides} />
     </div>
   );
 }

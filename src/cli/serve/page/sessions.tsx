@@ -26,7 +26,7 @@ export function Sessions(props: {
 }
 
 function Session({ session, isOpen }: { readonly session: SessionRow; readonly isOpen: boolean }) {
-  const { id, state, owner, openedAt, appearsExpired, records } = session;
+  const { id, state, owner, openedAt, appearsExpired, records, holds } = session;
   return (
     <details class="session" open={isOpen}>
       <summary>
@@ -36,7 +36,7 @@ function Session({ session, isOpen }: { readonly session: SessionRow; readonly i
         <span class={appearsExpired ? "tag red" : "tag"}>
           {appearsExpired && state === "alive" ? "silent" : state}
         </span>{" "}
-        holds {records.length} <small>since {visible(openedAt ?? "–")}</small>
+        holds {holds} <small>since {visible(openedAt ?? "–")}</small>
       </summary>
       <p>
         <code>{visible(id)}</code>

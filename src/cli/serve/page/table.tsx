@@ -29,12 +29,13 @@ export interface Sorting {
   readonly isDown: boolean;
 }
 
-/** Sorts rows, equal rows in their order. */
+/** Sorts rows, equal rows by their names. */
 export function sorted(rows: readonly Row[], { key, isDown }: Sorting): Row[] {
   const sign = isDown ? -1 : 1;
   return rows.toSorted((a, b) => {
     const [left, right] = [sortValue(a, key), sortValue(b, key)];
-    return left < right ? -sign : left > right ? sign : 0;
+    if (left !== right) return left < right ? -sign : sign;
+    return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
   });
 }
 
