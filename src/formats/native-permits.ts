@@ -77,7 +77,8 @@ export function nativePermits(pk: string, read: (item: Item | undefined) => Foun
     }),
     exchange: (from, held, grant) => ({
       key: from.key,
-      condition: all(KNOWN, permitCondition(held), isNew(grant)),
+      // A holder that an operator has asked to release must end, and must not go on under another id.
+      condition: all(KNOWN, permitCondition(held), isAbsent(REQUEST + held.holder), isNew(grant)),
       change: {
         set: {
           ...grantSet(grant),

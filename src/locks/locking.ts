@@ -62,22 +62,29 @@ export type RunArguments<Options, L, T> =
 
 type AnyLease = AsyncDisposable & { readonly signal: AbortSignal };
 
-/** Holds a lock while a body runs, and always releases the lock afterwards. */
+/**
+ * Holds a lock while a body runs, and always releases the lock afterwards. `last` returns what the body has made of its
+ * lease, such as the read permit of a writer: that is then released.
+ */
 export async function runHolding<Options extends object, L extends AnyLease, T>(
   given: RunArguments<Options, L, T>,
   acquire: (options: Options | undefined) => Promise<L>,
+  last?: (lease: L) => Promise<AnyLease>,
 ): Promise<T> {
   const [options, body] = given.length === 1 ? [undefined, given[0]] : given;
   if (typeof body !== "function") {
     throw new HoldfastError("invalid-argument", "The last argument of run() must be a function.");
   }
-  const lease = await acquire(options);
+  const first = await acquire(options);
+  let lease: AnyLease = first;
   let result: T;
   try {
-    result = await body(lease);
+    result = await body(first);
   } catch (error) {
+    if (last !== undefined) lease = await last(first);
     throw lossBehind(lease.signal, error) ?? error;
   } finally {
+    if (last !== undefined) lease = await last(first);
     await lease[Symbol.asyncDispose]();
   }
   // Check after the release, since the release may be the first request to notice the loss.

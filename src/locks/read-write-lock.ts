@@ -40,6 +40,7 @@ export class ReadPermit extends Permit {
 export class WritePermit extends Permit {
   readonly #hold: Hold;
   readonly #ref: RecordRef;
+  #reader: Promise<ReadPermit> | undefined;
 
   /** @internal Created by {@link ReadWriteLock.write}. */
   constructor(hold: Hold, ref: RecordRef) {
@@ -51,12 +52,21 @@ export class WritePermit extends Permit {
   /**
    * Turns the write lock into a read lock, before any waiting writer can acquire the lock. This permit ends when the
    * call begins: stop writing first. Conditions on its fence fail from then on. Costs one write, and more only if an
-   * answer is lost. Rejects with `lost`.
+   * answer is lost. Under {@link PermitLock.run} the read lock ends with the callback, too.
+   *
+   * Rejects with `lost`, also if an operator has asked this writer to release the lock, or with the error of a wrong
+   * configuration. The client then frees the lock in the background, with retries while its session lives.
    */
   async downgrade(): Promise<ReadPermit> {
     this.assertHeld();
     const to = { ref: this.#ref, weight: 1, limit: MOST_READERS };
-    return new ReadPermit(await exchange(this.#hold, to));
+    this.#reader = exchange(this.#hold, to).then((hold) => new ReadPermit(hold));
+    return this.#reader;
+  }
+
+  /** @internal Returns the read permit after a downgrade, or else this permit. */
+  async last(): Promise<Permit> {
+    return (await this.#reader?.catch(() => undefined)) ?? this;
   }
 }
 
@@ -88,7 +98,11 @@ export class PermitLock<P extends Permit> {
   async run<T>(body: (permit: P) => T | PromiseLike<T>): Promise<T>;
   async run<T>(options: AcquirePermitOptions, body: (permit: P) => T | PromiseLike<T>): Promise<T>;
   async run<T>(...given: RunArguments<AcquirePermitOptions, P, T>): Promise<T> {
-    return runHolding(given, (options) => this.acquire(options));
+    return runHolding(
+      given,
+      (options) => this.acquire(options),
+      async (permit) => (permit instanceof WritePermit ? permit.last() : permit),
+    );
   }
 }
 

@@ -7,6 +7,9 @@ import { nativePermits, permitRemoval, permitRequest } from "../../src/formats/n
 import type { Variant } from "./variant.js";
 
 const TEST = "test/locks/permits/semaphore.test.ts";
+const READ_WRITE_TEST = "test/locks/permits/read-write-lock.test.ts";
+const MISCONFIGURED_DOWNGRADE =
+  "frees the lock when the configuration is wrong at its downgrade, %s";
 const FORCED_TEST = "test/admin/permits.test.ts";
 
 /** Defects in semaphores and read-write locks. */
@@ -217,6 +220,42 @@ export const PERMITS: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "permits", within: 200, of: "world", shortRange: 7 },
+  },
+  {
+    name: "downgrade-leaves-permit",
+    what: "A downgrade that meets a wrong configuration leaves the write lock to the session.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { exchange },
+        from: "if (to === undefined) freeBoth(from, own);",
+        to: "if (to === null) freeBoth(from, own);",
+      },
+    ],
+    caughtBy: { test: READ_WRITE_TEST, title: MISCONFIGURED_DOWNGRADE },
+  },
+  {
+    name: "downgrade-leaves-new-permit",
+    what: "A downgrade that fails after a lost answer frees the old permit alone.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { exchange },
+        from: 'if (freed.kind !== "refused" || !has(freed.item, holder)) return freed;',
+        to: 'if (freed.kind !== "refused" || has(freed.item, holder)) return freed;',
+      },
+    ],
+    caughtBy: { test: READ_WRITE_TEST, title: MISCONFIGURED_DOWNGRADE },
+  },
+  {
+    name: "downgrade-passes-request",
+    what: "A writer that an operator has asked to release goes on as a reader.",
+    rules: ["R8"],
+    edits: [{ in: { nativePermits }, from: "isAbsent(REQUEST + held.holder),", to: "" }],
+    caughtBy: {
+      test: READ_WRITE_TEST,
+      title: "ends at its downgrade if an operator has asked for its release",
+    },
   },
   {
     name: "permit-forced-before-told",

@@ -143,8 +143,8 @@ export class Hold implements Kept {
   }
 
   /** Reports, once, an earlier loss from the answer to the release. */
-  lostBeforeRelease(reason: LossReason): void {
-    this.#loss ??= lossError(this.ref, reason, undefined);
+  lostBeforeRelease(reason: LossReason, forced?: ForcedRelease): void {
+    this.#loss ??= lossError(this.ref, reason, undefined, { forced });
     this.lossSignal.abort(this.#loss);
   }
 

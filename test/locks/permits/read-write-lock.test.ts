@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ReadPermit } from "../../../src/index.js";
+import { HoldfastError, type ReadPermit } from "../../../src/index.js";
+import type { Fault } from "../../../src/testing/faults/fault-plan.js";
 import { expectError } from "../../support/errors.js";
 import { World } from "../../support/world.js";
 
@@ -100,6 +101,80 @@ describe("a read-write lock", () => {
     const reader = await world.until(downgrading);
     expect([reader.isHeld, usedIn(world)]).toEqual([true, "1"]);
     await world.until(expectError(writer.downgrade(), { code: "lost", lockName: "c" }));
+  });
+
+  // rule: protocol 56
+  it.each([
+    ["at once", 0],
+    ["after a lost answer", 1],
+    ["after two lost answers", 2],
+  ])("frees the lock when the configuration is wrong at its downgrade, %s", async (_, lost) => {
+    const world = new World(DATES);
+    const a = world.inhabitant();
+    await world.until(a.locks.semaphore("other", { permits: 2 }).acquire());
+    const writer = await world.until(a.locks.readWriteLock("c").write().acquire());
+    const error = new HoldfastError("access-denied", "Not authorized.");
+    const faults: Fault[] = [
+      ...Array.from(
+        { length: lost },
+        () => ({ fault: "response-lost", unknownAfterMs: 50 }) as const,
+      ),
+      { fault: "misconfigured", error },
+    ];
+    a.network.script(() => faults.shift());
+    await world.until(expectError(writer.downgrade(), { code: "access-denied" }));
+    await world.until(writer.release());
+    const waiting = world.inhabitant().locks.readWriteLock("c").write().acquire({ wait: "5s" });
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(usedIn(world)).toBe("1000");
+  });
+
+  it.each(["is awaited", "is not awaited", "is followed by an error"])(
+    "ends the read lock with the callback of `run` when a downgrade in it %s",
+    async (how) => {
+      const world = new World(DATES);
+      const lock = world.inhabitant().locks.readWriteLock("c");
+      let reading: Promise<ReadPermit> | undefined;
+      const running = lock.write().run(async (writer) => {
+        reading = writer.downgrade();
+        if (how !== "is not awaited") await reading;
+        if (how === "is followed by an error") throw new Error("no");
+        return 5;
+      });
+      const outcome = await world.until(running.catch((error: Error) => error.message));
+      expect(outcome).toBe(how === "is followed by an error" ? "no" : 5);
+      expect([(await reading)?.isHeld, usedIn(world)]).toEqual([false, "0"]);
+    },
+  );
+
+  it("rejects `run` when the read lock after a downgrade is lost", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const session = await world.until(locks.session());
+    const running = locks
+      .readWriteLock("c", { session })
+      .write()
+      .run(async (writer) => {
+        await writer.downgrade();
+        await session.close({ leases: "end" });
+      });
+    await world.until(expectError(running, { code: "lost", lockName: "c", reason: "closed" }));
+  });
+
+  // rule: protocol 64
+  it("ends at its downgrade if an operator has asked for its release", async () => {
+    const world = new World(DATES);
+    const [a, operator] = [world.inhabitant(), world.inhabitant()];
+    const writer = await world.until(a.locks.readWriteLock("c").write().acquire());
+    const { holder } = writer;
+    const forced = operator.locks.admin.forceRelease("c", {
+      ...{ kind: "read-write", holder, reason: "it is stuck", by: "ada" },
+    });
+    await world.time.advance(50);
+    const facts = { code: "lost", lockName: "c", reason: "released-by-force" } as const;
+    await world.until(expectError(writer.downgrade(), { ...facts, mentions: ["ada"] }));
+    expect(await world.until(forced)).toMatchObject({ isFree: true, holder });
+    expect([writer.signal.aborted, usedIn(world)]).toEqual([true, "0"]);
   });
 
   it("refuses to make a reader a writer", async () => {
