@@ -64,7 +64,7 @@ export async function setLimit(
 
 function readable(found: FoundPermits, name: string, { format }: AcquireContext) {
   if (found.state === "absent" || found.state === "shared") return found;
-  throw unreadable(name, found, format.name);
+  throw unreadable({ name, kind: "semaphore" }, found, format.name);
 }
 
 function answered<A extends { readonly kind: string }>(

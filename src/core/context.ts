@@ -192,7 +192,7 @@ export class ClientContext extends TableAccess {
     wasClaimed = false,
   ): LeaseRecord {
     const found = this.see(ref, shown, consistency);
-    if (!isReadable(found)) throw unreadable(ref.name, found, this.format.name, wasClaimed);
+    if (!isReadable(found)) throw unreadable(ref, found, this.format.name, wasClaimed);
     return found;
   }
 

@@ -2,8 +2,11 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import type { NotNow, Unknown } from "../platform/table.js";
 import type { Queued } from "./admission.js";
-import type { Kind } from "./record/format.js";
+import type { Kind, RecordRef } from "./record/format.js";
 import type { UnreadableRecord } from "./record/record.js";
+
+/** What messages say about a record. */
+type Named = Pick<RecordRef, "name" | "kind">;
 
 /** Why the last request had no result. */
 export type Unavailable = Unknown | NotNow | Queued;
@@ -77,6 +80,12 @@ const WORDS: Readonly<Record<Kind, string>> = /* @__PURE__ */ Object.freeze({
   "read-write": "Read-write lock",
 });
 
+/** Names a record within a sentence, such as `semaphore "a"`. */
+export function phraseOf({ name, kind }: Named): string {
+  const title = titleOf([name], kind);
+  return title.charAt(0).toLowerCase() + title.slice(1);
+}
+
 /** Returns the subject of messages about these names, such as `Lock "a"` or `Multi-lock "a", "b"`. */
 export function titleOf(names: readonly string[], kind: Kind = "lock"): string {
   return `${names.length === 1 ? WORDS[kind] : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;
@@ -87,7 +96,7 @@ export function titleOf(names: readonly string[], kind: Kind = "lock"): string {
  * to the record.
  */
 export function unreadable(
-  name: string,
+  ref: Named,
   found: UnreadableRecord,
   format: string,
   wasClaimed = false,
@@ -99,14 +108,14 @@ export function unreadable(
   return found.state === "foreign"
     ? new HoldfastError(
         "foreign-record",
-        `The record of lock "${name}" ${found.found}, so the record is not of format "${format}". ` +
+        `The record of ${phraseOf(ref)} ${found.found}, so the record is not of format "${format}". ` +
           `${written}. Use another table or name, or the format of the client that wrote the record.`,
-        { lockName: name },
+        { lockName: ref.name },
       )
     : new HoldfastError(
         "unsupported-layout",
-        `The record of lock "${name}" ${found.found}, which this version of holdfast does not know. ` +
+        `The record of ${phraseOf(ref)} ${found.found}, which this version of holdfast does not know. ` +
           "Nothing was written. Upgrade holdfast here to the version that wrote the record.",
-        { lockName: name },
+        { lockName: ref.name },
       );
 }

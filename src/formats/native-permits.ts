@@ -41,7 +41,7 @@ import {
   queueCondition,
   s,
 } from "./native-conditions.js";
-import { numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
+import { numberIn, requestIn, requestValue, sessionIn, stringIn } from "./native-values.js";
 
 const PERMIT = "permit#";
 const FENCE = "fence#";
@@ -245,7 +245,7 @@ function permitIn(holder: string, value: AttributeValue, item: Item): PermitInRe
   if (!("M" in value)) return undefined;
   const weight = Number(numberIn(value.M, "weight") ?? 0n);
   const leaseMs = Number(numberIn(value.M, "leaseMs") ?? 0n);
-  const session = stringIn(value.M, "session");
+  const session = sessionIn(value.M);
   const fence = numberIn(item, FENCE + holder);
   if (holder === "" || weight <= 0 || leaseMs <= 0) return undefined;
   if (session === undefined || fence === undefined) return undefined;

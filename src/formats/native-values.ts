@@ -80,6 +80,17 @@ export function stringIn(item: Item, attribute: string): string | undefined {
   return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
 }
 
+// A partition key of DynamoDB holds 2,048 bytes, and a session's key begins with its kind.
+const LONGEST_SESSION_BYTES = 2_048 - "session#".length;
+
+/** The id of a session in `session`, if the table can have a record under it: DynamoDB refuses to read a longer key. */
+export function sessionIn(item: Item): string | undefined {
+  const session = stringIn(item, "session");
+  return session === undefined || Buffer.byteLength(session) > LONGEST_SESSION_BYTES
+    ? undefined
+    : session;
+}
+
 /** The number of an attribute, if it is a whole number. */
 export function numberIn(item: Item, attribute: string): bigint | undefined {
   const value = item[attribute];

@@ -84,7 +84,7 @@ import {
   permitRequest,
   readPermit,
 } from "./native-permits.js";
-import { endIn, numberIn, requestIn, requestValue, stringIn } from "./native-values.js";
+import { endIn, numberIn, requestIn, requestValue, sessionIn, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
 /** The names of the key attributes; `sk` is null in a table without a sort key. */
@@ -630,7 +630,7 @@ function readNative(item: Item | undefined): Found {
     request: requestIn(item),
     requestedHolders: requestedHoldersIn(item),
   };
-  const session = stringIn(item, "session");
+  const session = sessionIn(item);
   if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {
     return {
       state: "foreign",

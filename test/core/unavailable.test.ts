@@ -42,15 +42,22 @@ describe("the error of an acquisition whose answers are too slow", () => {
 describe("the error of an unreadable record", () => {
   it("says whether a claim may have been written", () => {
     const found = { state: "foreign", found: "has no holder" } as const;
-    expectErrorToBe(unreadable("a", found, "native"), {
+    expectErrorToBe(unreadable({ name: "a", kind: "lock" }, found, "native"), {
       ...{ code: "foreign-record", lockName: "a", mentions: ["Nothing was written", "native"] },
     });
-    expectErrorToBe(unreadable("a", found, "native", true), {
+    expectErrorToBe(unreadable({ name: "a", kind: "lock" }, found, "native", true), {
       ...{ code: "foreign-record", lockName: "a" },
       ...{ mentions: ["undoes the claim"], omits: ["Nothing was written"] },
     });
-    expectErrorToBe(unreadable("a", { state: "unsupported", found: "has layout 2" }, "native"), {
-      ...{ code: "unsupported-layout", lockName: "a", mentions: ["layout 2", "Upgrade"] },
-    });
+    expectErrorToBe(
+      unreadable(
+        { name: "a", kind: "lock" },
+        { state: "unsupported", found: "has layout 2" },
+        "native",
+      ),
+      {
+        ...{ code: "unsupported-layout", lockName: "a", mentions: ["layout 2", "Upgrade"] },
+      },
+    );
   });
 });

@@ -40,6 +40,11 @@ describe("a native record with permits", () => {
     ["a permit that is no map", { "permit#a": { S: "x" } }, "foreign"],
     ["a weight of 0", { "permit#a": { M: { ...PERMIT.M, weight: { N: "0" } } } }, "foreign"],
     ["no session", { "permit#a": { M: { ...PERMIT.M, session: { S: "" } } } }, "foreign"],
+    [
+      "a session that no key can have",
+      { "permit#a": { M: { ...PERMIT.M, session: { S: "s".repeat(2_041) } } } },
+      "foreign",
+    ],
     ["a holder like a lock's", { holder: { S: "h" }, leaseMs: { N: "1" } }, "foreign"],
     ["another layout", { v: { N: "2" } }, "unsupported"],
   ])("is refused with %s", (_, change, state) => {

@@ -111,6 +111,12 @@ const UNREADABLE: [string, Item, string, RegExp][] = [
     "foreign",
     /session/,
   ],
+  [
+    "a session that no key can have",
+    changed({ session: { S: "s".repeat(2_041) } }),
+    "foreign",
+    /session/,
+  ],
   ["no fence", changed({ fence: undefined }), "foreign", /fence/],
   ["a fence with a fraction", changed({ fence: { N: "1.5" } }), "foreign", /fence/],
   ["no version", changed({ version: undefined }), "foreign", /version/],

@@ -102,7 +102,7 @@ async function freeUntil(
     const retried = await retry(context, attempt, how);
     if (retried.kind === "answered" && retried.answer !== CUT_OFF) return undefined;
   }
-  return releaseNotAcknowledged(ref, cause);
+  return releaseNotAcknowledged(ref, cause, ref.permit !== undefined);
 }
 
 function aborted(signal: SignalLike): Promise<undefined> {
@@ -117,7 +117,7 @@ function unreleased(errors: readonly HoldfastError[], held: number): HoldfastErr
   return new HoldfastError(
     "outcome-unknown",
     `The client is closed. DynamoDB did not acknowledge the release of ${errors.length} of its ${held} locks: ${shown}. ` +
-      "These locks are free now, or when their leases expire. No action is needed.",
+      "These locks are free now, or when their leases or sessions expire. No action is needed.",
     { errors, cause: errors[0]?.cause },
   );
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import type { Timer } from "../../platform/timers.js";
+import { phraseOf } from "../unavailable.js";
 import { actingMs } from "./deadline.js";
 import type { Hold } from "./hold.js";
 
@@ -82,7 +83,7 @@ class Alarm {
     } catch (cause) {
       const { context, ref } = this.#hold;
       const what = cause instanceof Error ? cause.message : String(cause);
-      const message = `The \`onExpiring\` listener of lock "${ref.name}" threw: ${what}`;
+      const message = `The \`onExpiring\` listener of ${phraseOf(ref)} threw: ${what}`;
       context.report(new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause }));
     }
   }

@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../errors.js";
+import type { HoldfastError } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
 import { checkNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
@@ -16,6 +16,7 @@ import {
 import { Alarms } from "./expiring.js";
 import { type ExportOptions, exportLease, type LeaseTransfer } from "./export.js";
 import type { Hold } from "./hold.js";
+import { releaseNotAcknowledged } from "./release.js";
 import {
   changeLength,
   freeEarly,
@@ -169,7 +170,7 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * Releases the lock, or hands off the lock to the next waiter of this process. Sends one request. Idempotent; waits
    * for a renewal in flight; never changes a later lease of the name. Resolves also after an earlier loss. Rejects
    * with `outcome-unknown` if DynamoDB does not acknowledge the release within twice the request timeout: the lock is
-   * free then or when the lease expires.
+   * free then, or when the lease or its session expires.
    */
   release(options: ReleaseOptions = {}): Promise<void> {
     checkNames("release()", options, RELEASE_NAMES);
@@ -224,19 +225,15 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
     const hold = this.#hold;
     if (!hold.handles.remove()) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
-    const { context, ref } = hold;
+    const { context, ref, living } = hold;
     const released = context.tracked(
       hold.requests.run(() => release(hold, keepData, this.#lastData)),
     );
     const boundMs = 2 * context.settings.requestTimeoutMs;
     if (await settlesWithin(context.timers, boundMs, released)) return;
     context.inBackground(() => released);
-    throw new HoldfastError(
-      "outcome-unknown",
-      `DynamoDB did not acknowledge the release of lock "${ref.name}" within ${boundMs} ms. ` +
-        "The lock is free now, or when its lease expires. No action is needed.",
-      { lockName: ref.name },
-    );
+    const isOnSession = living.life !== undefined;
+    throw releaseNotAcknowledged(ref, undefined, isOnSession, ` within ${boundMs} ms`);
   }
 }
 

@@ -9,6 +9,7 @@ import type { LocalWaiter } from "../local-queue.js";
 import { requireCapability } from "../record/capability.js";
 import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js";
 import { standing } from "../record/record.js";
+import { phraseOf } from "../unavailable.js";
 import { actingMs, Deadline } from "./deadline.js";
 import {
   accepted,
@@ -190,7 +191,10 @@ class LeaseRelease {
       isOver: () => context.nowMs() >= this.#state.untilMs,
       onNoAnswer: (answer) => this.#noteNoAnswer(answer),
     });
-    if (retried.kind !== "answered") throw releaseNotAcknowledged(this.#ref, causeOf(retried.last));
+    if (retried.kind !== "answered") {
+      const isOnSession = this.#former.life !== undefined;
+      throw releaseNotAcknowledged(this.#ref, causeOf(retried.last), isOnSession);
+    }
     const { answer } = retried;
     if (answer.kind === "applied") {
       this.#state = freed(this.#state);
@@ -215,13 +219,27 @@ class LeaseRelease {
   }
 }
 
-/** Returns the error of a release that DynamoDB did not acknowledge in time. */
-export function releaseNotAcknowledged({ name }: RecordRef, cause: unknown): HoldfastError {
+/**
+ * Returns the error of a release that DynamoDB did not acknowledge in time. `isOnSession`: a session keeps the record
+ * alive, so no lease expires while the session lives, and the client goes on sending the release. `within`: the time,
+ * for the message.
+ */
+export function releaseNotAcknowledged(
+  ref: RecordRef,
+  cause: unknown,
+  isOnSession: boolean,
+  within = "",
+): HoldfastError {
+  const [what, name] =
+    ref.permit === undefined ? ["lock", phraseOf(ref)] : ["permit", `a permit of ${phraseOf(ref)}`];
+  const when = isOnSession
+    ? "when DynamoDB acknowledges a retry, or when its session ends"
+    : "when its lease expires";
   return new HoldfastError(
     "outcome-unknown",
-    `DynamoDB did not acknowledge the release of lock "${name}". ` +
-      "The lock is free now, or when its lease expires. No action is needed.",
-    { lockName: name, cause },
+    `DynamoDB did not acknowledge the release of ${name}${within}. ` +
+      `The ${what} is free now, or ${when}. No action is needed.`,
+    { lockName: ref.name, cause },
   );
 }
 

@@ -7,6 +7,7 @@ import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
 import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import type { HeldRecord } from "../record/record.js";
+import { titleOf } from "../unavailable.js";
 import type { Hold } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
 import { freeOnce, giveUpLease } from "./release.js";
@@ -215,7 +216,7 @@ export function lossOf(hold: Hold): HoldfastError {
     hold.loss ??
     new HoldfastError(
       "lost",
-      `Lock "${hold.ref.name}" is no longer held: this holder has released it.`,
+      `${titleOf([hold.ref.name], hold.ref.kind)} is no longer held: this holder has released it.`,
       {
         lockName: hold.ref.name,
       },

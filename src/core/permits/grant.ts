@@ -142,7 +142,7 @@ export function sharedRecord(
   const permits = requireCapability(context.format, "permits");
   const record = permits.readAll(answer.item);
   if (record.state !== "absent" && record.state !== "shared") {
-    throw unreadable(ref.name, record, context.format.name, wasGranted);
+    throw unreadable(ref, record, context.format.name, wasGranted);
   }
   return record;
 }

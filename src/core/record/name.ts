@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 
 // A partition key of DynamoDB holds 2,048 bytes; the kind and the format use the rest.
-const LONGEST_NAME_BYTES = 1_900;
+export const LONGEST_NAME_BYTES = 1_900;
 /** The bytes of a partition key, and of a sort key. */
 export const KEY_BYTES = { partition: 2_048, sort: 1_024 } as const;
 

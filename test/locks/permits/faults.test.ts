@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
-import { expectError } from "../../support/errors.js";
+import { expectError, expectThrown } from "../../support/errors.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
@@ -462,6 +462,47 @@ describe("an acquisition while no grant is answered", () => {
     await world.time.advance(20_000);
     silence.calm();
     expect((await world.until(acquiring)).isHeld).toBe(true);
+  });
+});
+
+describe("an error about a permit", () => {
+  it("names the semaphore and the session when a release is not acknowledged", async () => {
+    const world = new World(DATES);
+    const a = await withSession(world);
+    const permit = await world.until(semaphoreOf(a).acquire());
+    const calm = faults(a, isRemoval, { fault: "request-lost" });
+    const facts = { code: "outcome-unknown", lockName: "s" } as const;
+    await world.until(
+      expectError(permit.release(), {
+        ...{ ...facts, mentions: ["semaphore", "permit", "session"], omits: ["lease", "lock"] },
+      }),
+    );
+    calm.calm();
+    await world.time.advance(40_000);
+    expect(stateOf(world)).toEqual([0, 0, 0]);
+  });
+
+  it("names the semaphore after the release", async () => {
+    const world = new World(DATES);
+    const permit = await world.until(semaphoreOf(await withSession(world)).acquire());
+    await world.until(permit.release());
+    const facts = { code: "lost", lockName: "s", omits: ["Lock"] } as const;
+    expectThrown(() => permit.assertHeld(), facts);
+  });
+
+  it("is `foreign-record` if a session's id in the record is too long for a key", async () => {
+    const world = new World(DATES);
+    const a = await withSession(world);
+    await world.until(semaphoreOf(a).acquire());
+    const item = world.table.item(KEY) ?? {};
+    const [name = ""] = Object.keys(item).filter((one) => one.startsWith("permit#"));
+    const value = item[name];
+    const session = { S: "s".repeat(2_041) };
+    const permit = { M: { ...(value !== undefined && "M" in value ? value.M : {}), session } };
+    world.table.putItem(KEY, { ...item, [name]: permit });
+    const facts = { code: "foreign-record", lockName: "s", omits: ["lock"] } as const;
+    await world.until(expectError(semaphoreOf(a).acquire(), facts));
+    await world.until(expectError(semaphoreOf(a).inspect(), facts));
   });
 });
 
