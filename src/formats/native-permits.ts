@@ -23,7 +23,7 @@
 import type { FreeOptions, Held, Holders, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import type { Found, HolderRequest } from "../core/record/record.js";
+import type { Found, FreeRecord, HolderRequest } from "../core/record/record.js";
 import type { PermitRef } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
@@ -192,8 +192,16 @@ export function permitRequest(ref: RecordRef, request: HolderRequest): Write {
   };
 }
 
-/** Reads one permit of a record: held, or free if the record does not have the permit. Pure. */
-export function readPermit(found: Found, item: Item | undefined, { holder }: PermitRef): Found {
+/**
+ * Reads one permit of a record: held, or free if the record does not have the permit. For a ref of the whole record, adds
+ * the longest lease of its permits. Pure.
+ */
+export function readPermit(found: Found, item: Item | undefined, ref?: RecordRef): Found {
+  if (ref?.permit === undefined) {
+    const isShared = ref?.kind === "semaphore" || ref?.kind === "read-write";
+    return isShared && found.state === "free" ? withLongestLease(found, item) : found;
+  }
+  const { holder } = ref.permit;
   const shared = readPermits(found, item);
   if (shared.state !== "shared" || item === undefined) return shared as Found;
   const { version, queue } = shared;
@@ -206,6 +214,14 @@ export function readPermit(found: Found, item: Item | undefined, { holder }: Per
   const { fence, session, leaseMs, owner } = permit;
   const own = { holder, fence, session, leaseMs, owner, mark: undefined, dataSeq: 0 };
   return { state: "held", ...known, ...own, request };
+}
+
+function withLongestLease(record: FreeRecord, item: Item = {}): FreeRecord {
+  const leasesMs = Object.entries(item).map(([attribute, value]) =>
+    attribute.startsWith(PERMIT) && "M" in value ? Number(numberIn(value.M, "leaseMs") ?? 0n) : 0,
+  );
+  const permitLeaseMs = Math.max(0, ...leasesMs);
+  return permitLeaseMs === 0 ? record : { ...record, permitLeaseMs };
 }
 
 function readPermits(found: Found, item: Item | undefined): FoundPermits {

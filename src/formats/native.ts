@@ -190,8 +190,7 @@ function nativeCodec(keys: NativeKeys): RecordCodec {
     },
     prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
     holderOf: (_owner, id) => id,
-    read: (item, ref) =>
-      ref?.permit === undefined ? readNative(item) : readPermit(readNative(item), item, ref.permit),
+    read: (item, ref) => readPermit(readNative(item), item, ref),
     checkData: (value) => void encodeJson(value),
   };
 }

@@ -1,4 +1,5 @@
 import { forceRelease } from "../../src/admin/force-release.js";
+import { leasesSeen } from "../../src/core/acquire/holder-seen.js";
 import { exchange } from "../../src/core/permits/exchange.js";
 import { freeStrays, PermitGrantWrite } from "../../src/core/permits/grant.js";
 import { PermitLoop } from "../../src/core/permits/loop.js";
@@ -220,6 +221,22 @@ export const PERMITS: readonly Variant[] = [
       },
     ],
     caughtBy: { invariant: "permits", within: 200, of: "world", shortRange: 7 },
+  },
+  {
+    name: "permit-wait-of-own-lease",
+    what: "The default wait for a permit ignores the leases of the permits in the record.",
+    rules: [],
+    edits: [
+      {
+        in: { leasesSeen },
+        from: 'if (record?.state === "free" && record.permitLeaseMs !== undefined) return [record.permitLeaseMs];',
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/acquire/default-wait.test.ts",
+      title: "outlasts a dead holder with a lease of %s (own lease %s, %j)",
+    },
   },
   {
     name: "downgrade-leaves-permit",

@@ -6,7 +6,7 @@ import type { Sighting } from "./sighting.js";
 type ObservedPart = "state" | "fence" | "version" | "queue" | "lastHolder" | "owner" | "request";
 
 /** The remembered part of a free record. */
-export type ObservedFree = Pick<FreeRecord, ObservedPart>;
+export type ObservedFree = Pick<FreeRecord, ObservedPart | "permitLeaseMs">;
 
 /** The remembered part of a held record. */
 export type ObservedHeld = Pick<
@@ -62,7 +62,9 @@ export function observedOf(record: LeaseRecord): ObservedRecord {
     owner: record.owner && copyOfStart(record.owner, LONGEST_LABEL),
     request: request && observedRequest(request),
   };
-  if (record.state === "free") return { state: "free", ...known };
+  if (record.state === "free") {
+    return { state: "free", ...known, permitLeaseMs: record.permitLeaseMs };
+  }
   const { holder, leaseMs, endMs, notBeforeWallMs, session } = record;
   return { state: "held", ...known, holder, leaseMs, endMs, notBeforeWallMs, session };
 }

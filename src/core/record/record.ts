@@ -79,6 +79,8 @@ interface Known {
 /** A record without a holder. */
 export interface FreeRecord extends Known {
   readonly state: "free";
+  /** In a record with permits: how long the most patient of their sessions may be silent, in milliseconds. */
+  readonly permitLeaseMs?: number | undefined;
 }
 
 /** A record with a holder, alive or dead. */

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { awsLockClient, dynamolock, lockClientFailOpen } from "../../../src/formats/index.js";
-import { Holdfast, type Lease, type MultiLease } from "../../../src/index.js";
+import {
+  type AcquirePermitOptions,
+  Holdfast,
+  type Lease,
+  type MultiLease,
+} from "../../../src/index.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
@@ -53,6 +58,89 @@ describe.each(Object.entries(PRIMITIVES))("the default wait of a %s", (_, acquir
     const fromMs = world.time.nowMs;
     await expect(world.until(acquire(world.inhabitant().locks, "5s"))).rejects.toThrow("60000 ms");
     expect(world.time.nowMs - fromMs).toBeCloseTo(60_000, -2);
+  });
+});
+
+type AcquirePermit = (locks: Holdfast, options?: AcquirePermitOptions) => Promise<Held>;
+
+const PERMITS: [string, held: AcquirePermit, wanted: AcquirePermit][] = [
+  [
+    "a semaphore",
+    (locks) => locks.semaphore("a", { permits: 3 }).acquire({ weight: 2 }),
+    (locks, options) => locks.semaphore("a", { permits: 3 }).acquire({ ...options, weight: 2 }),
+  ],
+  [
+    "a read lock",
+    (locks) => locks.readWriteLock("a").write().acquire(),
+    (locks, options) => locks.readWriteLock("a").read().acquire(options),
+  ],
+  [
+    "a write lock",
+    (locks) => locks.readWriteLock("a").read().acquire(),
+    (locks, options) => locks.readWriteLock("a").write().acquire(options),
+  ],
+];
+
+describe.each(PERMITS)("the wait for a permit of %s", (_, held, wanted) => {
+  const BEYOND = { wait: { beyondLease: "5s" } };
+
+  // The holder dies without a renewal after the grant: the longest time that it blocks a newcomer.
+  const afterDeathOf = async (lease: string, own: string, options?: AcquirePermitOptions) => {
+    const world = new World();
+    const dead = world.inhabitant({ lease });
+    await world.until(held(dead.locks));
+    dead.process.kill();
+    const fromMs = world.time.nowMs;
+    const wanting = wanted(world.inhabitant({ lease: own }).locks, options);
+    const outcome = wanting.then(
+      () => "acquired",
+      (error: { readonly code: string }) => error.code,
+    );
+    return [await world.until(outcome, LONG_MS), world.time.nowMs - fromMs] as const;
+  };
+
+  it.each([
+    ["30s", "30s", undefined],
+    ["5m", "30s", undefined],
+    ["5m", "30s", BEYOND],
+    ["5m", "5m", BEYOND],
+    ["1s", "30s", BEYOND],
+  ])(
+    "outlasts a dead holder with a lease of %s (own lease %s, %j)",
+    async (lease, own, options) => {
+      expect((await afterDeathOf(lease, own, options))[0]).toBe("acquired");
+    },
+  );
+
+  it.each([["60s"], [60_000]])("has the given length (%j)", async (wait) => {
+    const [outcome, waitedMs] = await afterDeathOf("5m", "30s", { wait });
+    expect(outcome).toBe("not-acquired");
+    expect(waitedMs).toBeCloseTo(60_000, -2);
+  });
+
+  it("ends without a dead holder's lease if it is 0", async () => {
+    const [outcome, waitedMs] = await afterDeathOf("5m", "30s", { wait: 0 });
+    expect(outcome).toBe("not-acquired");
+    expect(waitedMs).toBeLessThan(1_000);
+  });
+
+  it("outlasts a dead holder also for a second waiter of the process", async () => {
+    const world = new World();
+    const dead = world.inhabitant({ lease: "5m" });
+    await world.until(held(dead.locks));
+    dead.process.kill();
+    const { locks } = world.inhabitant();
+    const both = [1, 2].map(() => wanted(locks).then((permit) => permit.release()));
+    await expect(world.until(Promise.all(both), LONG_MS)).resolves.toBeDefined();
+  });
+
+  it("ends before a live holder, despite the renewals of its session", async () => {
+    const world = new World();
+    await world.until(held(world.inhabitant({ lease: "3m" }).locks));
+    const fromMs = world.time.nowMs;
+    const waiting = wanted(world.inhabitant({ lease: "3s" }).locks);
+    await expect(world.until(waiting, LONG_MS)).rejects.toMatchObject({ code: "not-acquired" });
+    expect(world.time.nowMs - fromMs).toBeCloseTo(180_000 * 1.02 + 10_000, -3);
   });
 });
 
