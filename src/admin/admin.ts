@@ -169,8 +169,8 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * Changes the limit of a semaphore, or sets it before the first acquisition.
    *
    * Holders keep their permits. If more permits are in use than the new limit allows, no permit is granted until enough
-   * are released. A caller that still uses the old limit gets `limit-mismatch`: restart such processes with the new
-   * limit. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
+   * are released. Callers that are already in the queue keep their places, unless they want more than the new limit. A later
+   * caller that still uses the old limit gets `limit-mismatch`: restart such processes with the new limit. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
    */
   setLimit(name: string, permits: number): Promise<LimitChange> {
     return setLimit(this.#context, name, permits);
@@ -189,7 +189,7 @@ export class Admin<S extends FormatTypes = NativeTypes> {
    * holder as `successor`. If the call rejects, or the process ends, the lock may still be held: call again.
    *
    * With `kind` "semaphore" or "read-write", the call affects only the permit of `holder`, and `isFree` means that this
-   * permit is gone. A writer that became a reader has another permit.
+   * permit is gone. A writer that became a reader has another permit; after the request it can no longer become one.
    *
    * Costs a read and a write, and some reads while waiting. A lock on a session costs one write more, and `now` another
    * write. A permit costs one read more. `Inspection.forced` shows the operator, the time and the reason until the next

@@ -171,13 +171,13 @@ export class Permits {
 
   #whyNot(seen: AbsentRecord | SharedRecord | undefined, weight: number): string | undefined {
     if (seen?.state !== "shared") return undefined;
-    const { used, permits } = seen;
-    if (this.ref.kind === "semaphore" && used + weight > this.limit) {
-      return `${used} of its ${this.limit} permits are in use, by ${permits.length} holders`;
+    const { used, permits, limit = this.limit } = seen;
+    if (this.ref.kind === "semaphore" && used + weight > limit) {
+      return `${used} of its ${limit} permits are in use, by ${permits.length} holders`;
     }
-    if (used + weight > this.limit) {
+    if (used + weight > limit) {
       const [first] = permits;
-      return first?.weight === this.limit
+      return first?.weight === limit
         ? `a writer holds it (${first.owner ?? "without a label"})`
         : `${permits.length} readers hold it`;
     }

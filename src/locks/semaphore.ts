@@ -16,7 +16,8 @@ import {
 export interface SemaphoreOptions extends PermitOptions {
   /**
    * The limit: the largest total weight of the held permits, from 1 to 1,000. The first acquisition stores the limit in
-   * the table. An acquisition with another limit then rejects with `limit-mismatch`.
+   * the table. An acquisition with another limit then rejects with `limit-mismatch`. A waiter that was in the queue when
+   * `Admin.setLimit` changed the limit goes on waiting, under the new limit.
    */
   readonly permits: number;
 }

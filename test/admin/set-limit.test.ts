@@ -41,6 +41,60 @@ describe("admin.setLimit", () => {
     expect(await world.until(locks.admin.setLimit("s", 10))).toMatchObject({ before: 10 });
   });
 
+  // rule: protocol 99
+  it.each([
+    ["raises", 1, 3],
+    ["lowers", 3, 2],
+  ])("keeps the waiters of every process in the queue when it %s the limit", async (_, was, is) => {
+    const world = new World();
+    const [holder, operator] = [world.inhabitant(), world.inhabitant()];
+    const held = await world.until(
+      holder.locks.semaphore("s", { permits: was }).acquire({ weight: was }),
+    );
+    const waiters = [world.inhabitant(), world.inhabitant()].flatMap(({ locks }) => [locks, locks]);
+    let most = 0;
+    let now = 0;
+    const order: number[] = [];
+    const waiting: Promise<void>[] = [];
+    for (const [at, locks] of waiters.entries()) {
+      const work = async (): Promise<void> => {
+        const permit = await locks.semaphore("s", { permits: was }).acquire({ wait: "10m" });
+        order.push(at);
+        now += 1;
+        most = Math.max(most, now);
+        await world.time.sleep(10_000);
+        now -= 1;
+        await permit.release();
+      };
+      waiting.push(work());
+      await world.time.advance(3_000);
+    }
+    await world.until(operator.locks.admin.setLimit("s", is));
+    await world.time.advance(5_000);
+    expect(now).toBe(Math.max(0, is - was));
+    await world.until(held.release());
+    await world.until(Promise.all(waiting));
+    expect(most).toBe(is);
+    expect(order.toSorted()).toEqual([0, 1, 2, 3]);
+  });
+
+  it("refuses a waiter with a weight above the new limit, and then grants the next", async () => {
+    const world = new World();
+    const [holder, heavy, light] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const of = ({ locks }: typeof holder) => locks.semaphore("s", { permits: 3 });
+    const held = await world.until(of(holder).acquire({ weight: 3 }));
+    const refused = expectError(of(heavy).acquire({ weight: 3, wait: "10m" }), {
+      ...{ code: "limit-mismatch", lockName: "s", mentions: ["2", "3"] },
+    });
+    await world.time.advance(3_000);
+    const next = of(light).acquire({ wait: "10m" });
+    await world.time.advance(3_000);
+    await world.until(holder.locks.admin.setLimit("s", 2));
+    await world.until(refused);
+    await world.until(held.release());
+    expect((await world.until(next)).isHeld).toBe(true);
+  });
+
   it("sets the limit once when the answer is lost", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant();

@@ -38,6 +38,22 @@ export const PERMITS: readonly Variant[] = [
     caughtBy: { test: TEST, title: "refuses a caller with another limit, and names both" },
   },
   {
+    name: "permit-waiter-keeps-limit",
+    what: "A waiter in the queue fails when an operator changes the limit.",
+    rules: [],
+    edits: [
+      {
+        in: { PermitLoop },
+        from: "return isQueued && found !== undefined && weight <= found ? found : limit;",
+        to: "return isQueued && found === undefined && weight <= limit ? limit : limit;",
+      },
+    ],
+    caughtBy: {
+      test: "test/admin/set-limit.test.ts",
+      title: "keeps the waiters of every process in the queue when it %s the limit",
+    },
+  },
+  {
     name: "permit-limit-restored",
     what: "A late copy of an earlier change restores its limit.",
     rules: ["R5"],

@@ -41,7 +41,10 @@ export class PermitLoop {
     this.#fromMs = context.nowMs();
   }
 
-  /** Rejects with `limit-mismatch`, or as a grant of a lock. */
+  /**
+   * Rejects as a grant of a lock, or with `limit-mismatch` if the record has another limit than the caller's: for a waiter
+   * in the queue, only if its weight is above that limit.
+   */
   async run(): Promise<AcquireOutcome> {
     const { settings, cancellation, place } = this.#contending;
     const { life } = this.#wish;
@@ -89,17 +92,29 @@ export class PermitLoop {
     return this.#seen?.state === "shared" ? this.#seen.permits : [];
   }
 
+  /**
+   * The limit for the next grant: the caller's, or for a waiter in the queue the limit that it saw in the record. An
+   * operator may change the limit during the wait, and new callers come with the new one.
+   */
+  get #limit(): number {
+    const { weight, limit } = this.#wish;
+    const found = this.#seen?.state === "shared" ? this.#seen.limit : undefined;
+    const isQueued = this.#contending.place !== undefined;
+    // A weight above the limit would never be granted, and would keep the waiters behind it waiting.
+    return isQueued && found !== undefined && weight <= found ? found : limit;
+  }
+
   #decide(): PermitDecision {
     const { context, settings } = this.#contending;
-    const { weight, limit } = this.#wish;
-    const wish = { weight, limit, passage: settings.passage };
+    const wish = { weight: this.#wish.weight, limit: this.#limit, passage: settings.passage };
     return decidePermit(this.#seen, wish, (permit) => context.decideHolder(permit));
   }
 
   async #grant(): Promise<AcquireOutcome | undefined> {
     const { context, ref, settings, cancellation } = this.#contending;
+    const wish = { ...this.#wish, limit: this.#limit };
     const answer = await inTurn(context, settings, cancellation, (turn) =>
-      new PermitGrantWrite(this.#contending, this.#wish).run(turn),
+      new PermitGrantWrite(this.#contending, wish).run(turn),
     );
     if (answer.kind === "granted") return answer;
     if (answer.kind === "refused") {
