@@ -24,22 +24,26 @@ import {
   withGuardOptions,
 } from "./options.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
-import { type Run, standardOutput } from "./output/output.js";
+import type { Run } from "./output/output.js";
 import { isPermitKind } from "./output/permits.js";
 
 /**
  * Builds the command line's grammar. Parsing calls `onRun` with the requested run, and runs nothing.
  *
- * `words` are all words of the command line, to detect `--`.
+ * `words` are all words of the command line, to detect `--`. `print` gets the help and the version.
  */
-export function programOf(words: readonly string[], onRun: (run: Run) => void): Command {
+export function programOf(
+  words: readonly string[],
+  onRun: (run: Run) => void,
+  print: (text: string) => void = () => undefined,
+): Command {
   const program = new Command("holdfast")
     .description("Locks and leases on a DynamoDB table.")
     .version(manifest.version)
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => standardOutput(false).out(text.trimEnd()),
+      writeOut: (text) => print(text.trimEnd()),
       // Commander prints no error: the code that catches the error prints the message, once.
       writeErr: () => undefined,
     })
@@ -91,8 +95,8 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .addHelpText("after", LOCK_HELP)
     .action((operands: string[], options) => {
       const { names, command } = operandsOf("lock", words, operands);
-      onRun(async (output) =>
-        (await import("./commands/index.js")).lock(names, command, options, output),
+      onRun(async (output, host) =>
+        (await import("./commands/index.js")).lock(names, command, options, output, host),
       );
     });
 }
@@ -184,7 +188,9 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
     .option("--watch", "poll every two seconds, and print changes")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("./commands/index.js")).queue(name, options, output)),
+      onRun(async (output, host) =>
+        (await import("./commands/index.js")).queue(name, options, output, host),
+      ),
     );
 }
 
@@ -218,12 +224,12 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
     .option("--wait <duration>", "with --force: how long to wait; default until the lease expires")
     .addHelpText("after", RELEASE_HELP)
     .action((name: string, options) =>
-      onRun(async (output) => {
+      onRun(async (output, host) => {
         if (
           options.force === true &&
           (options.holder === undefined || isPermitKind(options.kind))
         ) {
-          return (await import("./commands/index.js")).forceRelease(name, options, output);
+          return (await import("./commands/index.js")).forceRelease(name, options, output, host);
         }
         return (await import("./commands/index.js")).release(name, options, output);
       }),
@@ -243,7 +249,7 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
     .option("--json", "print events as JSON, one a line")
     .addHelpText("after", DEMO_HELP)
     .action((options) =>
-      onRun(async (output) => (await import("./demo/demo.js")).demo(options, output)),
+      onRun(async (output, host) => (await import("./demo/demo.js")).demo(options, output, host)),
     );
 }
 

@@ -260,7 +260,7 @@ describe("the view of a semaphore", () => {
 
   it("turns the permit of a killed holder red, and keeps the other", async () => {
     const words = ["semaphore", "s", "--permits", "2", "--lease", "3s", "--owner", "dead", "--"];
-    const dead = world.cli.start([...words, "sh", "-c", "echo runs; exec sleep 300"]);
+    const dead = world.cli.spawn([...words, "sh", "-c", "echo runs; exec sleep 300"]);
     await dead.printed("runs");
     await using _ = await world.cli.locks.semaphore("s", { permits: 2, owner: "alive" }).acquire();
     await world.open("#/record?kind=semaphore&name=s");

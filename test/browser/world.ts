@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { CliWorld, type Running } from "../cli/support.js";
+import { CliWorld, type Spawned } from "../cli/support.js";
 import { type Browser, type Page, startBrowser } from "./browser.js";
 
 /** A table in memory, the built command `holdfast serve` over it, and its page in a browser. */
@@ -23,7 +23,7 @@ export class PageWorld {
   }
 
   static async start(): Promise<PageWorld> {
-    const cli = await CliWorld.start();
+    const cli = await CliWorld.start({ spawning: true });
     const browser = await startBrowser();
     const page = await browser.newPage({
       viewport: { width: 1200, height: 720 },
@@ -37,13 +37,9 @@ export class PageWorld {
   /** Starts the built command. Returns the URL that it prints. */
   async served(refresh = "500ms"): Promise<string> {
     const words = ["serve", "--refresh", refresh, "--allow-release"];
-    const { child, printed } = this.cli.start(words);
-    let text = "";
-    child.stdout?.on("data", (chunk) => {
-      text += String(chunk);
-    });
+    const { printed, text } = this.cli.start(words);
     await printed("\n");
-    return text.trim();
+    return text.stdout.trim();
   }
 
   open(hash = ""): Promise<unknown> {
@@ -55,9 +51,9 @@ export class PageWorld {
   }
 
   /** Holds a lock in a process of its own. */
-  holder(name: string, lease: string, ...more: string[]): Running {
+  holder(name: string, lease: string, ...more: string[]): Spawned {
     const words = ["lock", name, "--lease", lease, "--wait", "60s", ...more];
-    return this.cli.start([...words, "--", "sh", "-c", "echo runs; exec sleep 300"]);
+    return this.cli.spawn([...words, "--", "sh", "-c", "echo runs; exec sleep 300"]);
   }
 
   async close(): Promise<void> {

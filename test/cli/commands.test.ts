@@ -92,11 +92,11 @@ describe("the exit status for a table error", () => {
   });
 
   it("is 78 without credentials", async () => {
-    const { status, stderr } = await world.run(["inspect", "a"], {
+    const { status, stderr } = await world.spawn(["inspect", "a"], {
       AWS_ACCESS_KEY_ID: "",
       AWS_SECRET_ACCESS_KEY: "",
       AWS_EC2_METADATA_DISABLED: "true",
-    });
+    }).result;
     expect(status).toBe(78);
     expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
   });

@@ -6,7 +6,7 @@ import { CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
-  world = await CliWorld.start();
+  world = await CliWorld.start({ spawning: true });
 });
 afterAll(() => world.close());
 
@@ -53,14 +53,10 @@ describe("holdfast demo", () => {
   }, 40_000);
 
   it("serves its table in a page until SIGINT, and leaves no process", async () => {
-    const { child, printed, result } = world.start(["demo", "--serve", "--json"]);
-    let text = "";
-    child.stdout?.on("data", (chunk) => {
-      text += String(chunk);
-    });
+    const { kill, printed, result, text } = world.start(["demo", "--serve", "--json"]);
     // Only SIGKILL ends a stopped process.
     await printed('"paused"');
-    const [opened, opening] = eventsOf(text);
+    const [opened, opening] = eventsOf(text.stdout);
     expect(opened?.event).toBe("page");
     const url = new URL(String(opened?.["url"]));
     const page = await fetch(url);
@@ -70,14 +66,14 @@ describe("holdfast demo", () => {
     const { view } = await tableOf(url, ({ rows }) => rows.some(({ state }) => state === "held"));
     expect(view.rows).toMatchObject([{ name: opening?.["lock"], kind: "lock", state: "held" }]);
     expect(view.rows[0]?.owner).toMatch(/^w\d$/);
-    const workers = eventsOf(text.slice(0, text.lastIndexOf("\n"))).flatMap((one) =>
+    const workers = eventsOf(text.stdout.slice(0, text.stdout.lastIndexOf("\n"))).flatMap((one) =>
       one.event === "ready" ? Number(one["pid"]) : [],
     );
     expect(workers).toHaveLength(4);
     onTestFinished(() => {
       for (const pid of workers.filter(isAlive)) process.kill(pid, "SIGKILL");
     });
-    child.kill("SIGINT");
+    kill("SIGINT");
     const { status, signal, stderr } = await result;
     expect({ status, signal, stderr }).toEqual({ status: 130, signal: null, stderr: "" });
     await until(() => !workers.some(isAlive), "every worker has ended");

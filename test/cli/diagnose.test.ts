@@ -360,7 +360,7 @@ describe("diagnose --engine", () => {
     const before = world.requests;
     const running = world.start(["diagnose", "--engine"]);
     while (world.requests - before < 300) await pause(5);
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     const { status, stderr } = await running.result;
     expect(status).toBe(130);
     expect(stderr).toMatch(/Interrupted. TTL deletes/);

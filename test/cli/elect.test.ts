@@ -38,7 +38,7 @@ describe("holdfast elect", () => {
   it("campaigns again after the command has ended", async () => {
     const running = world.start(elect("--", "sh", "-c", `echo ran >> ${world.file("runs")}`));
     await until(() => linesOf("runs").length === 3, "it ran three times");
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     await running.result;
     expect(await world.locks.election("pool").leader()).toMatchObject({ leader: undefined });
   });
@@ -48,7 +48,7 @@ describe("holdfast elect", () => {
     const running = world.start(elect("--every", "100ms", "--", "sh", "-c", script));
     await until(() => linesOf("runs").length >= 4, "it ran four times");
     expect(new Set(linesOf("runs")).size).toBe(1);
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     await running.result;
     expect((await world.locks.election("pool").leader()).leader).toBeUndefined();
   });
@@ -59,13 +59,13 @@ describe("holdfast elect", () => {
     const second = world.start(elect("--", ...ticking("second")));
     await pause(1_000);
     expect(linesOf("second")).toEqual([]);
-    first.child.kill("SIGTERM");
+    first.kill("SIGTERM");
     expect((await first.result).status).toBe(0);
     const last = linesOf("first").length;
     await until(() => linesOf("second").length > 3, "the second one runs", 1_500);
     expect(linesOf("first").length).toBe(last);
     expect(Number(linesOf("second")[0])).toBeGreaterThan(Number(linesOf("first")[0]));
-    second.child.kill("SIGTERM");
+    second.kill("SIGTERM");
     await second.result;
   });
 
@@ -87,7 +87,7 @@ describe("holdfast elect", () => {
     expect(linesOf("runs").length).toBe(count);
     await term.resign();
     await until(() => linesOf("runs").length > count, "it leads again");
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     const { stderr } = await running.result;
     const kinds = stderr.match(/"kind":"(\w+)"/g);
     expect(kinds).toEqual([
@@ -104,12 +104,12 @@ describe("holdfast elect", () => {
     await until(() => linesOf("runs").length > 3, "it runs");
     const asked = await world.run(["resign", "pool", "--json"]);
     expect(asked).toMatchObject({ status: 0, stdout: '{"name":"pool","resigned":true}\n' });
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     await running.result;
   });
 
   it("kills a stubborn command half a lease after the request to resign", async () => {
-    const running = world.start(
+    const running = world.spawn(
       elect(
         "--",
         "sh",
@@ -119,7 +119,7 @@ describe("holdfast elect", () => {
     );
     await until(() => linesOf("up").length > 0, "it runs");
     expect(await world.run(["resign", "pool"])).toMatchObject({ status: 0 });
-    running.child.kill("SIGKILL");
+    running.kill("SIGKILL");
   });
 
   it("exits at once, with a distinct status, if the command cannot run", async () => {
@@ -134,7 +134,7 @@ describe("holdfast elect", () => {
     const before = world.requests;
     const running = world.start(elect("--", "true"));
     await until(() => world.requests > before + 1, "it stands by");
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     expect((await running.result).status).toBe(130);
     expect(await world.locks.election("pool").leader()).toMatchObject({ holder: term.holder });
   });
@@ -164,7 +164,7 @@ describe("holdfast leader", () => {
     const term = await world.locks.election("pool", { owner: "worker-1" }).campaign();
     await running.printed('"leader":"worker-1"');
     await term.resign();
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     expect((await running.result).status).toBe(130);
   });
 });

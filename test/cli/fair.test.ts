@@ -86,7 +86,7 @@ describe("holdfast lock --fair", () => {
     await all.printed(plain.holder);
     await held.release();
     await Promise.all([one, all].map(({ printed }) => printed("released")));
-    for (const { child } of [one, all]) child.kill("SIGINT");
+    for (const { kill } of [one, all]) kill("SIGINT");
     const [ofOne, ofAll] = await Promise.all([one.result, all.result]);
     const told = linesOf(ofOne).map(({ change, namespace }) => [change, namespace]);
     expect(told).toEqual([
@@ -133,7 +133,7 @@ describe("holdfast lock --fair", () => {
     const held = await world.locks.fairLock("jobs").acquire();
     const running = world.start(["lock", "jobs", "--fair", "--", "true"]);
     await untilWaiting(1);
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect((await running.result).status).toBe(143);
     expect(await waiters("jobs")).toEqual([]);
     await held.release();
@@ -145,7 +145,7 @@ describe("holdfast lock --fair", () => {
     await running.printed("held by");
     await held.release();
     await running.printed("free");
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     expect((await running.result).status).toBe(130);
   });
 });

@@ -69,7 +69,7 @@ describe("text written by another client", () => {
     await held("wide", { owner: { S: "z".repeat(LONG) }, data: { S: "d".repeat(1_000) } });
     const running = world.start([command, "wide"]);
     if (command === "watch") await running.printed("seen");
-    if (command === "watch") running.child.kill("SIGINT");
+    if (command === "watch") running.kill("SIGINT");
     const { stdout } = await running.result;
     expect(stdout.length).toBeLessThan(10_000);
   });
@@ -97,7 +97,7 @@ describe("an error line about the table", () => {
       AWS_SHARED_CREDENTIALS_FILE: world.file("none"),
       AWS_CONFIG_FILE: world.file("none"),
     };
-    const { status, stderr } = await world.run(["inspect", "a"], none);
+    const { status, stderr } = await world.spawn(["inspect", "a"], none).result;
     expect(status).toBe(78);
     expect(stderr).toMatch(/^holdfast: No AWS credentials were found/);
     expect(stderr).not.toContain("refused");

@@ -177,7 +177,7 @@ describeOnDynamoDBLocal("the command line on another client's table", (endpoint)
       }
       await running.printed("held");
       expect((await run("inspect", "with-data")).stdout).toMatch(/^data +batch 7$/m);
-      running.child.kill("SIGTERM");
+      running.kill("SIGTERM");
       await running.result;
     });
 

@@ -36,7 +36,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 
 let world: CliWorld;
 beforeAll(async () => {
-  world = await CliWorld.start();
+  world = await CliWorld.start({ credentials: "S3RVER" });
   const { locks } = world;
   const session = await locks.session({ lease: "3s", renew: "500ms" });
   await locks.mutex("on a session", { session }).acquire();
@@ -103,7 +103,7 @@ describe("output with --json", () => {
     const released = await world.run(["release", "watched", "--holder", lease.holder, "--json"]);
     expect(wrongIn(released.stdout, "release")).toEqual([]);
     await watching.printed("released");
-    watching.child.kill("SIGINT");
+    watching.kill("SIGINT");
     expect(wrongIn((await watching.result).stdout, "watch")).toEqual([]);
   });
 
@@ -132,8 +132,6 @@ describe("holdfast object --json", () => {
   beforeAll(async () => {
     store = await startS3rver();
     env = {
-      AWS_ACCESS_KEY_ID: "S3RVER",
-      AWS_SECRET_ACCESS_KEY: "S3RVER",
       HOLDFAST_BUCKET: store.bucket,
       HOLDFAST_S3_ENDPOINT: store.url,
       HOLDFAST_COMMIT_TABLE: "commits",

@@ -100,7 +100,7 @@ describe("holdfast lock", () => {
     ]);
     await running.printed("up");
     expect((await world.locks.inspect("told")).data).toBe("42");
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect((await running.result).status).toBe(143);
   });
 
@@ -132,7 +132,7 @@ describe("holdfast lock", () => {
       const running = world.start(["lock", "waited", "--", "echo", "mine"]);
       // The lock was refused, so the command waits, and handles signals.
       await until(() => world.requests > before, "it asks for the lock");
-      running.child.kill(signal);
+      running.kill(signal);
       const status = signal === "SIGINT" ? 130 : 143;
       expect(await running.result).toMatchObject({ status, stdout: "" });
       await lease.release();
@@ -144,7 +144,7 @@ describe("holdfast lock", () => {
     // Reads later than any output of holdfast itself.
     const script =
       'setTimeout(() => { for (let i = 0; i < 4000; i += 1) require("fs").writeSync(1, "y".repeat(100)) }, 500)';
-    const running = world.start(["lock", "much", "--", process.execPath, "-e", script]);
+    const running = world.spawn(["lock", "much", "--", process.execPath, "-e", script]);
     running.child.stdout?.pause();
     setTimeout(() => running.child.stdout?.resume(), 1_500);
     const { status, stdout } = await running.result;

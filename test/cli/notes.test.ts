@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CliWorld, until } from "./support.js";
+import { CliWorld } from "./support.js";
 
 /** What a command tells on stderr while it waits. */
 
@@ -17,14 +17,11 @@ const DEAD = ["--endpoint", "http://127.0.0.1:1"];
 describe("a command whose table does not answer", () => {
   it("says so once, with endpoint and cause, before it gives up", async () => {
     const running = world.start(["lock", "a", "--wait", "4s", ...DEAD, "--", "true"]);
-    let stderr = "";
-    running.child.stderr?.on("data", (chunk) => {
-      stderr += String(chunk);
-    });
-    await until(() => stderr.includes("No answer from"), "a note", 8_000);
-    expect(running.child.exitCode).toBeNull();
-    expect(stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 .*ECONNREFUSED/);
-    const { status } = await running.result;
+    await running.printed("No answer from", "stderr");
+    expect(running.text.stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 .*ECONNREFUSED/);
+    // Not yet the error.
+    expect(running.text.stderr.trim().split("\n")).toHaveLength(1);
+    const { status, stderr } = await running.result;
     expect(status).toBe(69);
     expect(stderr.trim().split("\n")).toHaveLength(2);
   });
@@ -32,18 +29,16 @@ describe("a command whose table does not answer", () => {
   it.each([["ls"], ["table", "check"], ["diagnose"], ["inspect", "a"]])(
     "says so before a request has timed out: %s",
     async (...words) => {
-      const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+      const sockets: Socket[] = [];
+      const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
       await once(silent, "listening");
       const { port } = silent.address() as AddressInfo;
       const running = world.start([...words, "--endpoint", `http://127.0.0.1:${port}`]);
-      let stderr = "";
-      running.child.stderr?.on("data", (chunk) => {
-        stderr += String(chunk);
-      });
-      await until(() => stderr.includes("No answer from"), "a note", 8_000);
-      expect(stderr).toContain(`http://127.0.0.1:${port}`);
-      running.child.kill("SIGKILL");
+      await running.printed("No answer from", "stderr");
+      expect(running.text.stderr).toContain(`http://127.0.0.1:${port}`);
       silent.close();
+      for (const socket of sockets) socket.destroy();
+      expect((await running.result).status).toBe(69);
     },
   );
 

@@ -8,7 +8,7 @@ let world: CliWorld;
 let store: RunningS3rver;
 let file: string;
 beforeAll(async () => {
-  world = await CliWorld.start();
+  world = await CliWorld.start({ credentials: "S3RVER" });
   store = await startS3rver();
   file = world.file("body.txt");
   writeFileSync(file, "body");
@@ -29,15 +29,17 @@ afterAll(async () => {
 
 /** Runs the command with all required options; `more` overrides or removes options. */
 function object(words: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Result> {
-  return world.run(["object", ...words], {
-    AWS_ACCESS_KEY_ID: "S3RVER",
-    AWS_SECRET_ACCESS_KEY: "S3RVER",
+  return world.run(["object", ...words], envWith(more));
+}
+
+function envWith(more: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return {
     HOLDFAST_BUCKET: store.bucket,
     HOLDFAST_S3_ENDPOINT: store.url,
     HOLDFAST_COMMIT_TABLE: "commits",
     HOLDFAST_STRATEGY: "dynamo",
     ...more,
-  });
+  };
 }
 
 describe("holdfast object", () => {
@@ -117,7 +119,8 @@ describe("holdfast object", () => {
   });
 
   it("exits with 77 when access is denied, with 78 for a missing or unfit bucket or table", async () => {
-    const denied = await object(["put", "d", file, "--if-absent"], { AWS_ACCESS_KEY_ID: "nobody" });
+    const words = ["object", "put", "d", file, "--if-absent"];
+    const denied = await world.spawn(words, envWith({ AWS_ACCESS_KEY_ID: "nobody" })).result;
     expect(denied.status).toBe(77);
     expect(denied.stderr).toMatch(/\bstatus 403\b/);
     const bucket = await object(["put", "d", file, "--if-absent", "--bucket", "none"]);

@@ -86,7 +86,7 @@ describe("the command line on semaphores and read-write locks", () => {
     await running.printed('"granted"');
     await permit.release();
     await running.printed('"released"');
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     const { stdout, status } = await running.result;
     expect(status).toBe(143);
     const lines = stdout

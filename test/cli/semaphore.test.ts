@@ -32,7 +32,7 @@ describe("holdfast semaphore", () => {
     expect(permits[0]?.session).toMatch(/^few[0-9a-f-]{36}$/);
     expect((await world.run([...words, "2", "--", "echo", "no"])).status).toBe(75);
     expect((await world.run([...words, "1", "--", "echo", "yes"])).stdout).toBe("yes\n");
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect((await running.result).status).toBe(143);
   });
 
@@ -115,12 +115,12 @@ describe("holdfast lock --read and --write", () => {
     const asked = async (side: string) =>
       (await of.run(["lock", "rw", side, "--wait", "0", "--", "true"])).status;
     expect([await asked("--read"), await asked("--write")]).toEqual([0, 75]);
-    reading.child.kill("SIGTERM");
+    reading.kill("SIGTERM");
     await reading.result;
     const writing = of.start(["lock", "rw", "--write", "--", "sh", "-c", "echo up; sleep 30"]);
     await writing.printed("up");
     expect([await asked("--read"), await asked("--write")]).toEqual([75, 75]);
-    writing.child.kill("SIGTERM");
+    writing.kill("SIGTERM");
     expect((await writing.result).status).toBe(143);
   }
 });

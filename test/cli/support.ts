@@ -3,15 +3,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { Holdfast } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { inProcess } from "./in-process.js";
+import { collected, printedIn, type Text } from "./text.js";
+
+export { pause, until } from "./text.js";
 
 /** The built command: what users run. */
 export const CLI_FILE = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-const CREDENTIALS = { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test" };
+// The SDK reads its variables from the process, also for the runs in this process.
+const OF_DEVELOPERS = ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"];
 
 /** The result of a run of the command. */
 export interface Result {
@@ -23,14 +29,25 @@ export interface Result {
 
 /** A run of the command, possibly still in progress. */
 export interface Running {
-  readonly child: ChildProcess;
-  readonly pid: number;
   readonly result: Promise<Result>;
-  /** Resolves once stdout has the text. */
-  printed(text: string): Promise<void>;
+  /** What the run has written until now. */
+  readonly text: Readonly<Text>;
+  /** Resolves once stdout, or the given stream, has the text. */
+  printed(text: string, stream?: keyof Text): Promise<void>;
+  /** Sends a signal to the command. */
+  kill(signal: NodeJS.Signals): void;
 }
 
-/** A table on the loopback interface, a directory, and runs of the built command. */
+/** A run of the built command in a process of its own. */
+export interface Spawned extends Running {
+  readonly child: ChildProcess;
+  readonly pid: number;
+}
+
+/**
+ * A table on the loopback interface, a directory, and runs of the command: in this process, or, where the process is
+ * what is tested, as the built command in a process of its own.
+ */
 export class CliWorld {
   readonly server: MemoryServer;
   readonly directory = mkdtempSync(join(tmpdir(), "holdfast-cli-test-"));
@@ -39,10 +56,16 @@ export class CliWorld {
   readonly locks: Holdfast;
   /** The number of requests that the table received. */
   requests = 0;
+  readonly #credentials: NodeJS.ProcessEnv;
+  readonly #isSpawning: boolean;
   readonly #running = new Set<Running>();
 
-  private constructor(server: MemoryServer) {
+  private constructor(server: MemoryServer, { credentials = "test", spawning = false }) {
     this.server = server;
+    this.#isSpawning = spawning;
+    this.#credentials = { AWS_ACCESS_KEY_ID: credentials, AWS_SECRET_ACCESS_KEY: credentials };
+    Object.assign(process.env, this.#credentials);
+    for (const name of OF_DEVELOPERS) delete process.env[name];
     const { dynamodb } = server;
     const handle = dynamodb.handle.bind(dynamodb);
     dynamodb.handle = (operation, body) => {
@@ -57,8 +80,11 @@ export class CliWorld {
     this.locks = new Holdfast({ client: this.client, table: "locks" });
   }
 
-  static async start(): Promise<CliWorld> {
-    const world = new CliWorld(await startMemoryServer());
+  /** With `spawning`, `start` and `run` start processes, too. */
+  static async start(
+    options: { credentials?: string; spawning?: boolean } = {},
+  ): Promise<CliWorld> {
+    const world = new CliWorld(await startMemoryServer(), options);
     await createTable({ client: world.client, table: "locks" });
     return world;
   }
@@ -69,7 +95,7 @@ export class CliWorld {
       PATH,
       HOME,
       TMPDIR: this.directory,
-      ...CREDENTIALS,
+      ...this.#credentials,
       HOLDFAST_ENDPOINT: this.server.endpoint,
       HOLDFAST_TABLE: "locks",
     };
@@ -80,37 +106,46 @@ export class CliWorld {
   }
 
   start(words: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
-    const child = spawn(process.execPath, [CLI_FILE, ...words], {
-      env: { ...this.env, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const { stdout, stderr } = child;
-    const text = { stdout: "", stderr: "" };
-    stdout.on("data", (chunk) => {
-      text.stdout += String(chunk);
-    });
-    stderr.on("data", (chunk) => {
-      text.stderr += String(chunk);
-    });
-    const result = new Promise<Result>((resolve) => {
-      // Not "close": a leaked child would hold the pipes open, and block the test without end.
-      child.once("exit", (status, signal) =>
-        setTimeout(() => resolve({ status, signal, ...text }), 50),
-      );
-    });
-    const printed = (wanted: string): Promise<void> =>
-      until(() => text.stdout.includes(wanted), `stdout has "${wanted}"`);
-    const running = { child, pid: child.pid ?? 0, result, printed };
-    this.#running.add(running);
-    return running;
+    if (this.#isSpawning) return this.spawn(words, env);
+    return this.#noted(inProcess(words, { ...this.env, ...env }));
   }
 
   run(words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
     return this.start(words, env).result;
   }
 
+  /** Starts the built command in a process of its own. */
+  spawn(words: readonly string[], env: NodeJS.ProcessEnv = {}): Spawned {
+    const child = spawn(process.execPath, [CLI_FILE, ...words], {
+      env: { ...this.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const text = collected(child);
+    const result = new Promise<Result>((resolve) => {
+      // Not "close": a leaked child would hold the pipes open, and block the test without end.
+      child.once("exit", (status, signal) =>
+        setTimeout(() => resolve({ status, signal, ...text }), 50),
+      );
+    });
+    const kill = (signal: NodeJS.Signals): void => void child.kill(signal);
+    return this.#noted({
+      child,
+      pid: child.pid ?? 0,
+      result,
+      text,
+      printed: printedIn(text),
+      kill,
+    });
+  }
+
+  #noted<R extends Running>(running: R): R {
+    this.#running.add(running);
+    void running.result.finally(() => this.#running.delete(running)).catch(() => undefined);
+    return running;
+  }
+
   async close(): Promise<void> {
-    for (const { child } of this.#running) child.kill("SIGKILL");
+    for (const running of this.#running) running.kill("child" in running ? "SIGKILL" : "SIGTERM");
     await this.locks.close();
     this.client.destroy();
     await this.server.close();
@@ -118,26 +153,9 @@ export class CliWorld {
   }
 }
 
-/** Runs a command line of documents or of the page, in a shell. */
-export function shell({ env }: CliWorld, line: string, program = "sh"): Promise<Result> {
-  const script = `holdfast() { "$NODE" "$CLI_FILE" "$@"; }; ${line}`;
-  const options = { env: { ...env, NODE: process.execPath, CLI_FILE } };
-  return new Promise((resolve) => {
-    const child = execFile(program, ["-c", script], options, (_, stdout, stderr) => {
-      resolve({ status: child.exitCode, signal: child.signalCode, stdout, stderr });
-    });
-  });
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** Waits until the condition is true; rejects after ten seconds. */
-export async function until(isSo: () => boolean, what: string, withinMs = 10_000): Promise<void> {
-  const startMs = performance.now();
-  while (!isSo()) {
-    if (performance.now() - startMs > withinMs) throw new Error(`It never came to this: ${what}.`);
-    await pause(5);
-  }
+/** Runs a command line of documents or of the page, which a shell has split into words. */
+export async function shell(world: CliWorld, line: string, program = "sh"): Promise<Result> {
+  const script = `holdfast() { printf '%s\\0' "$@"; }; ${line}`;
+  const { stdout } = await promisify(execFile)(program, ["-c", script], { env: world.env });
+  return world.run(stdout.split("\0").slice(0, -1));
 }

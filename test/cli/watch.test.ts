@@ -74,7 +74,7 @@ interface LocalQueue {
 }
 
 async function ended(running: Running): Promise<LocalQueue[]> {
-  running.child.kill("SIGINT");
+  running.kill("SIGINT");
   const { status, stdout } = await running.result;
   expect(status).toBe(130);
   const lines = stdout.trim().split("\n");
@@ -152,7 +152,7 @@ describe("watch", () => {
     const lease = await world.locks.mutex("people").acquire({ owner: "worker-7" });
     const running = world.start(["watch", "people"]);
     await running.printed("seen");
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     const { status, stdout } = await running.result;
     expect(status).toBe(143);
     expect(stdout).toMatch(

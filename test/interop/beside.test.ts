@@ -43,7 +43,7 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
   let world: CliWorld;
   beforeAll(async () => {
     client = sdkClient(endpoint());
-    world = await CliWorld.start();
+    world = await CliWorld.start({ spawning: true });
   });
   afterAll(async () => {
     await world.close();
@@ -85,7 +85,7 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
         expect(await theirs.release(hold)).toBe(true);
         await leading.printed("leads");
         expect(await theirs.acquire({ name: "a", wait: false })).toMatchObject({ granted: false });
-        leading.child.kill("SIGTERM");
+        leading.kill("SIGTERM");
         await leading.result;
         expect(await theirs.acquire({ name: "a", wait: false })).toMatchObject({ granted: true });
       } finally {

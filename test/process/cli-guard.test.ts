@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Lease } from "../../src/index.js";
-import { CliWorld, pause, type Running, until } from "../cli/support.js";
+import { CliWorld, pause, type Spawned, until } from "../cli/support.js";
 
 const LEASE_MS = 2_000;
 const lock = (leaseMs: number): string[] => {
@@ -29,7 +29,7 @@ setInterval(() => {
 
 let world: CliWorld;
 beforeEach(async () => {
-  world = await CliWorld.start();
+  world = await CliWorld.start({ spawning: true });
   writeFileSync(world.file("actor.mjs"), ACTOR);
 });
 afterEach(() => world.close());
@@ -58,9 +58,9 @@ const lastActMs = (generation: "parent" | "child"): number => actsOf(generation)
 async function act(
   manner: "gentle" | "stubborn" | "leaves",
   leaseMs: number = LEASE_MS,
-): Promise<Running> {
+): Promise<Spawned> {
   const words = [process.execPath, world.file("actor.mjs"), world.file("acts"), manner, "parent"];
-  const running = world.start([...lock(leaseMs), ...words]);
+  const running = world.spawn([...lock(leaseMs), ...words]);
   await until(() => actsOf("parent").length > 3 && actsOf("child").length > 3, "both act");
   return running;
 }
@@ -199,7 +199,7 @@ describe("the guard of a locked command", () => {
     }
     await pause(300);
     expect(isAlive(guard)).toBe(true);
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect((await running.result).status).toBe(143);
     await until(() => !isAlive(guard), "the guard has ended");
   });
@@ -217,7 +217,7 @@ describe("the guard of a locked command", () => {
     const running = await act("gentle");
     await pause(2 * LEASE_MS);
     expect(lastActMs("parent")).toBeGreaterThan(nowMs() - 500);
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect(await running.result).toMatchObject({ status: 143, stderr: "" });
   });
 });
@@ -230,11 +230,11 @@ describe("a signal to holdfast", () => {
       `for s in ${names}; do trap "echo ${who} $s" $s; done; echo ${who} up; ` +
       `while :; do sleep 0.02; done`;
     const script = `(${member("child")}) & ${member("parent")}`;
-    const running = world.start(["lock", "signals", "--", "sh", "-c", script]);
+    const running = world.spawn(["lock", "signals", "--", "sh", "-c", script]);
     await running.printed("child up");
     await running.printed("parent up");
     for (const signal of signals) {
-      running.child.kill(signal);
+      running.kill(signal);
       await running.printed(`parent ${signal.slice(3)}`);
       // A shell starts background jobs without the signals of the keyboard.
       if (signal !== "SIGINT" && signal !== "SIGQUIT") {
@@ -246,9 +246,9 @@ describe("a signal to holdfast", () => {
 
   it("lets the command choose the exit status", async () => {
     const script = 'trap "exit 3" INT; echo up; while :; do sleep 0.02; done';
-    const running = world.start(["lock", "chosen", "--", "sh", "-c", script]);
+    const running = world.spawn(["lock", "chosen", "--", "sh", "-c", script]);
     await running.printed("up");
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     expect(await running.result).toMatchObject({ status: 3, stderr: "" });
   });
 });

@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { commandLineOf } from "../../src/cli/guard/command-line.js";
+import { processHost } from "../../src/cli/host.js";
 import { CLI_FILE, CliWorld, until } from "../cli/support.js";
 
 /** What can outlive the lease of `holdfast lock`, and the options against it: docs/guard.md. */
 
 let world: CliWorld;
 beforeEach(async () => {
-  world = await CliWorld.start();
+  world = await CliWorld.start({ spawning: true });
 });
 afterEach(() => world.close());
 
@@ -28,7 +29,7 @@ function isAlive(pid: number): boolean {
 /** Starts a command that prints its process id and the id of its guard. */
 async function started(...options: string[]) {
   const script = "echo $$ $PPID; exec sleep 60";
-  const running = world.start(["lock", "job", ...options, "--", "sh", "-c", script]);
+  const running = world.spawn(["lock", "job", ...options, "--", "sh", "-c", script]);
   let text = "";
   running.child.stdout?.on("data", (chunk) => {
     text += String(chunk);
@@ -92,18 +93,18 @@ describe.runIf(isLinux)("holdfast lock on Linux", () => {
 describe("holdfast lock", () => {
   it("ends at a hang-up, and goes on with --ignore-hup", async () => {
     const plain = await started();
-    plain.running.child.kill("SIGHUP");
+    plain.running.kill("SIGHUP");
     expect((await plain.running.result).status).toBe(129);
     const { running, command } = await started("--ignore-hup");
-    running.child.kill("SIGHUP");
+    running.kill("SIGHUP");
     // A second signal, to know that the first has been handled.
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect((await running.result).status).toBe(143);
     expect(isAlive(command)).toBe(false);
   });
 
   it("is refused on Windows", () => {
-    expect(() => commandLineOf(["true"], {}, "win32")).toThrow(
+    expect(() => commandLineOf(["true"], {}, { ...processHost(), platform: "win32" })).toThrow(
       expect.objectContaining({ exitCode: 78, message: expect.stringContaining("Windows") }),
     );
   });

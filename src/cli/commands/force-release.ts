@@ -2,6 +2,7 @@ import type { ForceReleaseResult, HolderKind, PermitKind } from "../../admin/ind
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
@@ -23,13 +24,14 @@ export async function forceRelease(
   name: string,
   options: ForceOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
   const { kind = "lock", namespace, reason, by, now, wait } = options;
   if (!reason)
     throw usageError(
       'The reason is missing. Add --reason "TEXT": the holder gets this text, and `holdfast inspect` shows it.',
     );
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions(host);
   await using locks = await locksOf(options, output);
   try {
     const { ending: signal } = interruptions;

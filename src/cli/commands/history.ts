@@ -26,7 +26,7 @@ export async function history(
     : await locks.admin.history(name, { kind, namespace });
   if (output.isJson) output.out(jsonLine(found));
   else if (found.grants.length + found.forced.length > 0) {
-    output.out(columns(HEADING, rowsOf(found.grants, found.forced)));
+    output.out(columns(HEADING, rowsOf(found.grants, found.forced), output.width));
   } else {
     output.note("No grants are noted. Clients note grants with the option `history`.");
   }

@@ -31,7 +31,7 @@ export async function inspect(
   if (isPermitKind(kind)) {
     assertNoNamespace(options);
     const permits = await locks.inspect(name, { kind });
-    output.out(output.isJson ? jsonLine(permits) : permitsText(permits));
+    output.out(output.isJson ? jsonLine(permits) : permitsText(permits, output.width));
     return EXIT.ok;
   }
   const found = await locks.inspect(nameOf(name, options), { kind, namespace });

@@ -2,6 +2,7 @@ import type { Holdfast, Lock } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { type HoldPlan, holdWhile } from "../guard/hold-while.js";
+import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { usageError } from "../output/exit-codes.js";
 import { type AnyLocks, dataOf, nameOf, type SortOptions } from "../output/format.js";
@@ -28,8 +29,9 @@ export async function lock(
   command: readonly string[],
   options: LockOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
-  const line = commandLineOf(command, options);
+  const line = commandLineOf(command, options, host);
   refuseManualRenewal(options.renew);
   const isReadWrite = options.read === true || options.write === true;
   if (isReadWrite) checkReadWrite(names, options);
@@ -46,7 +48,7 @@ export async function lock(
     ? (signal) => acquireReadWrite(locks, names[0] ?? "", options, signal)
     : (signal) => acquireLock(locks, names, options, signal);
   const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
-  return holdWhile(plan, output);
+  return holdWhile(plan, output, host);
 }
 
 function checkReadWrite(names: readonly string[], options: LockOptions): void {

@@ -34,7 +34,7 @@ export async function ls(options: LsOptions, output: Output): Promise<number> {
     ? await read(locks.admin.list({ kind, prefix, free }), limit, permitRow, output)
     : await read(locks.admin.list({ kind, prefix, free }), limit, rowOf, output);
   const heading = isPermitKind(kind) ? PERMIT_HEADING : HEADING;
-  if (scan.rows.length > 0) output.out(columns(heading, byName(scan.rows)));
+  if (scan.rows.length > 0) output.out(columns(heading, byName(scan.rows), output.width));
   printCost(scan, output);
   return EXIT.ok;
 }

@@ -8,6 +8,7 @@ import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
@@ -30,6 +31,7 @@ export async function queue(
   name: string,
   options: QueueCommandOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
   await using locks = await locksOf(options, output);
   const { namespace } = options;
@@ -41,12 +43,12 @@ export async function queue(
       ? locks.admin.queue(name, { kind })
       : locks.admin.queue(name, namespace === undefined ? {} : { namespace });
   const shown = (listing: QueueListing | PermitQueueListing): string =>
-    output.isJson ? jsonLine(listing) : described(listing);
+    output.isJson ? jsonLine(listing) : described(listing, output.width);
   if (options.watch !== true) {
     output.out(shown(await read()));
     return EXIT.ok;
   }
-  const interruptions = new Interruptions({ withReader: true });
+  const interruptions = new Interruptions(host, { withReader: true });
   try {
     let before: string | undefined;
     while (interruptions.exitCode === undefined) {
@@ -61,13 +63,13 @@ export async function queue(
   }
 }
 
-function described({ lock, waiters }: QueueListing | PermitQueueListing): string {
-  if ("permits" in lock) return `${permitsText(lock)}\n${waitersText(waiters)}`;
+function described({ lock, waiters }: QueueListing | PermitQueueListing, width: number): string {
+  if ("permits" in lock) return `${permitsText(lock, width)}\n${waitersText(waiters, width)}`;
   const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
-  return `${columns([lock.name, held], [])}\n${waitersText(waiters)}`;
+  return `${columns([lock.name, held], [], width)}\n${waitersText(waiters, width)}`;
 }
 
-function waitersText(waiters: readonly QueuedWaiter[]): string {
+function waitersText(waiters: readonly QueuedWaiter[], width: number): string {
   const rows = waiters.map(({ position, calls, owner, since, leaseMs, ticket, appearsExpired }) => [
     String(position),
     String(calls),
@@ -76,5 +78,5 @@ function waitersText(waiters: readonly QueuedWaiter[]): string {
     seconds(leaseMs),
     ticket.toString(),
   ]);
-  return rows.length === 0 ? "no waiters" : columns(HEADING, rows);
+  return rows.length === 0 ? "no waiters" : columns(HEADING, rows, width);
 }

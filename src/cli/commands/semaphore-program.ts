@@ -48,7 +48,9 @@ export function addSemaphore(
           `A semaphore has one name, but ${names.length} names are before the two dashes. Give one name.`,
         );
       }
-      onRun(async (output) => (await import("./index.js")).semaphore(name, line, options, output));
+      onRun(async (output, host) =>
+        (await import("./index.js")).semaphore(name, line, options, output, host),
+      );
     });
 }
 

@@ -2,6 +2,7 @@ import { isHoldfastError } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { holdWhile } from "../guard/hold-while.js";
+import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
@@ -24,8 +25,9 @@ export async function semaphore(
   command: readonly string[],
   options: SemaphoreOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
-  const line = commandLineOf(command, options);
+  const line = commandLineOf(command, options, host);
   const { wait, owner, lease, renew } = options;
   refuseManualRenewal(renew);
   if (options.permits === undefined) {
@@ -43,7 +45,7 @@ export async function semaphore(
         throw withNextStep(error, name, permits);
       });
   const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
-  return holdWhile(plan, output);
+  return holdWhile(plan, output, host);
 }
 
 /** Changes the limit of a semaphore. Returns the exit status. */

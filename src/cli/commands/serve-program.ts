@@ -22,7 +22,9 @@ export function addServe(program: Command, onRun: (run: Run) => void): void {
     )
     .addHelpText("after", SERVE_HELP)
     .action((options) =>
-      onRun(async (output) => (await import("../serve/serve.js")).serve(options, output)),
+      onRun(async (output, host) =>
+        (await import("../serve/serve.js")).serve(options, output, host),
+      ),
     );
 }
 

@@ -15,7 +15,7 @@ export async function sessions(options: CommonOptions, output: Output): Promise<
   if (!output.isJson) output.note(`This scans the whole table "${options.table}", twice.`);
   const found = await locks.admin.sessions();
   if (output.isJson) for (const session of found) output.out(jsonLine(session));
-  else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf)));
+  else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf), output.width));
   if (!output.isJson) output.note(`${found.length} listed.`);
   return EXIT.ok;
 }

@@ -29,7 +29,9 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
           "--namespace is for a single lock: give its name. --prefix watches all namespaces.",
         );
       }
-      onRun(async (output) => (await import("./index.js")).watch(name, options, output));
+      onRun(async (output, host) =>
+        (await import("./index.js")).watch(name, options, output, host),
+      );
     });
 }
 

@@ -7,6 +7,7 @@ import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { systemTimers } from "../../platform/timers.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { type ChangeKind, changeOf, isOlder } from "../output/changes.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -33,10 +34,11 @@ export async function watch(
   name: string | undefined,
   options: WatchOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
   const fallback = name === undefined ? "30s" : "1s";
   const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
-  const interruptions = new Interruptions({ withReader: true });
+  const interruptions = new Interruptions(host, { withReader: true });
   await using locks = await locksOf(options, output);
   const { namespace, kind } = options;
   const watching = isPermitKind(kind)

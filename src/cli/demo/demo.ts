@@ -8,6 +8,7 @@ import { createTable } from "../../table/index.js";
 import { startMemoryServer } from "../../testing/index.js";
 import { locksOf, tableOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { CliError, EXIT } from "../output/exit-codes.js";
 import type { Output } from "../output/output.js";
@@ -31,11 +32,11 @@ const TABLE = "holdfast-demo";
 const MADE_UP_CREDENTIALS = { AWS_ACCESS_KEY_ID: "demo", AWS_SECRET_ACCESS_KEY: "demo" };
 
 /** Shows several processes that contend for one lock. Returns the exit status. */
-export async function demo(options: DemoOptions, output: Output): Promise<number> {
-  const interruptions = new Interruptions();
+export async function demo(options: DemoOptions, output: Output, host: Host): Promise<number> {
+  const interruptions = new Interruptions(host);
   const isOwnTable = options.endpoint === undefined && options.table === undefined;
   const server = isOwnTable ? await startMemoryServer() : undefined;
-  if (isOwnTable) Object.assign(process.env, MADE_UP_CREDENTIALS);
+  if (isOwnTable) Object.assign(host.env, MADE_UP_CREDENTIALS);
   const place = {
     table: options.table ?? TABLE,
     endpoint: server?.endpoint ?? options.endpoint,
@@ -47,7 +48,7 @@ export async function demo(options: DemoOptions, output: Output): Promise<number
     const table = await tableOf(given(place), output);
     await createTable(table);
     if (options.serve === true) page = await openPage(given(place), output, narrator);
-    return await perform(given(place), options.break === true, narrator, interruptions);
+    return await perform(given(place), options.break === true, narrator, interruptions, host.env);
   } catch (error) {
     if (interruptions.exitCode !== undefined) return interruptions.exitCode;
     throw error;
@@ -84,6 +85,7 @@ async function perform(
   isBroken: boolean,
   narrator: Narrator,
   interruptions: Interruptions,
+  env: NodeJS.ProcessEnv,
 ): Promise<number> {
   const ledger = join(mkdtempSync(join(tmpdir(), "holdfast-demo-")), "ledger.jsonl");
   writeFileSync(ledger, "");
@@ -98,7 +100,7 @@ async function perform(
   try {
     for (let number = 1; number <= WORKERS; number += 1) {
       const worker = `w${number}`;
-      crew.start({ ...place, worker, lock, ledger, leaseMs: LEASE_MS, isBroken }, process.env);
+      crew.start({ ...place, worker, lock, ledger, leaseMs: LEASE_MS, isBroken }, env);
     }
     await play(crew, narrator);
   } finally {

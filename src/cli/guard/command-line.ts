@@ -1,5 +1,6 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
+import type { Host } from "../host.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import type { CommandLine } from "./guarded-command.js";
 
@@ -9,11 +10,14 @@ export interface GuardOptions {
   readonly ignoreHup?: boolean;
 }
 
+/** The part of the host that decides whether a command can run. */
+type CommandHost = Pick<Host, "env" | "hasChangedArguments" | "platform">;
+
 /** Returns the program and its arguments. Throws a usage error, or the error of an unsupported system. */
 export function commandLineOf(
   command: readonly string[],
   { dieWithGuard }: GuardOptions,
-  platform: NodeJS.Platform = process.platform,
+  { env, hasChangedArguments, platform }: CommandHost,
 ): Omit<CommandLine, "env"> {
   const [program, ...args] = command;
   if (program === undefined || program === "") throw usageError("The command is missing.");
@@ -25,43 +29,21 @@ export function commandLineOf(
       "`holdfast lock`, `holdfast semaphore` and `holdfast elect` need process groups, which Windows lacks. Use WSL or a container, or the library.",
     );
   }
-  refuseChangedBytes(process.argv);
+  // Two names could become one lock, and the command would open another file.
+  if (hasChangedArguments()) {
+    throw usageError(
+      "An argument has bytes that are not UTF-8, and Node.js has replaced them. Pass such a name in a file, or by a script.",
+    );
+  }
   if (dieWithGuard !== true) return { command: program, args };
-  return { command: setprivOn(platform), args: ["--pdeathsig", "KILL", "--", program, ...args] };
+  return {
+    command: setprivOn(platform, env["PATH"]),
+    args: ["--pdeathsig", "KILL", "--", program, ...args],
+  };
 }
 
-/**
- * Refuses arguments whose bytes are not UTF-8. Node.js replaces such bytes, so two names could become one lock, and the
- * command would open another file.
- */
-function refuseChangedBytes(words: readonly string[]): void {
-  if (!words.some((word) => word.includes("\ufffd"))) return;
-  if (isUtf8(rawArguments())) return;
-  throw usageError(
-    "An argument has bytes that are not UTF-8, and Node.js has replaced them. Pass such a name in a file, or by a script.",
-  );
-}
-
-function rawArguments(): Buffer {
-  try {
-    return readFileSync("/proc/self/cmdline");
-  } catch {
-    // Without /proc the bytes are unknown: the caller may mean a replacement character.
-    return Buffer.alloc(0);
-  }
-}
-
-function isUtf8(bytes: Buffer): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function setprivOn(platform: NodeJS.Platform): string {
-  const folders = platform === "linux" ? (process.env["PATH"] ?? "").split(delimiter) : [];
+function setprivOn(platform: NodeJS.Platform, path = ""): string {
+  const folders = platform === "linux" ? path.split(delimiter) : [];
   const found = folders.map((folder) => join(folder, "setpriv")).find(isExecutable);
   if (found !== undefined) return found;
   throw usageError(

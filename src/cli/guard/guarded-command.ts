@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import type { ChildProcess } from "node:child_process";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers, type Timer } from "../../platform/timers.js";
 import { deadlineIn } from "../commands/clocks.js";
+import type { Host } from "../host.js";
 import type { EndedMessage, FromGuard, ToGuard } from "./guard-messages.js";
 import { isGroupGone, signalGroup } from "./process-group.js";
 
@@ -26,8 +26,6 @@ export type Outcome =
   | { readonly kind: "not started"; readonly code: string }
   /** The guard died; the group was killed by this process. */
   | { readonly kind: "unguarded"; readonly isGroupGone: boolean };
-
-const GUARD_FILE = fileURLToPath(new URL("../guard/guard.js", import.meta.url));
 
 // The time to clean up before SIGKILL: a fraction of the lease, so that a short lease keeps most of its length
 // for the work.
@@ -62,14 +60,11 @@ export class GuardedCommand {
   #guardIsStuck: Timer | undefined;
   #isKilledHere = false;
 
-  constructor(lease: GuardingLease, line: CommandLine) {
+  constructor(lease: GuardingLease, line: CommandLine, host: Pick<Host, "env" | "startGuard">) {
     this.#lease = lease;
-    this.#guard = spawn(process.execPath, [GUARD_FILE], {
-      // `detached`: a separate session, out of reach of the terminal's signals.
-      detached: true,
-      stdio: ["inherit", "inherit", "inherit", "ipc"],
-      env: environmentOfGuard(),
-    });
+    // Variables for Node.js are meant for the command alone.
+    const { NODE_OPTIONS: _, ...env } = host.env;
+    this.#guard = host.startGuard(env);
     this.outcome = this.#run(line);
   }
 
@@ -164,10 +159,4 @@ export class GuardedCommand {
     // A message to a dead guard is lost; "disconnect" reports the death.
     if (this.#guard.connected) this.#guard.send(message, () => undefined);
   }
-}
-
-/** The guard's environment, without variables for Node.js, which are meant for the command alone. */
-function environmentOfGuard(): NodeJS.ProcessEnv {
-  const { NODE_OPTIONS: _, ...env } = process.env;
-  return env;
 }

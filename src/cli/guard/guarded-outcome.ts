@@ -31,10 +31,10 @@ const NOTHING_TOLD = Object.fromEntries(
   ]),
 );
 
-/** The environment variables that describe the lease to the command. */
-export function environmentOf(held: Holding): NodeJS.ProcessEnv {
+/** The environment of the command: the outer one, with the variables that describe the lease. */
+export function environmentOf(held: Holding, outer: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return {
-    ...process.env,
+    ...outer,
     ...NOTHING_TOLD,
     HOLDFAST_LEASE_OWNER: held.owner,
     ...("names" in held

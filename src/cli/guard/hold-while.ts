@@ -1,4 +1,5 @@
 import type { Holdfast } from "../../index.js";
+import type { Host } from "../host.js";
 import { EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
@@ -28,16 +29,16 @@ export interface HoldPlan {
 }
 
 /** Holds a lease or permit while a command runs under its guard. Returns the exit status, and closes the client. */
-export async function holdWhile(plan: HoldPlan, output: Output): Promise<number> {
+export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Promise<number> {
   const { locks, line, program, ignoreHup = false } = plan;
-  const interruptions = new Interruptions({ ignoreHup });
+  const interruptions = new Interruptions(host, { ignoreHup });
   let mayRelease = true;
   try {
     const endNote = noteHolder(output);
     const held = await acquire(plan, interruptions).finally(endNote);
     // Interrupted: the wait is over, and nothing remains in the table.
     if (held === undefined) return interruptions.exitCode ?? EXIT.internal;
-    const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held) });
+    const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
     interruptions.goTo((signal) => guarded.forwardSignal(signal));
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);

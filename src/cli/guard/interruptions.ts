@@ -1,6 +1,6 @@
 import { constants } from "node:os";
+import type { Host } from "../host.js";
 import { EXIT } from "../output/exit-codes.js";
-import { onReaderGone } from "../output/reader.js";
 
 const PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
 
@@ -14,6 +14,7 @@ interface InterruptionOptions {
  * the target gets every signal. Otherwise the first signal ends the wait.
  */
 export class Interruptions {
+  readonly #signals: Host["signals"];
   readonly #controller = new AbortController();
   readonly #handlers: (readonly [NodeJS.Signals, () => void])[] = [];
   #first: NodeJS.Signals | undefined;
@@ -25,13 +26,17 @@ export class Interruptions {
    * `withReader`: the wait also ends when the reader of stdout has gone. `ignoreHup`: ignores SIGHUP, as under `nohup`.
    * Node.js resets an ignored SIGHUP when it starts, so the caller passes `ignoreHup` to ignore the signal again.
    */
-  constructor({ withReader = false, ignoreHup = false }: InterruptionOptions = {}) {
+  constructor(
+    { signals, onReaderGone }: Pick<Host, "signals" | "onReaderGone">,
+    { withReader = false, ignoreHup = false }: InterruptionOptions = {},
+  ) {
+    this.#signals = signals;
     if (withReader) this.#endReader = onReaderGone(() => this.#readerGone());
     for (const signal of PASSED_ON) {
       const isIgnored = signal === "SIGHUP" && ignoreHup;
       const handler = isIgnored ? (): void => undefined : (): void => this.#got(signal);
       this.#handlers.push([signal, handler]);
-      process.on(signal, handler);
+      signals.on(signal, handler);
     }
   }
 
@@ -52,7 +57,7 @@ export class Interruptions {
 
   /** Restores the default handling of signals. */
   dispose(): void {
-    for (const [signal, handler] of this.#handlers) process.off(signal, handler);
+    for (const [signal, handler] of this.#handlers) this.#signals.off(signal, handler);
     this.#endReader();
   }
 

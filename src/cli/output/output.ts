@@ -1,13 +1,14 @@
-import { writeSync } from "node:fs";
-import { isatty } from "node:tty";
 import { isHoldfastError } from "../../errors.js";
 import { shown, visible } from "../../internal/shown.js";
 import { epochMsOf } from "../../platform/clock.js";
+import type { Host } from "../host.js";
 import { CliError, EXIT, failureOf } from "./exit-codes.js";
 
 /** Where a command writes. The only way to the two streams: it escapes control characters. */
 export interface Output {
   readonly isJson: boolean;
+  /** The width of the terminal on stdout; infinite without a terminal. */
+  readonly width: number;
   /** Writes one or more lines to stdout. Throws if they cannot be written. */
   out(text: string): void;
   /** Writes one or more lines to stderr. */
@@ -17,10 +18,8 @@ export interface Output {
 }
 
 /** Runs a command. The code of each command is loaded on use, so that help starts fast. */
-export type Run = (output: Output) => Promise<number>;
+export type Run = (output: Output, host: Host) => Promise<number>;
 
-const STDOUT = 1;
-const STDERR = 2;
 // The status of a command that SIGPIPE has ended, because the reader of the output has gone. Node.js ignores SIGPIPE.
 const BROKEN_PIPE = EXIT.signalled + 13;
 
@@ -31,19 +30,23 @@ export class ReaderGone extends CliError {
   }
 }
 
-/**
- * The two streams of this process, written synchronously. Not `process.stdout`: Node makes a pipe non-blocking,
- * also for a child that shares the pipe, and the child then loses output to EAGAIN.
- */
-export function standardOutput(isJson: boolean, isQuiet = false): Output {
+/** Returns the output of a run on the two streams of its host. */
+export function outputOn(
+  { stdout, stderr }: Pick<Host, "stdout" | "stderr">,
+  isJson: boolean,
+  isQuiet = false,
+): Output {
   const err = (text: string): void => {
     // A failure on stderr cannot be reported anywhere, and must not hide the result.
-    writeAll(STDERR, safe(text, isJson));
+    stderr.write(safe(text, isJson));
   };
   return {
     isJson,
+    get width() {
+      return stdout.width;
+    },
     out: (text) => {
-      const code = writeAll(STDOUT, safe(text, isJson));
+      const code = stdout.write(safe(text, isJson));
       if (code === "EPIPE") throw new ReaderGone();
       if (code === undefined) return;
       const why = `The output could not be written (${code}), and is not complete.`;
@@ -69,24 +72,6 @@ export function escapedInJson(text: string): string {
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
       .join(""),
   );
-}
-
-const RETRY_MS = 5;
-
-/** Writes all of the text. Returns the code of a failure, or undefined after success. */
-function writeAll(descriptor: number, text: string): string | undefined {
-  let rest = Buffer.from(text);
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(writeSync(descriptor, rest));
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "EAGAIN") return code ?? "unknown";
-      // Another process made the stream non-blocking, and the stream is full.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
-    }
-  }
-  return undefined;
 }
 
 /** Formats one line of JSON, with a bigint as a string of digits and bytes in base64. */
@@ -170,7 +155,7 @@ const NARROWEST = 8;
 export function columns(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
-  width = terminalWidth(),
+  width: number,
 ): string {
   const lines = [heading, ...rows].map((row) => row.map(cell));
   const widest = heading.map((_, at) =>
@@ -209,11 +194,6 @@ function mostWithin(widest: readonly number[], width: number): number {
     if (widest.reduce((sum, each) => sum + Math.min(each, most), 0) <= width) return most;
   }
   return NARROWEST;
-}
-
-/** The width of the terminal on stdout; infinite for a file or a pipe, whose reader may search the whole text. */
-function terminalWidth(): number {
-  return isatty(STDOUT) ? (process.stdout.columns ?? WIDEST_CELL) : Number.POSITIVE_INFINITY;
 }
 
 /** How long ago a moment was, for people, by two clocks that may differ. Pure. */

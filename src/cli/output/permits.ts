@@ -23,7 +23,7 @@ export function assertNoNamespace({ namespace }: { readonly namespace?: string }
 const HEADING = ["OWNER", "WEIGHT", "FENCE", "LEASE", "ENDS", "SESSION", "HOLDER"] as const;
 
 /** Describes a semaphore or a read-write lock, with a line for each permit. */
-export function permitsText(found: PermitInspection): string {
+export function permitsText(found: PermitInspection, width: number): string {
   const { kind, name, state, limit, used, fence, permits, isQueued, forced } = found;
   const lines: readonly (readonly [string, string | undefined])[] = [
     ["name", name],
@@ -38,7 +38,7 @@ export function permitsText(found: PermitInspection): string {
   const text = lines
     .flatMap(([label, value]) => (value === undefined ? [] : `${label.padEnd(8)}${shown(value)}`))
     .join("\n");
-  return permits.length === 0 ? text : `${text}\n${columns(HEADING, permits.map(rowOf))}`;
+  return permits.length === 0 ? text : `${text}\n${columns(HEADING, permits.map(rowOf), width)}`;
 }
 
 function rowOf(permit: InspectedPermit): string[] {

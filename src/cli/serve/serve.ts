@@ -3,6 +3,7 @@ import type { Holdfast } from "../../index.js";
 import { durationMs } from "../../internal/duration.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { assertNative } from "../output/format.js";
@@ -25,8 +26,8 @@ const REFRESH_RANGE = { leastMs: 500, mostMs: 3_600_000 };
 const LEAST_TOKEN = 16;
 
 /** Serves the page until a signal ends the command. Returns the exit status. */
-export async function serve(options: ServeOptions, output: Output): Promise<number> {
-  const interruptions = new Interruptions();
+export async function serve(options: ServeOptions, output: Output, host: Host): Promise<number> {
+  const interruptions = new Interruptions(host);
   try {
     await using locks = await locksOf(options, output);
     const server = await startServing(locks as unknown as Holdfast, options);

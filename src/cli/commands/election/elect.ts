@@ -14,6 +14,7 @@ import {
   undead,
 } from "../../guard/guarded-outcome.js";
 import { Interruptions } from "../../guard/interruptions.js";
+import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
 import { EXIT, failureOf } from "../../output/exit-codes.js";
 import { type AnyLocks, nameOf, type SortOptions } from "../../output/format.js";
@@ -43,11 +44,12 @@ export async function elect(
   command: readonly string[],
   options: ElectOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
-  const line = { ...commandLineOf(command, options), env: {} };
+  const line = { ...commandLineOf(command, options, host), env: {} };
   const { lease, renew, poll, failover, owner, preferred, every, once } = options;
   const everyMs = every === undefined ? undefined : durationMs("every", every, EVERY_RANGE);
-  const interruptions = new Interruptions(options);
+  const interruptions = new Interruptions(host, options);
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
@@ -60,7 +62,7 @@ export async function elect(
       preferred,
     });
     if (output.isJson) election.onTransition((transition) => output.err(jsonLine({ transition })));
-    const reign = new Reign(line, everyMs, interruptions);
+    const reign = new Reign(line, everyMs, interruptions, host);
     const leading = election.lead({ again: once !== true, signal: reign.ending }, (term) =>
       reign.over(term, output),
     );
@@ -86,13 +88,20 @@ class Reign {
   readonly #line: CommandLine;
   readonly #everyMs: number | undefined;
   readonly #interruptions: Interruptions;
+  readonly #host: Host;
   readonly #ending = new AbortController();
   #reportSurvivor: (held: Holding) => void = () => undefined;
 
-  constructor(line: CommandLine, everyMs: number | undefined, interruptions: Interruptions) {
+  constructor(
+    line: CommandLine,
+    everyMs: number | undefined,
+    interruptions: Interruptions,
+    host: Host,
+  ) {
     this.#line = line;
     this.#everyMs = everyMs;
     this.#interruptions = interruptions;
+    this.#host = host;
     this.survivor = new Promise((resolve) => {
       this.#reportSurvivor = resolve;
     });
@@ -123,7 +132,11 @@ class Reign {
 
   async #run(term: Term<AnyLocks>): Promise<void> {
     const held = holdingOf(term);
-    const guarded = new GuardedCommand(held, { ...this.#line, env: environmentOf(held) });
+    const guarded = new GuardedCommand(
+      held,
+      { ...this.#line, env: environmentOf(held, this.#host.env) },
+      this.#host,
+    );
     this.#interruptions.goTo((signal) => {
       guarded.forwardSignal(signal);
       // Stop leading only after the command has ended: until then the command needs the term.

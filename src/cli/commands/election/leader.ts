@@ -2,6 +2,7 @@ import type { LeaderInfo } from "../../../index.js";
 import { shown } from "../../../internal/shown.js";
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
+import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
 import { EXIT } from "../../output/exit-codes.js";
 import { type AnyLocks, dataText, nameOf, type SortOptions } from "../../output/format.js";
@@ -18,8 +19,9 @@ export async function leader(
   name: string,
   options: LeaderOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
-  const interruptions = new Interruptions({ withReader: options.watch === true });
+  const interruptions = new Interruptions(host, { withReader: options.watch === true });
   await using locks = await locksOf(options, output);
   const election = locks.election(nameOf(name, options), { poll: options.poll });
   try {

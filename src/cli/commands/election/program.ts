@@ -21,7 +21,9 @@ export function addElections(
     .option("--poll <duration>", "how often to read while watching; default 5s")
     .addHelpText("after", `${EXIT_CODES_HELP}\nand 75 without a leader.`)
     .action((name: string, options) =>
-      onRun(async (output) => (await import("../index.js")).leader(name, options, output)),
+      onRun(async (output, host) =>
+        (await import("../index.js")).leader(name, options, output, host),
+      ),
     );
   withCommonOptions(
     program
@@ -36,7 +38,9 @@ export function addElections(
         `\n${EXIT_CODES_HELP}\nand 75 if the leader has not resigned in time.`,
     )
     .action((name: string, options) =>
-      onRun(async (output) => (await import("../index.js")).resign(name, options, output)),
+      onRun(async (output, host) =>
+        (await import("../index.js")).resign(name, options, output, host),
+      ),
     );
 }
 
@@ -95,7 +99,9 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
           `An election has one name, but ${names.length} names are before the two dashes. Give one name.`,
         );
       }
-      onRun(async (output) => (await import("../index.js")).elect(name, command, options, output));
+      onRun(async (output, host) =>
+        (await import("../index.js")).elect(name, command, options, output, host),
+      );
     });
 }
 

@@ -1,5 +1,6 @@
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
+import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
 import { CliError, EXIT } from "../../output/exit-codes.js";
 import { nameOf, type SortOptions } from "../../output/format.js";
@@ -15,8 +16,9 @@ export async function resign(
   name: string,
   options: ResignOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
-  const interruptions = new Interruptions();
+  const interruptions = new Interruptions(host);
   await using locks = await locksOf(options, output);
   try {
     const { wait } = options;

@@ -9,6 +9,7 @@ import {
   type Strategy,
 } from "../../../object-commit/index.js";
 import { checkEndpoint, REGION_OF_AN_ENDPOINT, tableOf } from "../../connection.js";
+import type { Host } from "../../host.js";
 import { CliError, EXIT, usageError } from "../../output/exit-codes.js";
 import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
 import { noteSilence } from "../../waiting.js";
@@ -35,6 +36,7 @@ export async function put(
     readonly contentType?: string;
   },
   output: Output,
+  host: Host,
 ): Promise<number> {
   const { ifAbsent, ifMatch, contentType } = options;
   if ((ifAbsent === true) === (ifMatch !== undefined)) {
@@ -42,7 +44,7 @@ export async function put(
   }
   const committer = await committerOf(options, output);
   // The whole file, to allow a second send after a send that was certainly not applied.
-  const body = bytesOf(file);
+  const body = bytesOf(file, host);
   const committed =
     ifMatch === undefined
       ? await committer.putIfAbsent(key, body, { contentType })
@@ -127,9 +129,9 @@ async function storeOf(endpoint: string | undefined, region: string | undefined)
   }
 }
 
-function bytesOf(file: string): Uint8Array {
+function bytesOf(file: string, { stdin }: Pick<Host, "stdin">): Uint8Array {
   try {
-    return readFileSync(file === "-" ? 0 : file);
+    return file === "-" ? stdin() : readFileSync(file);
   } catch (error) {
     const { message } = error as Error;
     throw new CliError("no-input", EXIT.noInput, `Cannot read the file: ${message}`);

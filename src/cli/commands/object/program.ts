@@ -21,7 +21,9 @@ export function addObject(program: Command, onRun: (run: Run) => void): void {
     )
     .option("--content-type <type>", "the object's media type")
     .action((key: string, file: string, options) =>
-      onRun(async (output) => (await import("./object.js")).put(key, file, options, output)),
+      onRun(async (output, host) =>
+        (await import("./object.js")).put(key, file, options, output, host),
+      ),
     );
   withObjectOptions(
     object.command("copy <from> <to>").description("Copies an object within the bucket."),

@@ -7,6 +7,7 @@ import {
 } from "../../../table/index.js";
 import { tableOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
+import type { Host } from "../../host.js";
 import { EXIT, usageError } from "../../output/exit-codes.js";
 import { assertNative } from "../../output/format.js";
 import { jsonLine, type Output, printable } from "../../output/output.js";
@@ -16,6 +17,7 @@ import type { DiagnoseCommandOptions } from "./diagnose.js";
 export async function diagnoseEngine(
   options: DiagnoseCommandOptions,
   output: Output,
+  host: Host,
 ): Promise<number> {
   const { prefix, maxClockError, scan, watch, homeRegion } = options;
   assertNative(options, "`diagnose`");
@@ -29,7 +31,7 @@ export async function diagnoseEngine(
   output.note(
     `Writes records of a random name to table "${table.table}", and deletes them at the end.`,
   );
-  const interruptions = new Interruptions({ withReader: true });
+  const interruptions = new Interruptions(host, { withReader: true });
   try {
     const report = await reportOf({
       ...table,

@@ -21,10 +21,10 @@ export function addDiagnose(program: Command, onRun: (run: Run) => void): void {
     .option("--engine", "instead check whether the server is fit to keep locks; writes records")
     .addHelpText("after", DIAGNOSE_HELP)
     .action((options) =>
-      onRun(async (output) => {
+      onRun(async (output, host) => {
         const commands = await import("../index.js");
-        if (options.engine === true) return commands.diagnoseEngine(options, output);
-        return commands.diagnose(options, output);
+        if (options.engine === true) return commands.diagnoseEngine(options, output, host);
+        return commands.diagnose(options, output, host);
       }),
     );
 }

@@ -11,6 +11,7 @@ import {
 } from "../../../table/index.js";
 import { locksOf, tableOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
+import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
 import { EXIT, exitCodeFor } from "../../output/exit-codes.js";
 import { type AnyLocks, assertNative, endText, nameText } from "../../output/format.js";
@@ -39,7 +40,11 @@ const MARGIN_MS = 100;
 const ORDER = [EXIT.unavailable, EXIT.misconfigured, EXIT.denied];
 
 /** Finds problems, and prints their fixes. Returns the exit status. */
-export async function diagnose(options: DiagnoseCommandOptions, output: Output): Promise<number> {
+export async function diagnose(
+  options: DiagnoseCommandOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
   const { prefix, homeRegion, scan, watch } = options;
   assertNative(options, "`diagnose`");
   const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
@@ -53,7 +58,7 @@ export async function diagnose(options: DiagnoseCommandOptions, output: Output):
   for (const finding of printed) print(finding, output);
   const isSound = printed.every(({ level }) => level !== "problem");
   if (scan === true && isSound) {
-    for (const finding of await recordFindings(options, watchMs, output)) {
+    for (const finding of await recordFindings(options, watchMs, output, host)) {
       print(finding, output);
       printed.push(finding);
     }
@@ -78,8 +83,9 @@ async function recordFindings(
   options: DiagnoseCommandOptions,
   watchMs: number,
   output: Output,
+  host: Host,
 ): Promise<PrintedFinding[]> {
-  const interruptions = new Interruptions({ withReader: true });
+  const interruptions = new Interruptions(host, { withReader: true });
   await using locks = await locksOf(options, output);
   try {
     const first = await listed(locks, options);
