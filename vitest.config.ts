@@ -15,9 +15,10 @@ const ALONE = ["test/conformance/trouble.test.ts"];
 
 // Virtual time and tables in memory: these files share what they import, since a worker needs 0.4 s for the imports of each
 // file. A test that changes its process belongs in another folder, or tidies up.
-const IN_MEMORY = ["admin", "core", "election", "formats", "internal", "locks", "once"].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+export const IN_MEMORY_FOLDERS = [
+  ...["admin", "core", "election", "formats", "internal", "locks", "once"],
+];
+const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`);
 
 // `npm run test:long`: minutes of simulation on code with known errors, exhaustive searches of the models, and tests
 // that first install large tools.
@@ -36,6 +37,9 @@ const CROWDS = [
   "test/process/sessions.test.ts",
 ];
 
+// Once a run, and not once a project.
+const { globalSetup, ...OF_A_PROJECT } = COMMON;
+
 /** One group of files. Groups run in the order of `groupOrder`. */
 function project(
   name: string,
@@ -46,7 +50,7 @@ function project(
 ): TestProjectConfiguration {
   return {
     test: {
-      ...COMMON,
+      ...OF_A_PROJECT,
       name,
       include: files.include ?? COMMON.include,
       exclude: [...COMMON.exclude, ...(files.exclude ?? [])],
@@ -59,6 +63,7 @@ function project(
 
 export default defineConfig({
   test: {
+    globalSetup,
     projects: [
       // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
       project("in-memory", 0, { include: IN_MEMORY }, "100%", { isolate: false }),

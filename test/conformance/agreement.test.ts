@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
+import { dynamodbLocal as endpoint } from "../support/dynamodb-local.js";
 import { compare, normalAnswer } from "./agreement/compare.js";
 import { keysOf, PREFIX, TABLES, type TableShape } from "./agreement/items.js";
 import { type Request, sequence } from "./agreement/requests.js";
@@ -16,7 +17,6 @@ import { type Answer, RawClient } from "./agreement/wire.js";
  * The default seed is fixed. Some thousand new sequences usually find another order in which DynamoDB Local
  * reports two faults of one request, and such a difference is not a defect of the change under test.
  */
-const endpoint = inject("dynamodbLocal");
 const asked = process.env["AGREEMENT_SEED"] ?? "1911588731";
 const seed = asked === "new" ? Math.floor(Math.random() * 2 ** 31) : Number(asked);
 const sequences = Number(process.env["AGREEMENT_SEQUENCES"] ?? 500);

@@ -1,16 +1,8 @@
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast } from "../../src/index.js";
-import { systemClock } from "../../src/platform/clock.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
-import { systemTimers } from "../../src/platform/timers.js";
-import { createTable } from "../../src/table/index.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
-import { freshTable, sdkClient } from "../support/sdk.js";
 import {
   type ClientEnvironment,
   CsharpPeer,
@@ -433,50 +425,5 @@ describe("a longer lease that the C# port ensures", () => {
     expect(hold.leaseMs).toBe(20_000);
     const waiting = here.client().locks.mutex("a").acquire({ wait: "100s" });
     await expect(here.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
-  });
-});
-
-describeOnDynamoDBLocal("the replayed C# port on DynamoDB Local", (endpoint) => {
-  const format = awsLockClient();
-  const table = freshTable();
-  let client: DynamoDBClient;
-  beforeAll(async () => {
-    client = sdkClient(endpoint());
-    await createTable({ client, table, format });
-  });
-  afterAll(() => client.destroy());
-
-  const LENGTHS = { leaseMs: 1_000, beatMs: 250 };
-  const enter = (options: PeerOptions = {}) =>
-    new CsharpPeer(
-      { table: new DynamoDBTable(client, table), clock: systemClock, timers: systemTimers },
-      { ...LENGTHS, ...options },
-    );
-
-  it("excludes this library and is excluded by it, on held, released and expired locks", async () => {
-    const poll = { min: "100ms", max: "100ms" } as const;
-    await using locks = new Holdfast({ client, table, format, lease: "1s", poll });
-    const mutex = locks.mutex("a");
-    const peer = enter();
-    for (const keep of [true, false]) {
-      const hold = await peer.acquire("a", { refreshMs: 100 });
-      expect(await mutex.tryAcquire()).toBeNull();
-      expect(await peer.release(hold, { keep })).toBe(true);
-      const lease = await mutex.acquire({ wait: "5s" });
-      const skipping = peer.acquire("a", { skipsWait: true });
-      await expect(skipping).rejects.toThrow(LockCurrentlyUnavailable);
-      await lease.release({ keepData: keep });
-    }
-    const silent = enter({ beats: false });
-    for (const update of [false, true]) {
-      const hold = await silent.acquire("a", { update, refreshMs: 100 });
-      const lease = await mutex.acquire({ wait: "10s", renew: "manual" });
-      await expect(silent.beat(hold)).rejects.toThrow(LockNotGranted);
-      expect(await silent.release(hold)).toBe(false);
-      const next = await silent.acquire("a", { update, refreshMs: 100, additionalMs: 5_000 });
-      await lease.release();
-      expect(await silent.release(next, { keep: update })).toBe(true);
-    }
-    await peer.close();
   });
 });

@@ -4,6 +4,21 @@ import { describe, inject, it } from "vitest";
 const ON_ANOTHER_ENGINE = "on the engine: ";
 
 /**
+ * Where DynamoDB Local answers; undefined on a machine without Java. The import starts the server, once a run: import
+ * this file only for tests on it. HOLDFAST_TEST_ENDPOINT names another engine, which is running: `npm run engines` sets it.
+ */
+export const dynamodbLocal = process.env["HOLDFAST_TEST_ENDPOINT"] ?? (await startedEndpoint());
+
+async function startedEndpoint(): Promise<string | undefined> {
+  // Undefined without the global set-up, as for the known-bad variants.
+  const starter = inject("dynamodbLocalStarter") as string | undefined;
+  if (starter === undefined) return undefined;
+  const answer = await fetch(starter);
+  if (!answer.ok) throw new Error(await answer.text());
+  return ((await answer.json()) as { readonly endpoint?: string }).endpoint;
+}
+
+/**
  * A `describe` for tests that need Amazon's DynamoDB Local; `body` gets its endpoint as a function. Without
  * Java the tests are skipped with a message; the global set-up warns, and fails in CI. With HOLDFAST_TEST_ENDPOINT the
  * tests run on the engine at this endpoint instead.
@@ -12,10 +27,9 @@ export function describeOnDynamoDBLocal(
   title: string,
   body: (endpoint: () => string) => void,
 ): void {
-  const endpoint = inject("dynamodbLocal");
-  if (endpoint !== undefined) {
+  if (dynamodbLocal !== undefined) {
     const isAnother = process.env["HOLDFAST_TEST_ENDPOINT"] !== undefined;
-    describe(isAnother ? `${ON_ANOTHER_ENGINE}${title}` : title, () => body(() => endpoint));
+    describe(isAnother ? `${ON_ANOTHER_ENGINE}${title}` : title, () => body(() => dynamodbLocal));
     return;
   }
   describe(`${title} (left out: there is no Java)`, () => {

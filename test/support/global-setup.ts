@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { TestProject } from "vitest/node";
 import {
   type DynamoDBLocal,
@@ -8,24 +10,32 @@ import {
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Where DynamoDB Local answers, or the engine under test; undefined on a machine without Java. */
-    dynamodbLocal: string | undefined;
+    /** A request to this URL starts DynamoDB Local, unless it runs, and is answered with its endpoint. */
+    dynamodbLocalStarter: string;
   }
 }
 
 /**
- * One DynamoDB Local for all test files of a run, because a start takes more than a second. HOLDFAST_TEST_ENDPOINT names
- * another engine, which is running: `npm run engines` sets it.
+ * One DynamoDB Local for all test files of a run that ask for it: a start takes Java seconds, and most files need no
+ * server. `test/support/dynamodb-local.ts` asks.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const another = process.env["HOLDFAST_TEST_ENDPOINT"];
-  if (another !== undefined) {
-    project.provide("dynamodbLocal", another);
-    return async () => undefined;
-  }
-  const server = await startOrExplain();
-  project.provide("dynamodbLocal", server?.endpoint);
-  return async () => server?.stop();
+  let started: Promise<DynamoDBLocal | undefined> | undefined;
+  const starter = createServer((_, response) => {
+    started ??= startOrExplain();
+    started.then(
+      (server) => response.end(JSON.stringify({ endpoint: server?.endpoint })),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve) => starter.listen(0, "127.0.0.1", resolve));
+  const { port } = starter.address() as AddressInfo;
+  project.provide("dynamodbLocalStarter", `http://127.0.0.1:${port}`);
+  return async () => {
+    starter.close();
+    starter.closeAllConnections();
+    await (await started?.catch(() => undefined))?.stop();
+  };
 }
 
 async function startOrExplain(): Promise<DynamoDBLocal | undefined> {
