@@ -9,16 +9,32 @@ const LONGEST_RETRY_MS = 1_000;
 // Retries come faster near the deadline: an outage that ends just before the deadline must not cost the lease.
 const RETRY_PART_OF_REST = 1 / 4;
 const SHORTEST_RETRY_MS = 5;
+// While the table throttles many requests, a holder still sends several before the deadline.
+const THROTTLED_PART_OF_REST = 1 / 3;
+const LONGEST_THROTTLED_MS = 2_000;
 
-/** Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. */
+/**
+ * Returns a holder's pause before it retries an unacknowledged request, in milliseconds, without jitter. `factor`: by how
+ * much pauses grow while the table throttles this client.
+ */
 export function retryPauseMs(
   leaseMs: number,
   remainingMs: number,
   { bootStepMs = 0 }: Clock,
+  factor = 1,
 ): number {
   const longestMs = Math.min(LONGEST_RETRY_MS, leaseMs * RETRY_PART);
   const shortestMs = Math.max(SHORTEST_RETRY_MS, bootStepMs * RETRY_PART);
-  return Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, shortestMs));
+  const pauseMs = Math.min(longestMs, Math.max(remainingMs * RETRY_PART_OF_REST, shortestMs));
+  return Math.max(pauseMs, Math.min(factor * pauseMs, remainingMs * THROTTLED_PART_OF_REST));
+}
+
+/** Lengthens pauses by a factor, which is asked before each pause, to at most two seconds. */
+export function lengthened(backoff: Backoff, factor: () => number): Backoff {
+  return (fraction) => {
+    const pauseMs = backoff(fraction);
+    return Math.max(pauseMs, Math.min(factor() * pauseMs, LONGEST_THROTTLED_MS));
+  };
 }
 
 /** Spreads a length evenly by up to a quarter in both directions, so that processes do not send at the same times. */

@@ -1,6 +1,7 @@
 import type { SignalLike } from "../platform/abort.js";
 import { type Clock, type Instant, instantOf } from "../platform/clock.js";
 import { hasSubscribers } from "../platform/diagnostics.js";
+import type { Backoff } from "../platform/retry.js";
 import type {
   Call,
   Dated,
@@ -16,9 +17,11 @@ import type {
   WriteAnswer,
 } from "../platform/table.js";
 import { Admission, type Priority, type Queued } from "./admission.js";
+import { lengthened } from "./backoff.js";
 import type { ClientSettings } from "./client-settings.js";
 import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
 import { TableClock } from "./table-clock.js";
+import { Throttling } from "./throttling.js";
 
 type Answer = Dated & { readonly kind: string; readonly units?: number | undefined };
 
@@ -48,6 +51,7 @@ export class TableAccess {
   readonly settings: ClientSettings;
   readonly tableClock: TableClock;
   readonly admission: Admission;
+  readonly #throttling = new Throttling();
   /** When an answer last arrived, by the monotonic clock. */
   protected answeredMs = Number.NEGATIVE_INFINITY;
 
@@ -71,6 +75,16 @@ export class TableAccess {
   /** The wall clock, corrected if the table's answers showed a large error of this machine's clock (R10). */
   wallMs(): number {
     return this.clock.wallMs() + this.table.clockCorrectionMs;
+  }
+
+  /** By how much the pauses before retries grow, because the table throttles this client. */
+  throttledBy(): number {
+    return this.#throttling.factor(this.nowMs());
+  }
+
+  /** Lengthens the pauses before retries while the table throttles this client. */
+  patient(backoff: Backoff): Backoff {
+    return lengthened(backoff, () => this.throttledBy());
   }
 
   /** Returns the timeout of a request that DynamoDB must answer within `leftMs`: at most half of this time. */
@@ -185,6 +199,7 @@ export class TableAccess {
     const fromMs = isTold ? this.nowMs() : undefined;
     const answer = await answering;
     this.#seeDate(sent, answer);
+    if (answer.kind === "throttled") this.#throttling.see(this.nowMs());
     if (fromMs !== undefined && operation !== undefined) {
       emitRequest(operation, answer, this.nowMs() - fromMs);
     }

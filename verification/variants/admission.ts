@@ -1,6 +1,7 @@
 import { GrantRetry } from "../../src/core/acquire/grant-retry.js";
 import { Admission } from "../../src/core/admission.js";
 import { Hold } from "../../src/core/hold/hold.js";
+import { Throttling } from "../../src/core/throttling.js";
 import type { Variant } from "./variant.js";
 
 const BURSTS = "test/core/bursts.test.ts";
@@ -40,6 +41,22 @@ export const ADMISSION: readonly Variant[] = [
     rules: ["R2"],
     edits: [{ in: { Hold }, from: "      if (leftMs <= 0) return undefined;\n", to: "" }],
     caughtBy: { test: BURSTS, title: "is not sent if its lease has ended before its turn" },
+  },
+  {
+    name: "throttled-leases-alone",
+    what: "Each lease retries a throttled renewal as if it were the client's only one.",
+    rules: [],
+    edits: [
+      {
+        in: { Throttling },
+        from: "    return Math.min(MOST, Math",
+        to: "    return Math.min(1, Math",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/throttling.test.ts",
+      title: "gets few retries from many leases, and renews what it can",
+    },
   },
   {
     name: "turn-kept-between-sends",

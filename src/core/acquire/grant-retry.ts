@@ -96,7 +96,9 @@ export class GrantRetry {
       throw this.#cancellation.error();
     }
     this.#turn.leave();
-    await this.#context.sleep(this.#context.jittered(this.#pauseMs), this.#cancellation.signal);
+    const pauseMs = this.#context.jittered(this.#pauseMs);
+    const longerMs = Math.min(pauseMs * this.#context.throttledBy(), maxPollMs);
+    await this.#context.sleep(Math.max(pauseMs, longerMs), this.#cancellation.signal);
     if (!this.#turn.tryEnter()) await this.#turn.enter(this.#cancellation.signal);
     if (this.#cancellation.isStopped) throw this.#cancellation.error();
     this.#pauseMs = Math.min(2 * this.#pauseMs, maxPollMs);

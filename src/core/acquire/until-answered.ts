@@ -50,7 +50,9 @@ export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   const { requestTimeoutMs } = context.settings;
   const longestMs = longestPauseMs(asking, pauseMs);
   const retried = await retry(context, () => ask(requestTimeoutMs), {
-    backoff: doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs),
+    backoff: context.patient(
+      doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs),
+    ),
     isOver: () => cancellation.isStopped,
     signal: cancellation.signal,
     onNoAnswer: (answer) => {

@@ -314,6 +314,9 @@ export class Hold implements Kept {
   }
 
   /** The pause before the retry of an unanswered request. */
-  readonly backoff: Backoff = (fraction) =>
-    spread(retryPauseMs(this.leaseMs, this.deadline.remainingMs(), this.context.clock), fraction);
+  readonly backoff: Backoff = (fraction) => {
+    const { clock } = this.context;
+    const leftMs = this.deadline.remainingMs();
+    return spread(retryPauseMs(this.leaseMs, leftMs, clock, this.context.throttledBy()), fraction);
+  };
 }

@@ -149,7 +149,7 @@ class LeaseRelease {
     this.#state = handingOff(this.#state, context.nowMs() + settings.leaseMs);
     const send = () => context.writeWithin(write, () => deadline.remainingMs());
     const retried = await retry(context, send, {
-      backoff: steady(settings.minPollMs),
+      backoff: context.patient(steady(settings.minPollMs)),
       isOver: () => !waiter.isWaiting || deadline.remainingMs() <= settings.leaseMs / 2,
       onMisconfigured: "end",
       onNoAnswer: (answer) => this.#noteNoAnswer(answer),
@@ -187,7 +187,7 @@ class LeaseRelease {
     const send = () =>
       freeOnce(context, this.#ref, holdersOf(this.#state), { keepData, lastData, served });
     const retried = await retry(context, send, {
-      backoff: steady(RELEASE_RETRY_MS),
+      backoff: context.patient(steady(RELEASE_RETRY_MS)),
       isOver: () => context.nowMs() >= this.#state.untilMs,
       onNoAnswer: (answer) => this.#noteNoAnswer(answer),
     });

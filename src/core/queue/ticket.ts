@@ -61,7 +61,7 @@ async function untilAnswered(
   const { requestTimeoutMs } = context.settings;
   const send = () => context.write(write, requestTimeoutMs, cancellation.signal, CLAIM);
   const retried = await retry(context, send, {
-    backoff: steady(settings.minPollMs),
+    backoff: context.patient(steady(settings.minPollMs)),
     isOver: () => cancellation.isStopped,
     signal,
     onNoAnswer: (answer) => {
