@@ -54,8 +54,9 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
   readonly history?: boolean | undefined;
   /**
    * Receives each error that no caller waits for. Such an error comes from the release after a finished `run`, or
-   * from background work. Once for each client it also receives `unreachable`, if the table answers none of its requests
-   * for a request timeout while an acquisition or a campaign waits. Default: the process emits a warning.
+   * from background work. While a call waits, it also receives each outage once: `unreachable` or `throttled` within two
+   * request timeouts of the first failed request (at least 2 s), and `access-denied` at the first refusal. The next outage
+   * is another one. Default: the process emits a warning.
    */
   readonly onError?: ((error: HoldfastError) => void) | undefined;
   /** Clocks, timers and random numbers, for tests. Default: those of this machine. */

@@ -46,16 +46,22 @@ export async function locksOf(
   output: Output,
   session: ClientLease = {},
 ): Promise<Holdfast<AnyLocks>> {
+  const connection = await tableOf(options);
+  const isNoted = noteSilence(
+    connection.client as DynamoDBClient,
+    `table "${connection.table}"`,
+    output,
+  );
   const onError = (error: HoldfastError): void => {
-    // `noteSilence` has already reported a table that does not answer. That error has no lock name.
-    if (error.code === "unreachable" && error.lockName === undefined) return;
+    // The note about the first requests already says it. The error of an outage has no lock name.
+    if (error.code === "unreachable" && error.lockName === undefined && isNoted()) return;
     tellFailure(output, error);
   };
   const { history } = options;
   const { lease, renew, name = "" } = session;
   const maxClockError = (options.maxClockError || undefined) as Duration | "never" | undefined;
   return new Holdfast<AnyLocks>({
-    ...(await tableOf(options, output)),
+    ...connection,
     maxClockError,
     history,
     lease,

@@ -24,14 +24,19 @@ interface Sending {
   };
 }
 
-/** Notes, once and after two seconds, that the client's first requests are not answered. Costs no request. */
-export function noteSilence(client: Observed, what: string, output: Output): void {
+/**
+ * Notes, once and after two seconds, that the client's first requests are not answered. Costs no request. Returns whether
+ * the note has been written and no answer has come since.
+ */
+export function noteSilence(client: Observed, what: string, output: Output): () => boolean {
   let isAnswered = false;
   let isSent = false;
+  let isNoted = false;
   let place = "";
   let cause = "";
   const tell = (): void => {
     if (isAnswered || !isSent) return;
+    isNoted = true;
     output.note(
       `No answer from ${what}${place} for 2 s${cause}. Trying again until the wait ends.`,
     );
@@ -58,6 +63,7 @@ export function noteSilence(client: Observed, what: string, output: Output): voi
   const how = { name: "holdfastNote", step: "finalizeRequest", priority: "low", override: true };
   client.middlewareStack.add(observe as never, how as never);
   systemTimers.set(PATIENCE_MS, false, tell);
+  return () => isNoted && !isAnswered;
 }
 
 /**

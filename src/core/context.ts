@@ -5,7 +5,7 @@ import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
 import type { Random } from "../platform/random.js";
-import type { Dated, Item, TablePort, Unknown, Write } from "../platform/table.js";
+import type { Dated, Item, TablePort, Write } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import { spread } from "./backoff.js";
 import type { ClientSettings } from "./client-settings.js";
@@ -30,7 +30,7 @@ import {
   type Version,
 } from "./record/record.js";
 import { RenewalScheduler } from "./scheduler.js";
-import { busyConnections, silentTable } from "./silence.js";
+import { busyConnections } from "./busy-connections.js";
 import { TableAccess } from "./table-access.js";
 import { unreadable } from "./unavailable.js";
 
@@ -77,8 +77,6 @@ export interface GrantOptions {
   readonly passage?: Passage | undefined;
 }
 
-// Request timeouts may be far shorter; so short a silence is no news to a user.
-const LEAST_SILENCE_MS = 2_000;
 // At a thousand grants a second, the client remembers every id that can still matter for a lease.
 const MOST_ABANDONED = 100_000;
 
@@ -263,16 +261,6 @@ export class ClientContext extends TableAccess {
     if (this.#reported.has(about)) return;
     this.#reported.add(about);
     this.report(errorOf());
-  }
-
-  /**
-   * Reports, once for each client, that the table has not answered an acquisition for a whole request timeout. The
-   * caller of a long `wait` would otherwise learn nothing of a wrong endpoint until the wait is over.
-   */
-  reportSilence(ended: Unknown, sinceMs: number): void {
-    const silentMs = this.nowMs() - Math.max(sinceMs, this.answeredMs);
-    if (silentMs < Math.max(this.settings.requestTimeoutMs, LEAST_SILENCE_MS)) return;
-    this.reportOnce("silent table", () => silentTable(this.tableName, ended, silentMs));
   }
 
   /**

@@ -1,10 +1,13 @@
+import type { HoldfastError } from "../errors.js";
 import type { SignalLike } from "../platform/abort.js";
 import { type Clock, type Instant, instantOf } from "../platform/clock.js";
+import { isWithoutCredentials } from "../platform/credentials.js";
 import { hasSubscribers } from "../platform/diagnostics.js";
-import type { Backoff } from "../platform/retry.js";
+import { type Backoff, type NoAnswer, unlessMisconfigured } from "../platform/retry.js";
 import type {
   Call,
   Dated,
+  Misconfigured,
   Query,
   Read,
   ReadAnswer,
@@ -20,6 +23,7 @@ import { Admission, type Priority, type Queued } from "./admission.js";
 import { lengthened } from "./backoff.js";
 import type { ClientSettings } from "./client-settings.js";
 import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
+import { Outages } from "./outages.js";
 import { TableClock } from "./table-clock.js";
 import { Throttling } from "./throttling.js";
 
@@ -51,9 +55,9 @@ export class TableAccess {
   readonly settings: ClientSettings;
   readonly tableClock: TableClock;
   readonly admission: Admission;
+  readonly outages = new Outages();
   readonly #throttling = new Throttling();
-  /** When an answer last arrived, by the monotonic clock. */
-  protected answeredMs = Number.NEGATIVE_INFINITY;
+  #answeredMs = Number.NEGATIVE_INFINITY;
 
   constructor(table: TablePort, clock: Clock, settings: ClientSettings) {
     this.table = table;
@@ -122,7 +126,7 @@ export class TableAccess {
   }
 
   query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
-    return this.#inTurn(undefined, CLAIM, timeoutMs, signal, (call) =>
+    return this.#inTurn("query", CLAIM, timeoutMs, signal, (call) =>
       this.table.query(query, call),
     );
   }
@@ -147,7 +151,7 @@ export class TableAccess {
   }
 
   async #inTurn<A extends Answer>(
-    operation: RequestEvent["operation"] | undefined,
+    operation: RequestEvent["operation"] | "query",
     { priority, afterWait }: Entering,
     timeoutMs: number,
     signal: SignalLike | undefined,
@@ -171,7 +175,7 @@ export class TableAccess {
 
   /** Why a request of this client waits for its turn: the table does not answer, or the client has too many requests. */
   whyQueued(sinceMs: number): Unknown | Queued {
-    const silentMs = this.nowMs() - Math.max(sinceMs, this.answeredMs);
+    const silentMs = this.nowMs() - Math.max(sinceMs, this.#answeredMs);
     if (silentMs >= this.settings.requestTimeoutMs) {
       const cause = new Error(`No answer to any request within ${Math.round(silentMs)} ms.`);
       return { kind: "unknown", cause };
@@ -191,24 +195,54 @@ export class TableAccess {
    * Emits an event if the channel has listeners.
    */
   async #answerTo<A extends Answer>(
-    operation: RequestEvent["operation"] | undefined,
+    operation: RequestEvent["operation"] | "query",
     sent: Instant,
     answering: Promise<A>,
   ): Promise<A> {
-    const isTold = operation !== undefined && hasSubscribers(LEASE_CHANNELS.request);
+    const isTold = operation !== "query" && hasSubscribers(LEASE_CHANNELS.request);
     const fromMs = isTold ? this.nowMs() : undefined;
     const answer = await answering;
     this.#seeDate(sent, answer);
     if (answer.kind === "throttled") this.#throttling.see(this.nowMs());
-    if (fromMs !== undefined && operation !== undefined) {
+    this.outages.see(operation, answer);
+    if (fromMs !== undefined && operation !== "query") {
       emitRequest(operation, answer, this.nowMs() - fromMs);
     }
     return answer;
   }
 
+  /** When an answer last arrived, by the monotonic clock. */
+  get lastAnswerMs(): number {
+    return this.#answeredMs;
+  }
+
+  /**
+   * Throws the error of a wrong configuration. If the caller `waits` and the error may heal meanwhile, returns `denied`
+   * instead: the caller then retries, as after a request without an answer.
+   */
+  unlessLasting<A extends { readonly kind: string }>(
+    answer: A | Misconfigured,
+    waits: boolean,
+  ): Exclude<A, Misconfigured> | NoAnswer {
+    if (waits && answer.kind === "misconfigured") {
+      const { error } = answer as Misconfigured;
+      if (this.mayHeal(error)) return { kind: "denied", cause: error };
+    }
+    return unlessMisconfigured(answer);
+  }
+
+  /**
+   * Whether an error may heal while a caller waits: refused credentials or a refused permission; also missing credentials,
+   * once DynamoDB has served this client. A client that never had credentials is told at once.
+   */
+  mayHeal({ code, cause }: HoldfastError): boolean {
+    if (code === "access-denied") return true;
+    return this.outages.wasServed && isWithoutCredentials((cause as Error | undefined)?.name);
+  }
+
   // A request without any answer does not show whether answers have a `Date`.
   #seeDate(sent: Instant, { kind, dateMs }: Dated & { readonly kind: string }): void {
-    if (kind !== "unknown") this.answeredMs = this.nowMs();
+    if (kind !== "unknown") this.#answeredMs = this.nowMs();
     if (dateMs !== undefined || !["unknown", "misconfigured"].includes(kind)) {
       this.tableClock.see(sent, dateMs);
     }

@@ -1,6 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
-import type { NotNow, Unknown } from "../platform/table.js";
+import type { NoAnswer } from "../platform/retry.js";
 import type { Queued } from "./admission.js";
 import type { Kind, RecordRef } from "./record/format.js";
 import type { UnreadableRecord } from "./record/record.js";
@@ -9,7 +9,7 @@ import type { UnreadableRecord } from "./record/record.js";
 type Named = Pick<RecordRef, "name" | "kind">;
 
 /** Why the last request had no result. */
-export type Unavailable = Unknown | NotNow | Queued;
+export type Unavailable = NoAnswer | Queued;
 
 /** Returns the error of a call whose requests DynamoDB did not answer, or refused for now. */
 export function unavailableError(
@@ -18,6 +18,7 @@ export function unavailableError(
   unavailable: Unavailable,
   title = `Lock "${name}"`,
 ): HoldfastError {
+  if (unavailable.kind === "denied") return unavailable.cause;
   const details = { lockName: name, cause: unavailable.cause };
   if (unavailable.kind === "unknown") {
     return new HoldfastError(

@@ -10,8 +10,30 @@ export interface Candidate {
   readonly ref: RecordRef;
   readonly settings: ElectionSettings;
   readonly monitor: Monitor;
+  readonly trouble: Trouble;
   /** Reports an error that no caller can receive. */
   readonly report: (cause: unknown) => void;
+}
+
+/** The error that prevents a candidate from campaigning, until DynamoDB serves the candidate again. */
+export class Trouble {
+  #error: unknown;
+  #request: "read" | "write" | undefined;
+
+  get error(): unknown {
+    return this.#error;
+  }
+
+  /** Notes an error. `request`: the kind of request that failed, or undefined if no single request did. */
+  note(error: unknown, request?: "read" | "write"): void {
+    this.#error = error;
+    this.#request = request;
+  }
+
+  /** Ends the trouble after an answered read, unless DynamoDB refused the write that an election needs now. */
+  answered(isLed: boolean): void {
+    if (this.#request !== "write" || isLed) this.note(undefined);
+  }
 }
 
 /** Composes the parts of one candidate. */
@@ -22,7 +44,7 @@ export function candidateOf(
 ): Candidate {
   const report = (cause: unknown): void => context.report(asHoldfastError(ref.name, cause));
   const monitor = new Monitor(ref.name, settings.grant.owner, report);
-  return { context, ref, settings, monitor, report };
+  return { context, ref, settings, monitor, trouble: new Trouble(), report };
 }
 
 function asHoldfastError(name: string, cause: unknown): HoldfastError {

@@ -62,11 +62,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Stands by until this candidate is elected, without a time limit. Retries while the table does not answer. The term
-   * lasts until the candidate resigns, loses the lease, or closes the client. Costs half a read unit a poll, at most a
-   * fifth more, and one write. Rejects with the reason of `signal`, or with `closed`, `misconfigured`, `access-denied`,
-   * `foreign-record` or `unsupported-layout`. Throws `invalid-argument`, also while this candidate already campaigns or
-   * leads.
+   * Stands by until this candidate is elected, without a time limit. Retries while the table does not answer or refuses
+   * the credentials. The term lasts until the candidate resigns, loses the lease, or closes the client. Costs half a read
+   * unit a poll, at most a fifth more, and one write. Rejects with the reason of `signal`, or with `closed`,
+   * `misconfigured`, `foreign-record` or `unsupported-layout`. Throws `invalid-argument`, also while this candidate
+   * already campaigns or leads.
    */
   async campaign(options: CampaignOptions<S> = {}): Promise<Term<S>> {
     const ending = this.#occupy(checkNames("campaign()", options, CAMPAIGN_NAMES));
@@ -153,8 +153,8 @@ export class Election<S extends FormatTypes = NativeTypes> {
   /**
    * Yields the leader, at first and after every change of leader or value. Costs half a read unit a poll; in a format
    * without fences, one unit. A change shorter than a poll may be missed. An earlier term is never yielded after a
-   * later term. Retries while the table does not answer; ends when `signal` aborts or the client closes. Throws
-   * `misconfigured`, `access-denied`, `foreign-record` or `unsupported-layout`.
+   * later term. Retries while the table does not answer or refuses the credentials; ends when `signal` aborts or
+   * the client closes. Throws `misconfigured`, `foreign-record` or `unsupported-layout`.
    */
   async *observe(
     options: { readonly signal?: AbortSignal | undefined } = {},

@@ -1,3 +1,4 @@
+import { OutageWatch } from "../core/outage-watch.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LeaseRecord } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
@@ -52,9 +53,9 @@ export async function leaderNow(candidate: Candidate, term: Term | undefined): P
 /**
  * Yields the leader, at first and after every change of leader or proclaimed value.
  *
- * Polls the record, and retries while DynamoDB does not answer. Drops stale reads: never goes back to a lower term nor,
- * within a term, to an earlier value or a leader that has resigned. Without fences stale reads cannot be recognised, so
- * every read is strongly consistent.
+ * Polls the record, and retries while DynamoDB does not answer or refuses the credentials. Drops stale reads: never goes
+ * back to a lower term nor, within a term, to an earlier value or a leader that has resigned. Without fences stale reads
+ * cannot be recognised, so every read is strongly consistent.
  */
 export async function* observe(
   candidate: Candidate,
@@ -62,20 +63,25 @@ export async function* observe(
   signal: AbortSignal,
 ): AsyncGenerator<LeaderInfo> {
   const { context, settings } = candidate;
+  const watch = new OutageWatch(context);
   let last: { readonly rank: Rank; readonly shown: string } | undefined;
-  while (!signal.aborted) {
-    const seen = context.isUnlocked
-      ? { rank: NO_RANK, leadership: localLeadership(candidate, termNow()) }
-      : await readLeader(candidate, signal);
-    if (seen !== undefined && !(last !== undefined && isBefore(seen.rank, last.rank))) {
-      const { holder, term, value } = seen.leadership;
-      const shown = JSON.stringify([holder, String(term), value]);
-      const isNew = shown !== last?.shown;
-      last = { rank: seen.rank, shown };
-      if (isNew) yield seen.leadership;
+  try {
+    while (!signal.aborted) {
+      const seen = context.isUnlocked
+        ? { rank: NO_RANK, leadership: localLeadership(candidate, termNow()) }
+        : await readLeader(candidate, signal, watch);
+      if (seen !== undefined && !(last !== undefined && isBefore(seen.rank, last.rank))) {
+        const { holder, term, value } = seen.leadership;
+        const shown = JSON.stringify([holder, String(term), value]);
+        const isNew = shown !== last?.shown;
+        last = { rank: seen.rank, shown };
+        if (isNew) yield seen.leadership;
+      }
+      const part = 0.75 + 0.25 * context.random.fraction();
+      await context.sleep(settings.pollMs * part, signal);
     }
-    const part = 0.75 + 0.25 * context.random.fraction();
-    await context.sleep(settings.pollMs * part, signal);
+  } finally {
+    watch.dispose();
   }
 }
 
@@ -97,18 +103,23 @@ function isBefore(a: Rank, b: Rank): boolean {
 async function readLeader(
   candidate: Candidate,
   signal: AbortSignal,
+  watch: OutageWatch,
 ): Promise<{ readonly rank: Rank; readonly leadership: LeaderInfo } | undefined> {
   const { context, ref } = candidate;
   let strength: "eventual" | "strong" = context.format.facts.recordsHaveFences
     ? "eventual"
     : "strong";
-  let answer = unlessMisconfigured(await read(candidate, strength === "strong", signal));
+  let answer = context.unlessLasting(await read(candidate, strength === "strong", signal), true);
   if (strength === "eventual" && answer.kind === "found" && answer.item === undefined) {
     // Only a strongly consistent read may conclude that there is no record.
     strength = "strong";
-    answer = unlessMisconfigured(await read(candidate, true, signal));
+    answer = context.unlessLasting(await read(candidate, true, signal), true);
   }
-  if (answer.kind !== "found") return undefined;
+  if (answer.kind !== "found") {
+    if (!signal.aborted) watch.onNoResponse(answer);
+    return undefined;
+  }
+  watch.onResponse();
   const record = context.seeRecord(ref, answer, strength);
   return { rank: rankOf(candidate, record), leadership: leadershipOf(candidate, record) };
 }

@@ -2,10 +2,11 @@ import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Shown } from "../core/context.js";
 import type { Lease } from "../core/hold/lease.js";
+import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
 import type { Observation, ObservedRecord } from "../core/record/observation.js";
 import { isHoldfastError } from "../errors.js";
-import { unlessMisconfigured } from "../platform/retry.js";
+import type { NoAnswer } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./requests.js";
 
@@ -64,9 +65,11 @@ export class Standby {
   #readAtMs = 0;
   #yielding: { readonly last: string; readonly untilMs: number } | undefined;
   #lastCause: Gap["cause"] = "vacant";
+  readonly #watch: OutageWatch;
 
   constructor(candidate: Candidate, standing: Standing) {
     this.#candidate = candidate;
+    this.#watch = new OutageWatch(candidate.context);
     this.#standing = standing;
     this.#answeredAtMs = candidate.context.nowMs();
     this.#ledAtMs = standing.resignedAtMs;
@@ -74,9 +77,13 @@ export class Standby {
 
   /**
    * Resolves once elected. Rejects with the signal's reason, with `closed`, or with an error that waiting cannot cure:
-   * `misconfigured`, `access-denied`, `foreign-record`, `unsupported-layout`.
+   * `misconfigured`, `foreign-record`, `unsupported-layout`. Refused credentials may heal, so the candidate tries again.
    */
-  async run(): Promise<Elected> {
+  run(): Promise<Elected> {
+    return this.#untilElected().finally(() => this.#watch.dispose());
+  }
+
+  async #untilElected(): Promise<Elected> {
     // A random first pause: candidates that start together do not read in step.
     let part = this.#candidate.context.random.fraction();
     for (;;) {
@@ -123,6 +130,7 @@ export class Standby {
     if (certain === undefined) return false;
     const record = context.seeRecord(ref, certain, isDoubtful ? "strong" : "eventual");
     this.#answeredAtMs = context.nowMs();
+    this.#candidate.trouble.answered(record.state === "held");
     if (record.state === "held") {
       this.#vacantSinceMs = undefined;
       this.#ledAtMs = this.#answeredAtMs;
@@ -140,11 +148,21 @@ export class Standby {
   async #read(consistent: boolean) {
     const { context, ref } = this.#candidate;
     const read = { key: ref.key, consistent, attributes: context.format.codec.pollAttributes };
-    const answer = unlessMisconfigured(
+    const answer = context.unlessLasting(
       await context.read(read, this.#readTimeoutMs(), this.#standing.signal),
+      true,
     );
-    if (answer.kind === "unknown") context.reportSilence(answer, this.#answeredAtMs);
-    return answer.kind === "found" ? answer : undefined;
+    if (answer.kind !== "found") {
+      if (!this.#standing.signal.aborted) this.#onNoResponse(answer, "read");
+      return undefined;
+    }
+    this.#watch.onResponse();
+    return answer;
+  }
+
+  #onNoResponse(answer: NoAnswer, request: "read" | "write"): void {
+    this.#watch.onNoResponse(answer);
+    if (answer.kind === "denied") this.#candidate.trouble.note(answer.cause, request);
   }
 
   /** The timeout of a read: a hanging read must not delay a takeover. */
@@ -167,8 +185,15 @@ export class Standby {
       if (isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled")) {
         return undefined;
       }
-      throw error;
+      this.#unlessDenied(error);
     }
+    return undefined;
+  }
+
+  /** Rethrows an error that waiting cannot cure. */
+  #unlessDenied(error: unknown): void {
+    if (!isHoldfastError(error) || !this.#candidate.context.mayHeal(error)) throw error;
+    this.#onNoResponse({ kind: "denied", cause: error }, "write");
   }
 
   /** A preferred candidate asks a leader that may not be preferred to resign, once a term. */
@@ -176,7 +201,9 @@ export class Standby {
     const record = this.#record;
     if (!this.#candidate.settings.preferred || record?.state !== "held") return;
     if (record.request?.holder === record.holder || this.#isSilent(record.leaseMs)) return;
-    await askOnce(this.#candidate, record.holder, "prefer");
+    await askOnce(this.#candidate, record.holder, "prefer").catch((error) =>
+      this.#unlessDenied(error),
+    );
   }
 
   #isSilent(leaseMs: number): boolean {

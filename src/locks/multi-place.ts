@@ -73,6 +73,10 @@ export class MultiPlace implements Cancelling {
     return this.signal.aborted || this.#entries.some((entry) => entry.isStopped);
   }
 
+  get waits(): boolean {
+    return this.#cancellation.waits;
+  }
+
   onWait(heldBy: string | undefined): void {
     this.#cancellation.onWait(heldBy);
   }

@@ -2,8 +2,8 @@ import { HoldfastError } from "../errors.js";
 import type { CommitRecord, CommitTarget } from "../formats/object-commit.js";
 import { causeText, noAnswerText } from "../internal/cause-text.js";
 import { shown } from "../internal/shown.js";
+import type { NoAnswer } from "../platform/retry.js";
 import type { ObjectHead } from "../platform/s3/objects.js";
-import type { NotNow, Unknown } from "../platform/table.js";
 import type { Patience } from "./context.js";
 
 /** All errors of a committer, each in one place. */
@@ -97,7 +97,7 @@ export function recordTaken(
 }
 
 /** Says how the store or the table declined every request, with the status of the last answer. */
-function declinedText(where: string, { kind, cause }: Unknown | NotNow): string {
+function declinedText(where: string, { kind, cause }: NoAnswer): string {
   const { httpStatusCode: status } = (cause as SdkError | undefined)?.$metadata ?? {};
   const said = causeText(cause);
   if (status === 412 || status === 304) {
@@ -116,7 +116,7 @@ function declinedText(where: string, { kind, cause }: Unknown | NotNow): string 
 export function onNoResponse(
   target: CommitTarget,
   where: "object store" | "table",
-  trouble: Unknown | NotNow,
+  trouble: NoAnswer,
 ): HoldfastError {
   const isSilent = trouble.kind === "unknown" || trouble.kind === "skewed";
   const why = isSilent

@@ -3,13 +3,13 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
 import type { GrantEvent } from "../core/events.js";
 import type { Lease } from "../core/hold/lease.js";
+import { OutageWatch } from "../core/outage-watch.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Consistency } from "../core/record/observation.js";
 import { unavailableError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
-import { unlessMisconfigured } from "../platform/retry.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import type { OnceSettings } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
@@ -98,25 +98,53 @@ export class Occurrences {
    * Begins an occurrence, or returns the reason why not.
    *
    * Resolves with a run only after the record names the occurrence. From then on every caller finds that the occurrence
-   * has begun, even if this run fails.
+   * has begun, even if this run fails. A call that waits for the end of a run also waits for the end of an outage.
    */
   async begin(ref: RecordRef, settings: OnceSettings): Promise<OnceBeginning> {
     const context = this.#context;
     const calledMs = context.nowMs();
     let call: Call | undefined;
-    for (;;) {
-      const shown = await this.#read(ref, settings, "eventual");
-      // The first answer also shows whether the clock of this machine is wrong.
-      call ??= {
-        ...settings,
-        occurrence: occurrenceOf(context, settings.due, context.nowMs() - calledMs, ref.name),
-      };
-      const seen = await this.#look(ref, call, shown);
-      const begun = seen === "try" ? await this.#tryToBegin(ref, call) : ({ kind: seen } as const);
-      if (begun.kind !== "running" || !settings.reruns) return begun;
-      await context.sleep(context.jittered(settings.grant.maxPollMs), settings.grant.signal);
-      if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-      if (context.closing.aborted) throw closed(ref.name);
+    let watch: OutageWatch | undefined;
+    try {
+      for (;;) {
+        const shown = await this.#read(ref, settings, "eventual", watch);
+        if (shown !== undefined) {
+          // The first answer also shows whether the clock of this machine is wrong.
+          call ??= {
+            ...settings,
+            occurrence: occurrenceOf(context, settings.due, context.nowMs() - calledMs, ref.name),
+          };
+          const begun = await this.#attempt(ref, call, shown, watch);
+          if (begun.kind !== "running" || !settings.reruns) return begun;
+        }
+        watch ??= new OutageWatch(context);
+        await context.sleep(context.jittered(settings.grant.maxPollMs), settings.grant.signal);
+        if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
+        if (context.closing.aborted) throw closed(ref.name);
+      }
+    } finally {
+      watch?.dispose();
+    }
+  }
+
+  /** `watch`: the call waits, so a request without a result counts as a run that has not ended. */
+  async #attempt(
+    ref: RecordRef,
+    call: Call,
+    shown: Shown,
+    watch: OutageWatch | undefined,
+  ): Promise<OnceBeginning> {
+    const seen = await this.#look(ref, call, shown, watch);
+    if (seen !== "try") return { kind: seen };
+    try {
+      return await this.#tryToBegin(ref, call);
+    } catch (error) {
+      if (watch === undefined || !isHoldfastError(error)) throw error;
+      // The next read tells of an outage that lasts.
+      if (["unreachable", "throttled"].includes(error.code)) return { kind: "running" };
+      if (!this.#context.mayHeal(error)) throw error;
+      watch.onNoResponse({ kind: "denied", cause: error });
+      return { kind: "running" };
     }
   }
 
@@ -124,12 +152,19 @@ export class Occurrences {
    * Judges an eventually consistent read. Most callers find that another caller was first, and write nothing. If the
    * lease of the run seems over, a strongly consistent read follows: it shows at first sight whether the run is dead.
    */
-  async #look(ref: RecordRef, call: Call, shown: Shown): Promise<"try" | Refusal> {
+  async #look(
+    ref: RecordRef,
+    call: Call,
+    shown: Shown,
+    watch: OutageWatch | undefined,
+  ): Promise<"try" | Refusal> {
     const context = this.#context;
     if (shown.item === undefined) return "try";
     let record = context.seeRecord(ref, shown, "eventual");
     if (context.seemsOver(record, shown) && context.decide(ref, false).kind === "wait") {
-      record = context.seeRecord(ref, await this.#read(ref, call, "strong"), "strong");
+      const certain = await this.#read(ref, call, "strong", watch);
+      if (certain === undefined) return "running";
+      record = context.seeRecord(ref, certain, "strong");
     }
     if (record.state === "absent") return "try";
     const last = begunIn(record.data);
@@ -141,15 +176,28 @@ export class Occurrences {
     return order > 0 || (call.reruns && isInterrupted) ? "try" : "already";
   }
 
-  /** Reads the record. Rejects if DynamoDB does not answer. */
-  async #read(ref: RecordRef, { grant }: OnceSettings, consistency: Consistency): Promise<Shown> {
+  /** Reads the record. If DynamoDB does not answer, resolves with undefined for a call that waits, and else rejects. */
+  async #read(
+    ref: RecordRef,
+    { grant }: OnceSettings,
+    consistency: Consistency,
+    watch: OutageWatch | undefined,
+  ): Promise<Shown | undefined> {
     const context = this.#context;
     const read = { key: ref.key, consistent: consistency === "strong" };
-    const answer = unlessMisconfigured(
+    const answer = context.unlessLasting(
       await context.read(read, context.settings.requestTimeoutMs, grant.signal),
+      watch !== undefined,
     );
-    if (answer.kind === "found") return answer;
+    if (answer.kind === "found") {
+      watch?.onResponse();
+      return answer;
+    }
     if (grant.signal?.aborted === true) throw grant.signal.reason;
+    if (watch !== undefined) {
+      watch.onNoResponse(answer);
+      return undefined;
+    }
     throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
   }
 

@@ -9,6 +9,15 @@ export function isWithoutCredentials(name: unknown): boolean {
   return NAMES.has(String(name));
 }
 
+// Refusals of the permission. All other refusals with the code `access-denied` are about the credentials.
+const NOT_ALLOWED = new Set(["AccessDeniedException", "AccessDenied"]);
+
+/** Whether the service refused the credentials, and not the permission. Pure. */
+export function isRefusedCredentials({ code, cause }: HoldfastError): boolean {
+  const { name } = (cause ?? {}) as { readonly name?: unknown };
+  return code === "access-denied" && typeof name === "string" && !NOT_ALLOWED.has(name);
+}
+
 /** The error of a client without credentials. `client` says which client. */
 export function noCredentials(client: string, cause: unknown): HoldfastError {
   return new HoldfastError(

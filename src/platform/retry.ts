@@ -1,3 +1,4 @@
+import type { HoldfastError } from "../errors.js";
 import { sleep } from "../internal/sleep.js";
 import type { SignalLike } from "./abort.js";
 import type { Random } from "./random.js";
@@ -9,8 +10,19 @@ import type { Timers } from "./timers.js";
  * now. Every loop that sends a request until the service answers calls {@link retry}.
  */
 
+/**
+ * DynamoDB refused the credentials or the permission of a request whose caller waits. Credentials expire and are
+ * replaced, and policies are corrected, so the caller retries until the end of its wait. For a caller without a wait, the
+ * same answer is a wrong configuration.
+ */
+export interface Denied {
+  readonly kind: "denied";
+  /** The error for the caller, if the wait ends with this answer. */
+  readonly cause: HoldfastError;
+}
+
 /** The outcome of the request is unknown, or the service declined the request for now. */
-export type NoAnswer = Unknown | NotNow;
+export type NoAnswer = Unknown | NotNow | Denied;
 
 /** The attempt was answered, and the answer asks for another attempt after a pause. */
 export interface Again {
@@ -88,6 +100,7 @@ const NO_ANSWER: readonly string[] = [
   "throttled",
   "conflict",
   "skewed",
+  "denied",
 ] satisfies NoAnswer["kind"][];
 
 /** Whether the outcome of the request is unknown, or the service declined the request for now. */

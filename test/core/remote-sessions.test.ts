@@ -142,7 +142,7 @@ describe("a rival of a lease on a session", () => {
   });
 
   it("rejects with the configuration error of a read of the session", async () => {
-    const error = new HoldfastError("access-denied", "No.");
+    const error = new HoldfastError("misconfigured", "No.");
     for (const atFirst of [true, false]) {
       const scene = await setUp();
       scene.requests.fault = ({ of, isStrong }) =>

@@ -53,31 +53,3 @@ describe("a lease that seems over", () => {
     expect(seems(record, dateMs)).toBe(expected);
   });
 });
-
-describe("a silent table", () => {
-  /** How often a silence is reported now, at 10 s. */
-  function reportsOf(sinceMs: number, requestTimeoutMs: number, answeredMs: number): number {
-    let reports = 0;
-    const context = {
-      nowMs: () => 10_000,
-      ...{ answeredMs, tableName: "locks", settings: { requestTimeoutMs } },
-      reportOnce: () => {
-        reports += 1;
-      },
-    };
-    const ended = { kind: "unknown", cause: new Error("lost") } as const;
-    ClientContext.prototype.reportSilence.call(context as never, ended, sinceMs);
-    return reports;
-  }
-  const NEVER = Number.NEGATIVE_INFINITY;
-
-  it.each([
-    ["a request timeout", 5_000, 5_000, NEVER, 1],
-    ["less than a request timeout", 5_001, 5_000, NEVER, 0],
-    ["2 s, with a shorter request timeout", 8_000, 100, NEVER, 1],
-    ["less than 2 s, with a shorter request timeout", 8_001, 100, NEVER, 0],
-    ["less than 2 s since another answer", 0, 100, 8_001, 0],
-  ])("is reported or not after %s", (_title, sinceMs, requestTimeoutMs, answeredMs, expected) => {
-    expect(reportsOf(sinceMs, requestTimeoutMs, answeredMs)).toBe(expected);
-  });
-});

@@ -23,6 +23,7 @@ async function take(shown: readonly Shown[], { hasQueue = true, count = 1 } = {}
     raise: (_: RecordRef, to: bigint) => `raise to ${to}`,
   };
   const context = {
+    unlessLasting: (given: object) => given,
     format: { name: "native", queue: hasQueue ? queue : undefined },
     settings: { requestTimeoutMs: 1_000 },
     random: { fraction: () => 0.5 },

@@ -144,6 +144,20 @@ describe("a mutex whose waiter may not keep places", () => {
     expect(world.record("a")?.["tail"]).toBeUndefined();
   });
 
+  it("asks again after refused credentials", async () => {
+    let asked = 0;
+    const world = worldWithPlaces((write) => {
+      if (write.as === "delete") asked += 1;
+      const cause = Object.assign(new Error("refused"), { name: "ExpiredTokenException" });
+      const error = new HoldfastError("access-denied", "No credentials.", { cause });
+      return Promise.resolve({ kind: "misconfigured", error });
+    });
+    const contenders = [0, 1].map(() => ({ holdMs: 50 }));
+    const wait = Number.POSITIVE_INFINITY;
+    await contend("mutex", contenders, { world, forMs: 60_000, wait });
+    expect(asked).toBeGreaterThan(1);
+  });
+
   it("ends its wait on time while DynamoDB does not answer the question", async () => {
     let asked = 0;
     const world = worldWithPlaces((_, { signal }) => {

@@ -8,6 +8,7 @@ import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
 import { OCCURRENCES } from "./occurrences.js";
+import { OUTAGES } from "./outages.js";
 import { PERMITS } from "./permits.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
@@ -32,6 +33,7 @@ export const VARIANTS: readonly Variant[] = [
   ...QUEUES,
   ...MULTI_LOCKS,
   ...PERMITS,
+  ...OUTAGES,
   ...COMPANIONS,
   ...SIGHTINGS,
   ...OCCURRENCES,

@@ -1,6 +1,5 @@
 import { HoldfastError } from "../../errors.js";
 import { type NoAnswer, retry } from "../../platform/retry.js";
-import type { Misconfigured } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { FenceCounter, RecordRef } from "../record/format.js";
@@ -83,10 +82,11 @@ async function count(
   ref: RecordRef,
   counter: FenceCounter,
   { seed, deadline }: UnfencedGrant,
-  { signal }: Cancelling,
-): Promise<Counted | NoAnswer | Misconfigured> {
+  { signal, waits }: Cancelling,
+): Promise<Counted | NoAnswer> {
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
-  const answer = await context.write(counter.count(ref, seed), timeoutMs, signal);
+  const written = await context.write(counter.count(ref, seed), timeoutMs, signal);
+  const answer = context.unlessLasting(written, waits);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
   const number = counter.numberIn(answer.item);
   if (answer.kind === "applied" && number !== undefined) return { kind: "counted", number };
@@ -106,11 +106,11 @@ async function readHolder(
   context: AcquireContext,
   ref: RecordRef,
   deadline: Deadline,
-  { signal }: Cancelling,
-): Promise<ShownHolder | NoAnswer | Misconfigured> {
+  { signal, waits }: Cancelling,
+): Promise<ShownHolder | NoAnswer> {
   const read = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
-  const answer = await context.read(read, timeoutMs, signal, KEEP);
+  const answer = context.unlessLasting(await context.read(read, timeoutMs, signal, KEEP), waits);
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer, "strong");
   return { kind: "shown", holder: record.state === "held" ? record.holder : undefined };

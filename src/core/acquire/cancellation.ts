@@ -5,6 +5,7 @@ import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
 import { emitWait } from "../events.js";
 import type { HoldQueue, HoldSettings } from "../hold/hold.js";
+import { OutageWatch } from "../outage-watch.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedHeld } from "../record/observation.js";
 import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
@@ -19,6 +20,8 @@ const FOR_EVER_MS = 1e12;
 export interface Cancelling {
   readonly signal: SignalLike;
   readonly isStopped: boolean;
+  /** Whether the caller waits for the lock, so that the acquisition also waits for what may heal meanwhile. */
+  readonly waits: boolean;
   /** The acquisition calls this when it has to wait. `heldBy` is the owner label of the holder, if known. */
   onWait(heldBy: string | undefined): void;
   /** The acquisition calls this after a request that DynamoDB answered. */
@@ -41,7 +44,7 @@ export class Cancellation implements Cancelling {
   #localQueue: HoldQueue | undefined;
   #unavailable: Unavailable | undefined;
   #wasAnswered = false;
-  #silences = 0;
+  readonly #watch: OutageWatch;
   #hasWaited = false;
 
   /** `refs`: the record, or all records that are acquired together. */
@@ -50,6 +53,7 @@ export class Cancellation implements Cancelling {
     this.#refs = refs;
     this.#settings = settings;
     this.#fromMs = context.nowMs();
+    this.#watch = new OutageWatch(context);
     this.#waitMs = this.#wholeWaitMs([]);
     if (settings.signal !== undefined) {
       // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.
@@ -69,6 +73,10 @@ export class Cancellation implements Cancelling {
 
   get isStopped(): boolean {
     return this.#abort.aborted;
+  }
+
+  get waits(): boolean {
+    return this.#settings.waitMs > 0;
   }
 
   /**
@@ -94,6 +102,7 @@ export class Cancellation implements Cancelling {
   /** DynamoDB answered, so the table is not the reason if the acquisition ends now. */
   onResponse(): void {
     this.#wasAnswered = true;
+    this.#watch.onResponse();
     this.#setUnavailable(undefined);
   }
 
@@ -104,11 +113,9 @@ export class Cancellation implements Cancelling {
   onNoResponse(unavailable: Unavailable): void {
     if (this.isStopped && (this.#wasAnswered || this.#unavailable !== undefined)) return;
     this.#setUnavailable(unavailable);
-    if (this.isStopped || this.#wasAnswered || unavailable.kind !== "unknown") return;
-    // A single lost request is not an outage, and the error of a call without a wait says enough.
-    this.#silences += 1;
-    const mayReport = this.#silences > 1 && this.#settings.waitMs > 0;
-    if (mayReport) this.#context.reportSilence(unavailable, this.#fromMs);
+    // The error of a call without a wait says enough.
+    if (!this.isStopped && this.waits) this.#watch.onNoResponse(unavailable);
+    this.#settings.onNoResponse?.(unavailable);
   }
 
   #setUnavailable(unavailable: Unavailable | undefined): void {
@@ -137,6 +144,7 @@ export class Cancellation implements Cancelling {
   /** Removes the listeners and cancels the timer. */
   dispose(): void {
     this.#timer?.cancel();
+    this.#watch.dispose();
     this.#settings.signal?.removeEventListener("abort", this.#cancellation);
     this.#context.closing.removeEventListener("abort", this.#cancellation);
     this.#settings.keptAliveBy?.over?.removeEventListener("abort", this.#cancellation);

@@ -93,11 +93,11 @@ async function send(
   held: Held,
   renewal: Renewal,
   deadline: Deadline,
-  { signal }: Cancelling,
+  { signal, waits }: Cancelling,
 ) {
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
   const write = context.format.lease.changeLength(ref, held, renewal);
-  const answer = await context.write(write, timeoutMs, signal);
+  const answer = context.unlessLasting(await context.write(write, timeoutMs, signal), waits);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
   const found = context.seeRecord(ref, answer, "strong");
   const isOwn = found.state === "held" && found.holder === held.holder;

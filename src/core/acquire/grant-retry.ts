@@ -1,5 +1,5 @@
 import { type Instant, instantOf } from "../../platform/clock.js";
-import { isNoAnswer, type NoAnswer, unlessMisconfigured } from "../../platform/retry.js";
+import { isNoAnswer, type NoAnswer } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
@@ -74,11 +74,14 @@ export class GrantRetry {
     return this.#context.timeoutWithin(this.#leftMs);
   }
 
-  /** Whether DynamoDB applied or refused the request. Throws the error of a wrong configuration. */
+  /**
+   * Whether DynamoDB applied or refused the request. Throws the error of a wrong configuration, unless the caller waits
+   * and the error may heal.
+   */
   isSettledBy<A extends { readonly kind: string }>(
     sent: A,
   ): sent is Exclude<A, NoAnswer | Misconfigured> {
-    const answer = unlessMisconfigured(sent);
+    const answer = this.#context.unlessLasting(sent, this.#cancellation.waits);
     if (!isNoAnswer(answer)) {
       this.#cancellation.onResponse();
       return true;

@@ -238,8 +238,8 @@ export class AcquireLoop {
     if (seen !== undefined) this.#isAnswered(seen);
   }
 
-  #isAnswered(answer: ReadAnswer): answer is Extract<ReadAnswer, { readonly kind: "found" }> {
-    if (answer.kind === "misconfigured") throw answer.error;
+  #isAnswered(read: ReadAnswer): read is Extract<ReadAnswer, { readonly kind: "found" }> {
+    const answer = this.#context.unlessLasting(read, this.#cancellation.waits);
     if (answer.kind === "found") this.#cancellation.onResponse();
     else this.#cancellation.onNoResponse(answer);
     return answer.kind === "found";

@@ -49,7 +49,9 @@ export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   if (cancellation.isStopped) throw cancellation.error();
   const { requestTimeoutMs } = context.settings;
   const longestMs = longestPauseMs(asking, pauseMs);
-  const retried = await retry(context, () => ask(requestTimeoutMs), {
+  const attempt = async () =>
+    context.unlessLasting(await ask(requestTimeoutMs), cancellation.waits);
+  const retried = await retry(context, attempt, {
     backoff: context.patient(
       doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs),
     ),

@@ -6,6 +6,7 @@ import type { ClientContext } from "../context.js";
 import type { LeaseSettings } from "../options.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord, Passage } from "../record/record.js";
+import type { Unavailable } from "../unavailable.js";
 import type { Deadline } from "./deadline.js";
 
 /** Keeps many leases alive with one renewal: a session, or the thread of a session. */
@@ -73,6 +74,8 @@ export interface KeptSettings<L> extends LeaseSettings {
   readonly whyNot?: (() => string | undefined) | undefined;
   /** The hold calls this after each renewal: with the record, or with undefined if no answer came. Must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
+  /** The acquisition calls this after each request that DynamoDB did not serve. Must not throw. */
+  readonly onNoResponse?: ((unavailable: Unavailable) => void) | undefined;
 }
 
 /** A lease whose renewal is due. */

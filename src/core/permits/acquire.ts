@@ -9,14 +9,17 @@ import { queueing } from "../queue/fifo.js";
 import type { QueueOptions } from "../queue/options.js";
 import type { RecordRef } from "../record/format.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
-import { tooSlow } from "../unavailable.js";
+import { tooSlow, type Unavailable } from "../unavailable.js";
 import { PermitLoop } from "./loop.js";
 import type { Wish } from "./wish.js";
 
 /** Provides the session of permits: the caller's, or the client's own. */
 export interface PermitSessions {
-  /** Resolves with an open session. The session stays open for the caller until `ended`. */
-  opened(user: object): Promise<SessionKeepAlive>;
+  /**
+   * Resolves with an open session. The session stays open for the caller until `ended`. Calls `onNoResponse` after each
+   * request of the opening that DynamoDB did not serve.
+   */
+  opened(user: object, onNoResponse: Cancelling["onNoResponse"]): Promise<SessionKeepAlive>;
   ended(user: object): void;
 }
 
@@ -49,16 +52,21 @@ async function granted(
   // Keeps the session open during the acquisition.
   const user = {};
   const contend: Contend = async (contending) => {
-    const life = await orCancelled(sessions.opened(user), contending.cancellation).catch(
+    const life = await openedOrCancelled(sessions, user, contending.cancellation).catch(
       (error: unknown) => {
-        if (!isExpired(error)) throw error;
-        // DynamoDB did not answer for the length of the session. If the caller waits, the loop opens another session. If not,
-        // the call rejects with `unreachable`: no permit was lost.
-        if (asked.waitMs > 0) return undefined;
+        const hasExpired = isExpired(error);
+        const mayGoOn = cancellation.waits && !contending.cancellation.isStopped;
+        if (mayGoOn && (hasExpired || isPassing(context, error))) return undefined;
+        if (!hasExpired) throw error;
+        // DynamoDB did not answer for the length of the session, so no permit was lost.
         throw tooSlow([ref.name], asked.leaseMs, error, ref.kind);
       },
     );
-    if (life === undefined) return { kind: "not-first" };
+    if (life === undefined) {
+      // The next attempt opens another session.
+      await context.sleep(context.jittered(asked.minPollMs), cancellation.signal);
+      return { kind: "not-first" };
+    }
     return new PermitLoop(contending, { ...wish, life }).run();
   };
   try {
@@ -103,13 +111,28 @@ function isExpired(error: unknown): boolean {
   return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
-// Other callers use the same opening of the session, so the end of this wait must not abort the opening.
-function orCancelled<T>(opening: Promise<T>, cancellation: Cancelling): Promise<T> {
+/** Whether the attempt to open the session failed for a reason that may be over before the end of the wait. */
+function isPassing(context: AcquireContext, error: unknown): boolean {
+  if (!isHoldfastError(error)) return false;
+  return ["unreachable", "throttled"].includes(error.code) || context.mayHeal(error);
+}
+
+// Other callers use the same opening of the session, so the end of this wait must not abort the opening. Refused
+// credentials end a call without a wait at once.
+function openedOrCancelled(
+  sessions: PermitSessions,
+  user: object,
+  cancellation: Cancelling,
+): Promise<SessionKeepAlive> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(cancellation.error());
     cancellation.signal.addEventListener("abort", stop);
     if (cancellation.isStopped) stop();
     const forget = (): void => cancellation.signal.removeEventListener("abort", stop);
-    opening.then(resolve, reject).finally(forget);
+    const onNoResponse = (unavailable: Unavailable): void => {
+      cancellation.onNoResponse(unavailable);
+      if (unavailable.kind === "denied" && !cancellation.waits) stop();
+    };
+    sessions.opened(user, onNoResponse).then(resolve, reject).finally(forget);
   });
 }

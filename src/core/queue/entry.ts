@@ -30,6 +30,10 @@ export class Entry implements Cancelling {
     return this.#cancellation.isStopped || !this.#place.isHeld;
   }
 
+  get waits(): boolean {
+    return this.#cancellation.waits;
+  }
+
   onWait(heldBy: string | undefined): void {
     this.#cancellation.onWait(heldBy);
   }

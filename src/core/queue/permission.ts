@@ -1,5 +1,6 @@
 import { isHoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
+import { isRefusedCredentials } from "../../platform/credentials.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { removeEntry } from "../hold/release.js";
@@ -14,8 +15,8 @@ const known = new WeakMap<AcquireContext, Permission>();
  * that took a ticket and was then refused its place would block the lock: claims without a ticket wait behind it.
  *
  * Costs one write unit: a deletion with a condition that no item satisfies. The client remembers the answer for all
- * names, so later calls send no request. Each concurrent call sends its own. An abort of `signal` resolves with
- * `unknown`.
+ * names, so later calls send no request. Each concurrent call sends its own. An abort of `signal`, or refused credentials,
+ * resolve with `unknown`.
  */
 export async function permissionForPlaces(
   context: AcquireContext,
@@ -29,14 +30,16 @@ export async function permissionForPlaces(
   // No place has ticket 0.
   const unknown = { maybe: [context.random.id()] };
   const answer = await removeEntry(context, queue.entryOf(ref, 0n), unknown, signal);
-  const permission = permissionIn(answer);
+  const permission = permissionIn(context, answer);
   if (permission !== "unknown") known.set(context, permission);
   return permission;
 }
 
-function permissionIn(answer: WriteAnswer): Permission | "unknown" {
+function permissionIn(context: AcquireContext, answer: WriteAnswer): Permission | "unknown" {
   if (answer.kind === "applied" || answer.kind === "refused") return "allowed";
   if (answer.kind !== "misconfigured") return "unknown";
-  if (!isHoldfastError(answer.error) || answer.error.code !== "access-denied") throw answer.error;
-  return "denied";
+  const { error } = answer;
+  if (isHoldfastError(error, "access-denied") && !isRefusedCredentials(error)) return "denied";
+  if (context.mayHeal(error)) return "unknown";
+  throw error;
 }

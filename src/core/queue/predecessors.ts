@@ -1,5 +1,5 @@
 import { Abort } from "../../platform/abort.js";
-import { AGAIN, type Again, retry, unlessMisconfigured } from "../../platform/retry.js";
+import { AGAIN, type Again, retry } from "../../platform/retry.js";
 import type { Item, Query } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
@@ -57,12 +57,10 @@ export async function readQueue(
   };
   let after: Item | undefined;
   do {
-    const answer = unlessMisconfigured(
-      await context.query(
-        { ...query, after },
-        context.settings.requestTimeoutMs,
-        cancellation.signal,
-      ),
+    const { requestTimeoutMs } = context.settings;
+    const answer = context.unlessLasting(
+      await context.query({ ...query, after }, requestTimeoutMs, cancellation.signal),
+      cancellation.waits,
     );
     if (answer.kind !== "page") {
       cancellation.onNoResponse(answer);
@@ -124,6 +122,7 @@ export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | 
 const uncancelled = (): Cancelling => ({
   signal: new Abort(),
   isStopped: false,
+  waits: false,
   onWait: () => undefined,
   onResponse: () => undefined,
   onNoResponse: () => undefined,

@@ -57,9 +57,10 @@ async function untilAnswered(
   settings: AcquireSettings,
   cancellation: Cancelling,
 ) {
-  const { signal } = cancellation;
+  const { signal, waits } = cancellation;
   const { requestTimeoutMs } = context.settings;
-  const send = () => context.write(write, requestTimeoutMs, cancellation.signal, CLAIM);
+  const send = async () =>
+    context.unlessLasting(await context.write(write, requestTimeoutMs, signal, CLAIM), waits);
   const retried = await retry(context, send, {
     backoff: context.patient(steady(settings.minPollMs)),
     isOver: () => cancellation.isStopped,

@@ -1,4 +1,4 @@
-import { AGAIN, type Again, retry, unlessMisconfigured } from "../../platform/retry.js";
+import { AGAIN, type Again, retry } from "../../platform/retry.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { pauseInQueueMs } from "../acquire/poll-pace.js";
@@ -146,8 +146,9 @@ export class Waiting {
     const attributes = ref.kind === "lock" ? { attributes: pollAttributes } : {};
     const read = { key: ref.key, consistent: false, ...attributes };
     const { requestTimeoutMs } = context.settings;
-    const answer = unlessMisconfigured(
+    const answer = context.unlessLasting(
       await context.read(read, requestTimeoutMs, this.#entry.signal),
+      this.#entry.waits,
     );
     if (answer.kind !== "found") {
       this.#entry.onNoResponse(answer);

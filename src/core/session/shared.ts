@@ -7,6 +7,7 @@ import type { AcquireSettings } from "../acquire/settings.js";
 import type { Hold } from "../hold/hold.js";
 import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import type { Kept } from "../scheduler.js";
+import type { Unavailable } from "../unavailable.js";
 import { SessionKeepAlive } from "./keep-alive.js";
 import { ThreadKeepAlive } from "./thread-keep-alive.js";
 import type { ThreadSettings } from "./thread-messages.js";
@@ -27,6 +28,8 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   #isOpening = false;
   #opening: Promise<SessionKeepAlive | undefined> | undefined;
   readonly #openOnce = new SingleFlight<void>();
+  /** Of the users that wait for an opening. */
+  readonly #listeners = new Set<(unavailable: Unavailable) => void>();
   readonly #threadSettings: ThreadSettings | undefined;
   #thread: ThreadKeepAlive | undefined;
   readonly prepare: ((hold: Hold) => Promise<void>) | undefined;
@@ -64,14 +67,21 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
 
   /**
    * Returns an open session, and opens one if there is none: two writes. The session then stays open until `ended` is
-   * called with the same `user`. Rejects with the error of the attempt to open it.
+   * called with the same `user`. Rejects with the error of the attempt to open it. Calls `onNoResponse` after each request
+   * of the attempt that DynamoDB did not serve.
    */
-  async opened(user: object): Promise<SessionKeepAlive> {
+  async opened(
+    user: object,
+    onNoResponse: (unavailable: Unavailable) => void = () => undefined,
+  ): Promise<SessionKeepAlive> {
     this.begun(user);
     for (;;) {
       const current = this.#session;
       if (current?.isHeld === true) return current;
-      await this.#openOnce.run("session", () => this.#openNew());
+      this.#listeners.add(onNoResponse);
+      await this.#openOnce
+        .run("session", () => this.#openNew())
+        .finally(() => this.#listeners.delete(onNoResponse));
     }
   }
 
@@ -99,7 +109,11 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   }
 
   async #openNew(): Promise<void> {
-    const session = await SessionKeepAlive.open(this.#context, this.#settings);
+    const onNoResponse = (unavailable: Unavailable): void => {
+      for (const listener of this.#listeners) listener(unavailable);
+    };
+    const settings = { ...this.#settings, onNoResponse };
+    const session = await SessionKeepAlive.open(this.#context, settings);
     this.#session = session;
     // The last user may have given up during the opening.
     this.#closeUnlessUsed();
@@ -158,6 +172,9 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
 function isPassing(error: unknown): error is HoldfastError {
   return (
     isHoldfastError(error) &&
-    ["unreachable", "throttled", "lost", "closed", "not-acquired"].includes(error.code)
+    // The client's `onError` has received the refusal already, while the opening waited.
+    ["unreachable", "throttled", "access-denied", "lost", "closed", "not-acquired"].includes(
+      error.code,
+    )
   );
 }

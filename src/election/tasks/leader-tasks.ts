@@ -42,7 +42,10 @@ export interface LeaderTasksHealth {
   /** The fence of the current term; undefined also in a format without fences. */
   readonly term: bigint | undefined;
   readonly tasks: readonly TaskHealth[];
-  /** The error that prevents campaigning: a wrong configuration. The next attempt comes a lease later. */
+  /**
+   * The error that prevents campaigning, until DynamoDB serves the candidate again; else undefined. After refused
+   * credentials the candidate tries again soon, and after any other error a lease later.
+   */
   readonly trouble: unknown;
 }
 
@@ -67,7 +70,6 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   readonly #election: Election<S>;
   readonly #schedules: readonly Schedule[];
   readonly #stopping = new AbortController();
-  #trouble: unknown;
   #serving: Promise<void> | undefined;
   #isServing = false;
 
@@ -85,7 +87,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     this.#election = election;
     this.#schedules = tasks.map((worker) => new Schedule(candidate, worker, stopBeforeMs));
     election.onTransition(({ kind }) => {
-      if (kind === "elected") this.#trouble = undefined;
+      if (kind === "elected") candidate.trouble.answered(true);
     });
   }
 
@@ -141,7 +143,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
             : "stopped",
       term: isLeader ? (this.#election.term as Term | undefined)?.fence : undefined,
       tasks,
-      trouble: this.#trouble,
+      trouble: this.#election.candidate.trouble.error,
     });
   }
 
@@ -150,7 +152,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   }
 
   async #serve(): Promise<void> {
-    const { context, report, settings } = this.#election.candidate;
+    const { context, report, settings, trouble } = this.#election.candidate;
     const ending = new Ending(context.closing, this.#election.name, this.#stopping.signal);
     const { signal } = ending;
     this.#isServing = true;
@@ -158,7 +160,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
       try {
         await this.#election.lead({ signal }, (term) => this.#work(term as Term));
       } catch (error) {
-        this.#trouble = error;
+        trouble.note(error);
         report(error);
         await context.sleep(settings.leaseMs, signal);
       }

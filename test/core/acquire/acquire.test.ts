@@ -127,7 +127,7 @@ describe("a waiter", () => {
 
   it("rejects with a wrong configuration found after an unanswered claim", async () => {
     const { world, mutex, network } = setUp({ lease: "1s" });
-    const error = new HoldfastError("access-denied", "No.");
+    const error = new HoldfastError("misconfigured", "No.");
     network.script((request) =>
       request.kind === "write" ? SILENT : { fault: "misconfigured", error },
     );

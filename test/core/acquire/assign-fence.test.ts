@@ -41,6 +41,7 @@ async function assign({ writes = [], reads = [], leftMs = [900], cancelsAtPause 
     write: async () => (toWrite.shift() ?? silent)(),
     read: async () => (toRead.shift() ?? silent)(),
     timeoutWithin: (ms: number) => ms,
+    unlessLasting: (given: object) => given,
     format: { codec: { pollAttributes: [] } },
     seeRecord: (_ref: unknown, { item }: { readonly item: { readonly id?: string } }) =>
       item.id === undefined ? { state: "free" } : { state: "held", holder: item.id },

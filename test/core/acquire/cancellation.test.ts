@@ -13,17 +13,26 @@ const unknown = { kind: "unknown", cause: new Error("cut off") } as const;
 function waiting(more: Partial<HoldSettings> = {}) {
   const now = { ms: 0 };
   let atEnd = (): void => undefined;
-  const silences: number[] = [];
+  /** When the outages would be told, and whether their timers were cancelled. */
+  const outages: { readonly ms: number; isCancelled: boolean }[] = [];
   const timers: number[] = [];
   const seen: { record?: object } = {};
   const context = {
     nowMs: () => now.ms,
     closing: new Abort(),
-    settings: { maxClockDrift: 0.01 },
+    settings: { maxClockDrift: 0.01, requestTimeoutMs: 5_000 },
     observations: { of: () => seen.record && { record: seen.record } },
-    reportSilence: (_why: object, fromMs: number) => void silences.push(fromMs),
     timers: {
-      set: (ms: number, _keepsAlive: boolean, then: () => void) => {
+      set: (ms: number, keepsAlive: boolean, then: () => void) => {
+        if (!keepsAlive) {
+          const outage = { ms, isCancelled: false };
+          outages.push(outage);
+          return {
+            cancel: () => {
+              outage.isCancelled = true;
+            },
+          };
+        }
         timers.push(ms);
         atEnd = then;
         return { cancel: () => undefined };
@@ -37,7 +46,7 @@ function waiting(more: Partial<HoldSettings> = {}) {
     now.ms = atMs;
     atEnd();
   };
-  return { cancellation, end, silences, timers, seen };
+  return { cancellation, end, outages, timers, seen };
 }
 
 describe("the error at the end of a wait", () => {
@@ -100,45 +109,39 @@ describe("the end of a wait beyond the lease of the holder", () => {
   });
 });
 
-describe("a silent table", () => {
-  it("is reported from the second request on, if no request was answered", () => {
-    const { cancellation, silences } = waiting();
-    cancellation.onNoResponse(unknown);
-    expect(silences).toEqual([]);
-    cancellation.onNoResponse(unknown);
-    expect(silences).toEqual([0]);
-  });
-
-  it.each([
-    ["a table that throttles", (one: Cancellation) => one.onNoResponse(throttled)],
-    ["a table that has answered", (one: Cancellation) => one.onResponse()],
-  ])("is not reported: %s", (_title, before) => {
-    const { cancellation, silences } = waiting();
-    before(cancellation);
-    cancellation.onNoResponse(unknown);
-    expect(silences).toEqual([]);
-  });
-
-  it("is not reported to a call without a wait", () => {
-    const { cancellation, silences } = waiting({ waitMs: 0 });
-    cancellation.onNoResponse(unknown);
-    cancellation.onNoResponse(unknown);
-    expect(silences).toEqual([]);
-  });
-
-  it("is not reported after an answer, however many requests are lost", () => {
-    const { cancellation, silences } = waiting();
+describe("an outage", () => {
+  it("is watched from the first request without an answer, also after earlier answers", () => {
+    const { cancellation, outages } = waiting();
     cancellation.onResponse();
     for (let i = 0; i < 3; i += 1) cancellation.onNoResponse(unknown);
-    expect(silences).toEqual([]);
+    expect(outages).toEqual([{ ms: 5_000, isCancelled: false }]);
   });
 
-  it("is not reported after the end of the wait", () => {
-    const { cancellation, end, silences } = waiting();
+  it("is over after an answer, and the next is watched again", () => {
+    const { cancellation, outages } = waiting();
+    cancellation.onNoResponse(throttled);
+    cancellation.onResponse();
     cancellation.onNoResponse(unknown);
+    expect(outages.map(({ isCancelled }) => isCancelled)).toEqual([true, false]);
+  });
+
+  it("is no longer watched once the acquisition has ended", () => {
+    const { cancellation, outages } = waiting();
+    cancellation.onNoResponse(unknown);
+    cancellation.dispose();
+    expect(outages.map(({ isCancelled }) => isCancelled)).toEqual([true]);
+  });
+
+  it("is not watched by a call without a wait", () => {
+    const { cancellation, outages } = waiting({ waitMs: 0 });
+    cancellation.onNoResponse(unknown);
+    expect(outages).toEqual([]);
+  });
+
+  it("is not watched after the end of the wait", () => {
+    const { cancellation, end, outages } = waiting();
     end();
     cancellation.onNoResponse(unknown);
-    cancellation.onNoResponse(unknown);
-    expect(silences).toEqual([]);
+    expect(outages).toEqual([]);
   });
 });

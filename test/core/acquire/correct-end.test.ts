@@ -59,6 +59,7 @@ async function correct(script: Script) {
     },
     renewal: (version: bigint, leaseMs: number) => ({ version, leaseMs, mark: `m${sent.length}` }),
     timeoutWithin: (ms: number) => ms,
+    unlessLasting: (given: object) => given,
     format: { lease: { changeLength: (_ref: object, _held: object, renewal: Renewal) => renewal } },
     write: async (renewal: Renewal) => {
       sent.push(renewal);

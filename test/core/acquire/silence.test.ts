@@ -68,4 +68,73 @@ describe("a table that answers nothing", () => {
     await world.time.advance(3_000);
     expect(errors).toHaveLength(1);
   });
+
+  it.each([
+    ["a mutex", (who: Inhabitant, wait: string) => who.locks.mutex("a").acquire({ wait })],
+    ["a fair lock", (who: Inhabitant, wait: string) => who.locks.fairLock("a").acquire({ wait })],
+    [
+      "several locks",
+      (who: Inhabitant, wait: string) => who.locks.multiLock(["a", "b"]).acquire({ wait }),
+    ],
+    [
+      "a semaphore",
+      (who: Inhabitant, wait: string) => who.locks.semaphore("a", { permits: 1 }).acquire({ wait }),
+    ],
+  ] as const)(
+    "is reported once for each outage that begins while %s waits",
+    async (_title, acquire) => {
+      await world.until<unknown>(acquire(world.inhabitant(), "1s"));
+      acquire(mine, "5h").catch(() => undefined);
+      await world.time.advance(60_000);
+      expect(errors).toEqual([]);
+      for (let outage = 1; outage <= 2; outage += 1) {
+        mine.network.script(() => ({ fault: "request-lost" }));
+        // Two request timeouts after the first lost request, and the pause before it.
+        await world.time.advance(10_000 + 5_000);
+        expect(errors).toHaveLength(outage);
+        await world.time.advance(600_000);
+        expect(errors).toHaveLength(outage);
+        mine.network.clear();
+        await world.time.advance(120_000);
+      }
+      expect(errors).toMatchObject([{ code: "unreachable" }, { code: "unreachable" }]);
+    },
+  );
+
+  it("is reported while a candidate stands by, also if the requests fail at once", async () => {
+    await world.until(world.inhabitant().locks.election("boss").campaign());
+    mine.locks
+      .election("boss")
+      .campaign()
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    mine.network.script(() => ({ fault: "request-lost", unknownAfterMs: 1 }));
+    await world.time.advance(15_000);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
+  it("is not one lost request", async () => {
+    await world.until(world.inhabitant().locks.mutex("a").acquire());
+    mine.locks
+      .mutex("a")
+      .acquire({ wait: "5h" })
+      .catch(() => undefined);
+    for (let i = 0; i < 20; i += 1) {
+      await world.time.advance(30_000);
+      mine.network.next("read", { fault: "request-lost" });
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it("is reported with the reason if the table refuses every request", async () => {
+    await world.until(world.inhabitant().locks.mutex("a").acquire());
+    mine.locks
+      .mutex("a")
+      .acquire({ wait: "5h" })
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    mine.network.script(() => ({ fault: "throttled" }));
+    await world.time.advance(600_000);
+    expect(errors).toMatchObject([{ code: "throttled", lockName: undefined }]);
+  });
 });

@@ -611,7 +611,7 @@ describe("the error of a wait", () => {
   });
 
   it("is thrown at once for a wrong configuration, during the claim and during the wait", async () => {
-    const error = new HoldfastError("access-denied", "No.");
+    const error = new HoldfastError("misconfigured", "No.");
     for (const kind of ["write", "read"] as const) {
       const world = new World();
       await held(world);

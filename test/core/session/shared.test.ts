@@ -306,7 +306,7 @@ describe("the shared session", () => {
     expect(await world.until(next.locks.admin.sessions())).toEqual([]);
   });
 
-  it("reports an error if the opening is refused for good", async () => {
+  it("reports once that the opening is refused", async () => {
     const { world, acquire, requests, reported } = setUp();
     const lease = await acquire("a");
     const error = new HoldfastError("access-denied", "No.");

@@ -1,0 +1,112 @@
+import { HoldfastError } from "../errors.js";
+import { noAnswerText } from "../internal/cause-text.js";
+import type { Timer } from "../platform/timers.js";
+import type { ClientContext } from "./context.js";
+import type { Unavailable } from "./unavailable.js";
+
+// Request timeouts may be far shorter; so short an outage is no news to a user.
+const LEAST_OUTAGE_MS = 2_000;
+
+/**
+ * Tells the client's `onError` of an outage while a call waits: refused credentials at once, and otherwise when DynamoDB
+ * has served no request for a request timeout after the first failure, so within two request timeouts. Tells of each
+ * outage once, however many calls wait.
+ */
+export class OutageWatch {
+  readonly #context: ClientContext;
+  #timer: Timer | undefined;
+  #last: Unavailable | undefined;
+  #sinceMs = 0;
+  #toldKind: Unavailable["kind"] | undefined;
+
+  constructor(context: ClientContext) {
+    this.#context = context;
+  }
+
+  /** The call calls this after a request that DynamoDB served. */
+  onResponse(): void {
+    if (this.#last === undefined) return;
+    this.dispose();
+    this.#last = undefined;
+    this.#toldKind = undefined;
+  }
+
+  /** The call calls this after a request that DynamoDB did not serve. */
+  onNoResponse(unavailable: Unavailable): void {
+    if (this.#last === undefined) this.#sinceMs = this.#context.nowMs();
+    this.#last = unavailable;
+    if (unavailable.kind === this.#toldKind) return;
+    if (unavailable.kind === "denied") this.#tell();
+    else if (this.#timer === undefined) this.#setTimer(this.#leastMs);
+  }
+
+  /** Cancels the timer. */
+  dispose(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  get #leastMs(): number {
+    return Math.max(this.#context.settings.requestTimeoutMs, LEAST_OUTAGE_MS);
+  }
+
+  #setTimer(delayMs: number): void {
+    this.#timer = this.#context.timers.set(delayMs, false, this.#onTimer);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    const leftMs = this.#fromMs + this.#leastMs - this.#context.nowMs();
+    // Other requests of this client were answered meanwhile.
+    if (leftMs > 0) this.#setTimer(leftMs);
+    else this.#tell();
+  };
+
+  get #fromMs(): number {
+    return this.#last?.kind === "unknown"
+      ? Math.max(this.#sinceMs, this.#context.lastAnswerMs)
+      : this.#sinceMs;
+  }
+
+  #tell(): void {
+    const { outages, tableName } = this.#context;
+    if (this.#last === undefined) return;
+    this.#toldKind = this.#last.kind;
+    if (!outages.isNews(this.#last)) return;
+    this.#context.report(outageError(tableName, this.#last, this.#context.nowMs() - this.#fromMs));
+  }
+}
+
+const RETRIED = "Acquisitions and campaigns try again until their wait is over.";
+
+/** Returns the error for `onError`. It is not about a single lock, so it has no `lockName`. */
+function outageError(table: string, unavailable: Unavailable, lastedMs: number): HoldfastError {
+  const { kind, cause } = unavailable;
+  const forMs = `for ${Math.round(lastedMs)} ms`;
+  switch (kind) {
+    case "denied":
+      return new HoldfastError(cause.code, `${cause.message} ${RETRIED}`, {
+        cause: cause.cause ?? cause,
+      });
+    case "unknown":
+      return new HoldfastError(
+        "unreachable",
+        `Table "${table}" has not answered ${forMs}${noAnswerText(unavailable)}. ${RETRIED} Check the endpoint, the ` +
+          "region and the network.",
+        { cause },
+      );
+    case "skewed":
+      return new HoldfastError(
+        "unreachable",
+        `DynamoDB has refused requests on table "${table}" ${forMs}, because the time in their signatures is wrong. ` +
+          `${RETRIED} Set the clock of this machine.`,
+        { cause },
+      );
+    default:
+      return new HoldfastError(
+        "throttled",
+        `DynamoDB has refused requests on table "${table}" ${forMs} (${kind}). ${RETRIED} Give the table more capacity.`,
+        { cause },
+      );
+  }
+}

@@ -1,0 +1,43 @@
+import type { HoldfastError } from "../errors.js";
+import { isNoAnswer } from "../platform/retry.js";
+import type { Unavailable } from "./unavailable.js";
+
+/** Remembers which outages the client's `onError` has received. An outage ends with a request that DynamoDB serves. */
+export class Outages {
+  /** The operation of each request that was refused, by the answer, or by the error in it. */
+  readonly #refused = new WeakMap<object, string>();
+  readonly #told = new Set<string>();
+  #wasServed = false;
+
+  /** Whether DynamoDB has ever served a request of this client. */
+  get wasServed(): boolean {
+    return this.#wasServed;
+  }
+
+  /** Notes the answer to a request. */
+  see(operation: string, answer: { readonly kind: string; readonly error?: HoldfastError }): void {
+    if (answer.kind === "unknown") return;
+    if (this.#told.size > 0) this.#told.delete("unknown");
+    if (isNoAnswer(answer)) this.#refused.set(answer, operation);
+    else if (answer.error !== undefined) this.#refused.set(answer.error, operation);
+    else {
+      this.#wasServed = true;
+      if (this.#told.size > 0) this.#told.delete(`denied ${operation}`);
+      if (this.#told.size > 0) this.#told.delete(`throttled ${operation}`);
+    }
+  }
+
+  /**
+   * Whether `onError` has not received this outage yet. Then notes that it has. An outage without answers is one of all
+   * requests; a refusal is one of the requests of its operation, because a policy or a capacity may allow the others.
+   */
+  isNews(unavailable: Unavailable): boolean {
+    const { kind, cause } = unavailable;
+    const operation = this.#refused.get(kind === "denied" ? cause : unavailable);
+    const key =
+      kind === "unknown" ? kind : `${kind === "denied" ? kind : "throttled"} ${operation}`;
+    if (this.#told.has(key)) return false;
+    this.#told.add(key);
+    return true;
+  }
+}

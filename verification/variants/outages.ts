@@ -1,0 +1,115 @@
+import { Cancellation } from "../../src/core/acquire/cancellation.js";
+import { OutageWatch } from "../../src/core/outage-watch.js";
+import { Outages } from "../../src/core/outages.js";
+import { acquirePermit } from "../../src/core/permits/acquire.js";
+import { Trouble } from "../../src/election/candidate.js";
+import { Standby } from "../../src/election/standby.js";
+import { Occurrences } from "../../src/once/once.js";
+import type { Variant } from "./variant.js";
+
+const DENIED = "test/core/acquire/denied.test.ts";
+const SILENCE = "test/core/acquire/silence.test.ts";
+
+/** Defects that show only if the table refuses credentials, or does not answer, while a call waits. */
+export const OUTAGES: readonly Variant[] = [
+  {
+    name: "waiter-ended-by-refused-credentials",
+    what: "One refusal of the credentials ends a waiter, whatever its wait.",
+    rules: [],
+    edits: [
+      { in: { Cancellation }, from: "return this.#settings.waitMs > 0;", to: "return false;" },
+    ],
+    caughtBy: {
+      test: DENIED,
+      title: "outlives refused credentials during its wait, and tells at once and once",
+    },
+  },
+  {
+    name: "standby-ended-by-refused-credentials",
+    what: "One refusal of a write ends a candidate.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "if (!isHoldfastError(error) || !this.#candidate.context.mayHeal(error)) throw error;",
+        to: "if (isHoldfastError(error)) throw error;",
+      },
+    ],
+    caughtBy: { test: DENIED, title: "outlives refused credentials of each %s" },
+  },
+  {
+    name: "permit-waiter-ended-with-its-session",
+    what: "A waiter for a permit ends with the wait of the opening of its client's session.",
+    rules: [],
+    edits: [
+      {
+        in: { acquirePermit },
+        from: "if (mayGoOn && (hasExpired || isPassing(context, error))) return undefined;",
+        to: "if (mayGoOn && hasExpired) return undefined;",
+      },
+    ],
+    caughtBy: {
+      test: DENIED,
+      title: "outlives refused credentials at its start, and is told within a second",
+    },
+  },
+  {
+    name: "once-ended-by-refused-credentials",
+    what: "One refusal ends a call of once that waits for the end of a run.",
+    rules: [],
+    edits: [{ in: { Occurrences }, from: "watch !== undefined,", to: "false," }],
+    caughtBy: { test: DENIED, title: "outlives %s" },
+  },
+  {
+    name: "outage-told-before-answers-only",
+    what: "An outage that begins after an answer is not told.",
+    rules: [],
+    edits: [
+      {
+        in: { Cancellation },
+        from: "if (!this.isStopped && this.waits) this.#watch.onNoResponse(unavailable);",
+        to: "if (!this.isStopped && this.waits && !this.#wasAnswered) this.#watch.onNoResponse(unavailable);",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported once for each outage that begins while %s waits",
+    },
+  },
+  {
+    name: "outage-told-once-for-ever",
+    what: "The client tells of its first outage only.",
+    rules: [],
+    edits: [{ in: { Outages }, from: 'this.#told.delete("unknown");', to: "this.#told.size;" }],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported once for each outage that begins while %s waits",
+    },
+  },
+  {
+    name: "lost-request-told-as-outage",
+    what: "The client tells of an outage at the first lost request.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: 'if (unavailable.kind === "denied") this.#tell();',
+        to: "if (unavailable.kind !== this.#toldKind) this.#tell();",
+      },
+    ],
+    caughtBy: { test: SILENCE, title: "is not one lost request" },
+  },
+  {
+    name: "trouble-stays",
+    what: "The health of a standby shows an error after its end.",
+    rules: [],
+    edits: [
+      {
+        in: { Trouble },
+        from: 'if (this.#request !== "write" || isLed) this.note(undefined);',
+        to: "if (isLed && this.#error === undefined) this.note(undefined);",
+      },
+    ],
+    caughtBy: { test: DENIED, title: "shows its trouble as long as it lasts" },
+  },
+];
