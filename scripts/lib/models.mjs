@@ -463,6 +463,8 @@ const FIRST_SIGHT_SEARCHES = [
   { name: "lost answers", bounds: { LOST: 1, RENEWALS: 2, HORIZON: 9 } },
   { name: "a bound of two ticks", bounds: { BOUND: 2, HORIZON: 10 } },
   { name: "no renewals, for much longer", bounds: { RENEWALS: 0, HORIZON: 24 } },
+  { name: "one wrong date", bounds: { STRAY: 1, HORIZON: 8 } },
+  { name: "two wrong dates, no renewals", bounds: { STRAY: 2, RENEWALS: 0, HORIZON: 12 } },
   { name: "equal clocks, for longer", bounds: { RENEWALS: 0, DIFFER: 0, BOUND: 0, HORIZON: 13 } },
 ];
 
@@ -517,6 +519,12 @@ const FIRST_SIGHT_MUTANTS = [
     breaks: "Exclusion",
     what: "the deadline of a renewal counts from its answer",
     bounds: { HORIZON: 9 },
+  },
+  {
+    name: "SECOND",
+    breaks: "Exclusion",
+    what: "a reader takes over by a single `Date`",
+    bounds: { STRAY: 1 },
   },
   {
     name: "ASSUMPTION",

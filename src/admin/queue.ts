@@ -116,6 +116,6 @@ function waiterIn(
     appearsExpired:
       session === undefined &&
       seen !== undefined &&
-      context.nowMs() >= deadAtMs(seen, leaseMs, context.settings),
+      context.nowMs() >= deadAtMs(seen, leaseMs, context.times()),
   };
 }

@@ -8,6 +8,7 @@ import type { Random } from "../platform/random.js";
 import type { Dated, Item, TablePort, Write } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
 import { spread } from "./backoff.js";
+import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
 import { type Decision, decide, decideBySession } from "./record/decide.js";
 import type {
@@ -30,8 +31,8 @@ import {
   type Version,
 } from "./record/record.js";
 import { RenewalScheduler } from "./scheduler.js";
-import { busyConnections } from "./busy-connections.js";
 import { TableAccess } from "./table-access.js";
+import type { AheadDate } from "./table-clock.js";
 import { unreadable } from "./unavailable.js";
 
 /** The sources of nondeterminism, and the table. */
@@ -44,6 +45,8 @@ export interface ClientEnvironment {
   readonly random: Random;
   /** Receives errors that no caller waits for. */
   readonly report: (error: HoldfastError) => void;
+  /** As {@link TableAccess.onAheadDate}. */
+  readonly onAheadDate?: ((ahead: AheadDate) => void) | undefined;
   /** Whether the client notes grants beside their records. Default false. */
   readonly keepsHistory?: boolean;
   /** Whether the user's client is lib-dynamodb's document client. Default false. */
@@ -86,7 +89,6 @@ export class ClientContext extends TableAccess {
   readonly format: LeaseFormat;
   readonly timers: Timers;
   readonly random: Random;
-  readonly report: (error: HoldfastError) => void;
   readonly keepsHistory: boolean;
   readonly sendsDocuments: boolean;
   readonly observations = new Observations();
@@ -100,18 +102,17 @@ export class ClientContext extends TableAccess {
   readonly #abandoned = new IdMemory(MOST_ABANDONED);
   readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new Abort();
-  readonly #reported = new Set<string>();
 
   constructor(environment: ClientEnvironment, settings: ClientSettings) {
     // A local hand-off is a single write, without time to count a fence.
     const isCounted = environment.format.fenceCounter !== undefined;
-    const { table, clock } = environment;
-    super(table, clock, isCounted ? { ...settings, maxLocalHandoffs: 0 } : settings);
+    const { table, clock, report, onAheadDate } = environment;
+    const own = isCounted ? { ...settings, maxLocalHandoffs: 0 } : settings;
+    super(table, clock, own, report, onAheadDate);
     this.tableName = environment.tableName;
     this.format = environment.format;
     this.timers = environment.timers;
     this.random = environment.random;
-    this.report = environment.report;
     this.keepsHistory = environment.keepsHistory === true;
     this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
@@ -218,10 +219,9 @@ export class ClientContext extends TableAccess {
   }
 
   #now() {
-    const { maxClockDrift, maxClockErrorMs } = this.settings;
     const sessionSeen = (session: string) =>
       this.observations.of(this.format.codec.refOf("session", session).id);
-    return { nowMs: this.nowMs(), maxClockDrift, maxClockErrorMs, sessionSeen };
+    return { ...this.times(), sessionSeen };
   }
 
   /**
@@ -251,16 +251,6 @@ export class ClientContext extends TableAccess {
       this.report(asHoldfastError(cause));
     });
     this.tracked(task);
-  }
-
-  /**
-   * Reports a recurring error once for each `about`. Creates the error only then: an outage repeats it with every
-   * request.
-   */
-  reportOnce(about: string, errorOf: () => HoldfastError): void {
-    if (this.#reported.has(about)) return;
-    this.#reported.add(about);
-    this.report(errorOf());
   }
 
   /**

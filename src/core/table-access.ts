@@ -24,8 +24,10 @@ import { lengthened } from "./backoff.js";
 import type { ClientSettings } from "./client-settings.js";
 import { emitRequest, LEASE_CHANNELS, type RequestEvent } from "./events.js";
 import { Outages } from "./outages.js";
-import { TableClock } from "./table-clock.js";
+import type { Circumstances } from "./record/decide.js";
+import { type AheadDate, TableClock } from "./table-clock.js";
 import { Throttling } from "./throttling.js";
+import { wrongDate } from "./wrong-date.js";
 
 type Answer = Dated & { readonly kind: string; readonly units?: number | undefined };
 
@@ -57,13 +59,26 @@ export class TableAccess {
   readonly admission: Admission;
   readonly outages = new Outages();
   readonly #throttling = new Throttling();
+  /** Receives errors that no caller waits for. */
+  readonly report: (error: HoldfastError) => void;
+  /** Receives each answer whose `Date` was ahead. By default, reports the first one. */
+  readonly onAheadDate: (ahead: AheadDate) => void;
+  readonly #reported = new Set<string>();
   #answeredMs = Number.NEGATIVE_INFINITY;
 
-  constructor(table: TablePort, clock: Clock, settings: ClientSettings) {
+  constructor(
+    table: TablePort,
+    clock: Clock,
+    settings: ClientSettings,
+    report: (error: HoldfastError) => void,
+    onAheadDate?: (ahead: AheadDate) => void,
+  ) {
     this.table = table;
     this.clock = clock;
     this.settings = settings;
     this.admission = new Admission(() => table.connections);
+    this.report = report;
+    this.onAheadDate = onAheadDate ?? ((ahead) => this.reportOnce("Date", () => wrongDate(ahead)));
     this.tableClock = new TableClock(
       clock,
       () => this.wallMs(),
@@ -89,6 +104,23 @@ export class TableAccess {
   /** Lengthens the pauses before retries while the table throttles this client. */
   patient(backoff: Backoff): Backoff {
     return lengthened(backoff, () => this.throttledBy());
+  }
+
+  /** The times now, and the bounds, by which a client decides whether a holder is dead. */
+  times(): Pick<Circumstances, "nowMs" | "tableNowMs" | "maxClockDrift" | "maxClockErrorMs"> {
+    const { maxClockDrift, maxClockErrorMs } = this.settings;
+    const tableNowMs = this.tableClock.earliestMs();
+    return { nowMs: this.nowMs(), tableNowMs, maxClockDrift, maxClockErrorMs };
+  }
+
+  /**
+   * Reports a recurring error once for each `about`. Creates the error only then: an outage repeats it with every
+   * request.
+   */
+  reportOnce(about: string, errorOf: () => HoldfastError): void {
+    if (this.#reported.has(about)) return;
+    this.#reported.add(about);
+    this.report(errorOf());
   }
 
   /** Returns the timeout of a request that DynamoDB must answer within `leftMs`: at most half of this time. */
@@ -126,9 +158,7 @@ export class TableAccess {
   }
 
   query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
-    return this.#inTurn("query", CLAIM, timeoutMs, signal, (call) =>
-      this.table.query(query, call),
-    );
+    return this.#inTurn("query", CLAIM, timeoutMs, signal, (call) => this.table.query(query, call));
   }
 
   /** Sends the write of a grant that has its turn. `sent` is an instant before the send. */
@@ -244,7 +274,8 @@ export class TableAccess {
   #seeDate(sent: Instant, { kind, dateMs }: Dated & { readonly kind: string }): void {
     if (kind !== "unknown") this.#answeredMs = this.nowMs();
     if (dateMs !== undefined || !["unknown", "misconfigured"].includes(kind)) {
-      this.tableClock.see(sent, dateMs);
+      const ahead = this.tableClock.see(sent, dateMs);
+      if (ahead !== undefined) this.onAheadDate(ahead);
     }
   }
 }

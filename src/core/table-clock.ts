@@ -1,4 +1,10 @@
-import { type Clock, elapsedMsSince, type Instant, USUAL_BOOT_STEP_MS } from "../platform/clock.js";
+import {
+  type Clock,
+  elapsedMsSince,
+  type Instant,
+  instantOf,
+  USUAL_BOOT_STEP_MS,
+} from "../platform/clock.js";
 import type { ClientSettings } from "./client-settings.js";
 
 // A `Date` has whole seconds: the time of the service is less than a second later.
@@ -17,12 +23,30 @@ interface Bound {
   readonly belowMs: number;
 }
 
+/** The time of the service was at least `dateMs` at `atMs`, on the monotonic clock. */
+interface Least {
+  readonly dateMs: number;
+  readonly atMs: number;
+}
+
+/** A witness of the table's time: the `Date` of an answer, or this machine's wall clock. */
+interface Witness extends Bound, Least {}
+
+/** An answer whose `Date` was ahead, as the next answer shows. */
+export interface AheadDate {
+  readonly aheadMs: number;
+  /** Whether the next answer was ahead, too: then this machine's clocks have stood still, or the table's clock has stepped. */
+  readonly isConfirmed: boolean;
+}
+
 /**
  * The table's time: the time in the `Date` of DynamoDB's answers. A holder writes the end of its lease in this time,
  * and a waiter compares the end with the `Date` of the answer that shows the record. So a waiter need not watch the
  * record, and no two machines compare their clocks.
  *
- * Keeps an upper bound of the table's time, because an end must never be too early.
+ * A single `Date` may be wrong by any length, so two witnesses must agree: two successive answers, or an answer and the
+ * wall clock. Keeps an upper bound of the table's time, the later witness of a pair, because an end must never be too
+ * early. A lower bound, the earlier witness, decides a takeover.
  */
 export class TableClock {
   readonly #clock: Clock;
@@ -31,6 +55,16 @@ export class TableClock {
   readonly #differMs: number;
   #tellsDate: boolean;
   #bound: Bound | undefined;
+  /** The last answer with a `Date`. */
+  #last: Witness | undefined;
+  /** The answer before, and the wall clock if it showed nearly the same time as the last answer. */
+  #witnesses: readonly Witness[] = [];
+  /** The earlier witness of a pair: the table's time was at least `dateMs` at `atMs`. */
+  #least: Least | undefined;
+  /** Whether the last `Date` was before the lower bound by more than two servers may differ. */
+  #isBehind = false;
+  /** By how much the `Date` of the last answer is above the bound, if that is more than two servers may differ. */
+  #aheadMs: number | undefined;
 
   /** `wallMs`: the wall clock for a first claim. `tellsDate`: whether answers are expected to have a `Date`. */
   constructor(
@@ -46,18 +80,41 @@ export class TableClock {
     this.#tellsDate = tellsDate;
   }
 
-  /** Notes the `Date` of an answer to a request sent at `sent`, or that the answer has none. */
-  see(sent: Instant, dateMs: number | undefined): void {
+  /** Whether two witnesses show the table's time. */
+  get isConfirmed(): boolean {
+    return this.#witnesses.length > 0;
+  }
+
+  /**
+   * Notes the `Date` of an answer to a request sent at `sent`, or that the answer has none. Returns what this answer
+   * shows about an answer before whose `Date` was ahead.
+   */
+  see(sent: Instant, dateMs: number | undefined): AheadDate | undefined {
     if (dateMs === undefined) {
       if (this.#bound === undefined) this.#tellsDate = false;
-      return;
+      return undefined;
     }
     this.#tellsDate = true;
-    const seen = { sent, belowMs: dateMs + DATE_STEP_MS };
-    const knownMs = this.#bound && this.#nowBy(this.#bound);
-    // If the `Date` is above the bound by more than two servers may differ, the clocks of this machine stood still.
-    const isWrong = knownMs === undefined || knownMs + this.#differMs < dateMs;
-    if (isWrong || this.#nowBy(seen) < knownMs) this.#bound = seen;
+    const knownMs = this.isConfirmed && this.#bound ? this.#nowBy(this.#bound) : undefined;
+    const { monotonicMs } = instantOf(this.#clock);
+    const seen = { sent, belowMs: dateMs + DATE_STEP_MS, dateMs, atMs: monotonicMs };
+    const wall = this.#wallNear(seen);
+    const witnesses = [this.#last ?? [], wall ?? []].flat();
+    this.#witnesses = witnesses;
+    this.#last = seen;
+    const before = this.#aheadMs;
+    const isAhead = knownMs !== undefined && knownMs + this.#differMs < dateMs;
+    this.#aheadMs = isAhead ? dateMs - knownMs : undefined;
+    // Two successive answers are ahead of the bound: then the bound is wrong, because the clocks of this machine stood
+    // still.
+    const isConfirmed = isAhead && before !== undefined;
+    if (isConfirmed) this.#aheadMs = undefined;
+    const confirmed = this.#confirmed(seen);
+    if (knownMs === undefined || isConfirmed || this.#nowBy(confirmed) < knownMs) {
+      this.#bound = confirmed;
+    }
+    this.#raise(seen);
+    return before === undefined ? undefined : { aheadMs: before, isConfirmed };
   }
 
   /**
@@ -77,7 +134,8 @@ export class TableClock {
   /**
    * Whether a holder may use this end. The end shortens the lease by at most a quarter, compared with `leftMs` by this
    * machine's clocks, and is at most `aheadMs` too late. With an earlier end, another client could take over from a
-   * live holder. With a later end, other clients would wait too long for a dead holder. True if there is no end.
+   * live holder. With a later end, other clients would wait too long for a dead holder. True if there is no end. False
+   * if the last `Date` was ahead: another answer must show whether the clocks of this machine stood still.
    */
   isSound(
     endMs: number | undefined,
@@ -85,10 +143,14 @@ export class TableClock {
     aheadMs: number,
   ): boolean {
     if (endMs === undefined) return true;
-    if (this.#bound === undefined) return false;
-    const leftMs = endMs - this.#nowBy(this.#bound);
+    if (this.#bound === undefined || this.#last === undefined) return false;
+    if (this.#aheadMs !== undefined) return false;
+    const nowMs = this.#nowBy(this.#bound);
+    // The bound of a client's first two answers is wrong if one of them was ahead.
+    const earliestMs = Math.min(nowMs, this.#nowBy(this.#last));
     const mostMs = lease.leaseMs + DATE_STEP_MS + WALL_ALLOWANCE_MS + aheadMs;
-    return leftMs >= lease.leftMs - MOST_LOST * lease.leaseMs && leftMs <= mostMs;
+    const leastMs = lease.leftMs - MOST_LOST * lease.leaseMs;
+    return endMs - nowMs >= leastMs && endMs - earliestMs <= mostMs;
   }
 
   /** Returns an upper bound of the table's time now. Undefined if no answer has shown the table's time. */
@@ -97,12 +159,19 @@ export class TableClock {
   }
 
   /**
-   * Returns an upper bound of the table's time now, after an answer with this `Date`. At least the `Date` and its
-   * granularity, even if the clocks of this machine stood still since the answer.
+   * Returns an upper bound of the table's time now. At least the last `Date` and its granularity, even if the clocks of
+   * this machine stood still before that answer. Undefined without two witnesses.
    */
-  latestMs(dateMs: number): number {
-    const boundMs = this.#bound === undefined ? dateMs : this.#nowBy(this.#bound);
-    return Math.ceil(Math.max(dateMs + DATE_STEP_MS, boundMs));
+  latestMs(): number | undefined {
+    if (this.#bound === undefined || this.#last === undefined || !this.isConfirmed) {
+      return undefined;
+    }
+    return Math.ceil(Math.max(this.#nowBy(this.#last), this.#nowBy(this.#bound)));
+  }
+
+  /** Returns a lower bound of the table's time now, shown by two witnesses. Minus infinity without two. */
+  earliestMs(): number {
+    return this.#atLeast(this.#least);
   }
 
   /** Returns for how long after which instant the table's time is certainly before `endMs`. */
@@ -111,6 +180,47 @@ export class TableClock {
     const { sent, belowMs } = this.#bound;
     const { bootStepMs = USUAL_BOOT_STEP_MS } = this.#clock;
     return { start: sent, lengthMs: (endMs - belowMs) / this.#rate - bootStepMs };
+  }
+
+  /** Returns the bound that the answer and another witness show. The answer's own bound if there is no other witness. */
+  #confirmed(seen: Witness): Bound {
+    const [first, second] = this.#witnesses.map((witness) => this.#later(seen, witness));
+    if (first === undefined) return seen;
+    return second === undefined || this.#later(first, second) === second ? first : second;
+  }
+
+  #later(one: Bound, other: Bound): Bound {
+    return this.#nowBy(one) < this.#nowBy(other) ? other : one;
+  }
+
+  /**
+   * Returns the wall clock as a witness of an answer that has arrived now, if both show nearly the same time. Without a
+   * correction: the client corrects its wall clock by a `Date`.
+   */
+  #wallNear({ sent, belowMs, dateMs }: Witness): Witness | undefined {
+    const now = instantOf(this.#clock);
+    const isNear =
+      dateMs <= now.wallMs + WALL_ALLOWANCE_MS && belowMs + WALL_ALLOWANCE_MS >= sent.wallMs;
+    if (!isNear) return undefined;
+    return { sent: now, belowMs: now.wallMs, dateMs: now.wallMs, atMs: now.monotonicMs };
+  }
+
+  #atLeast(least: Least | undefined): number {
+    if (least === undefined) return Number.NEGATIVE_INFINITY;
+    return least.dateMs + (this.#clock.monotonicMs() - least.atMs) / this.#rate;
+  }
+
+  /** Raises the lower bound. If two successive answers are before the bound, the bound is wrong, and goes back. */
+  #raise(seen: Witness): void {
+    if (!this.isConfirmed) return;
+    const leastMs = this.earliestMs();
+    const wasBehind = this.#isBehind;
+    this.#isBehind = seen.belowMs + this.#differMs < leastMs;
+    const latestMs = Math.max(...this.#witnesses.map((witness) => this.#atLeast(witness)));
+    const dateMs = Math.min(seen.dateMs, latestMs);
+    if (dateMs > leastMs || (wasBehind && this.#isBehind)) {
+      this.#least = { dateMs, atMs: seen.atMs };
+    }
   }
 
   #nowBy({ sent, belowMs }: Bound): number {

@@ -209,7 +209,7 @@ export class Standby {
   #isSilent(leaseMs: number): boolean {
     const { context, ref } = this.#candidate;
     const seen = context.observations.of(ref.id);
-    return seen !== undefined && context.nowMs() - silentSinceMs(seen) > leaseMs;
+    return seen !== undefined && context.nowMs() - silentSinceMs(seen, context.times()) > leaseMs;
   }
 
   // After a resignation other candidates go first. If a preferred candidate asked the last leader to resign, that
@@ -280,7 +280,7 @@ export class Standby {
     if (this.#vacantSinceMs !== undefined) return { cause: "vacant", sinceMs: this.#vacantSinceMs };
     const seen = context.observations.of(ref.id);
     if (seen?.record.state !== "held" || !this.#isSilent(seen.record.leaseMs)) return undefined;
-    return { cause: "silent", sinceMs: silentSinceMs(seen) };
+    return { cause: "silent", sinceMs: silentSinceMs(seen, context.times()) };
   }
 }
 
@@ -289,10 +289,16 @@ export class Standby {
  * earlier, if the end of the lease in the record shows an earlier renewal. Without the end, a candidate that has just
  * started would count only from its own first read.
  */
-function silentSinceMs({ record, sinceMs, dated }: Observation): number {
+function silentSinceMs(
+  { record, sinceMs, dated }: Observation,
+  { nowMs, tableNowMs }: { readonly nowMs: number; readonly tableNowMs: number },
+): number {
   if (record.state !== "held" || record.endMs === undefined || dated === undefined) return sinceMs;
   const renewedMs = record.endMs - record.leaseMs;
-  return Math.min(sinceMs, dated.atMs - (dated.dateMs - renewedMs));
+  const byAnswerMs = dated.atMs - (dated.dateMs - renewedMs);
+  // A single `Date` may be wrong.
+  const byWitnessesMs = nowMs - (tableNowMs - renewedMs);
+  return Math.min(sinceMs, Math.max(byAnswerMs, byWitnessesMs));
 }
 
 function isGrantable(decision: Decision): boolean {

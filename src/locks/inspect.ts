@@ -138,12 +138,12 @@ function endOf({ sessions }: AcquireContext, held: HeldRecord, dateMs?: number):
 
 // If a session keeps the lease alive, the holder counts as dead only if the session is dead.
 function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord): number {
-  const { observations, sessions, settings } = context;
+  const { observations, sessions } = context;
   const seen = held.session === undefined ? observations.of(ref.id) : sessions.of(held.session);
   if (held.session !== undefined && seen?.record.state === "free") return 0;
   const leaseMs = seen?.record.state === "held" ? seen.record.leaseMs : held.leaseMs;
   const observed = seen ?? { record: held, sinceMs: context.nowMs() };
-  const leftMs = deadAtMs(observed, leaseMs, settings) - context.nowMs();
+  const leftMs = deadAtMs(observed, leaseMs, context.times()) - context.nowMs();
   return Math.max(0, leftMs, leftByWallMs(held, context.wallMs()));
 }
 

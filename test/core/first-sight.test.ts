@@ -217,6 +217,9 @@ describe("the end of a lease in its record", () => {
     const world = new World({ dates: (trueMs) => trueMs + aheadMs });
     const holder = await holderIn(world, { renew: "manual" });
     aheadMs = 20_000;
+    // The first answer alone may be wrong; the second one confirms it.
+    await world.until(holder.lease.renew());
+    expect(holder.lease.remainingMs()).toBeGreaterThan(LEASE_MS - 2_000);
     await world.until(holder.lease.renew());
     expect(holder.lease.remainingMs()).toBeLessThan(LEASE_MS - 19_000);
     await world.until(holder.lease.renew());

@@ -16,9 +16,12 @@ const READ: Read = { key: { pk: { S: "a" } }, consistent: true };
 async function datesAfter(answer: object): Promise<unknown[]> {
   const table = { tellsDate: true, clockCorrectionMs: 0, read: async () => answer };
   const settings = { maxClockDrift: 0.01, maxClockErrorMs: 10_000 } as ClientSettings;
-  const access = new TableAccess(table as unknown as TablePort, CLOCK, settings);
+  const access = new TableAccess(table as unknown as TablePort, CLOCK, settings, () => undefined);
   const told: unknown[] = [];
-  access.tableClock.see = (_sent, dateMs) => void told.push(dateMs);
+  access.tableClock.see = (_sent, dateMs) => {
+    told.push(dateMs);
+    return undefined;
+  };
   expect((await access.read(READ, 1_000)) as ReadAnswer).toBe(answer);
   return told;
 }

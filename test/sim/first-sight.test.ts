@@ -9,12 +9,13 @@ const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
 const SEEDS = Number(process.env["HOLDFAST_SIM_SIGHT"] ?? 25);
 const LIMIT_MS = 60_000 + 200 * SEEDS;
 
-async function ofSeeds(spread: number, of: SightOptions["of"] = "mutex", seeds = SEEDS) {
+async function ofSeeds(spread: number, of: SightOptions["of"] = "mutex", wrongPart = 0) {
+  const seeds = SEEDS;
   const broken = new Set<string>();
   const first: string[] = [];
   let grants = 0;
   for (let seed = FROM; seed < FROM + seeds; seed += 1) {
-    const outcome = await simulateFirstSight(seed, { spread, of });
+    const outcome = await simulateFirstSight(seed, { spread, of, wrongPart });
     grants += outcome.grants;
     for (const { invariant, atMs, what } of outcome.violations) {
       broken.add(invariant);
@@ -50,6 +51,17 @@ describe("takeover at first sight, in simulated time", () => {
     "holds the same if all servers' clocks agree",
     async () => {
       expect((await ofSeeds(0)).first).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  // rule: protocol 120
+  it.each([["mutex"], ["election"]] as const)(
+    "holds the same for a %s if single `Date`s are wrong by up to an hour",
+    async (of) => {
+      const { first, grants } = await ofSeeds(1, of, 0.3);
+      expect(first).toEqual([]);
+      expect(grants).toBeGreaterThan(SEEDS * 3);
     },
     LIMIT_MS,
   );

@@ -13,6 +13,10 @@
  *
  * A newcomer reads the record at any time, and takes it over at any later time if holder and version are the same.
  *
+ * Up to STRAY answers have any other `Date`, far ahead or far behind: never two successive ones of one process. So a
+ * process counts the later of its last two answers as the upper bound, and takes over by the earlier. Its first answer is
+ * right, and counts alone: the wall clock confirms it in the code. Without STRAY each answer counts alone.
+ *
  * Invariants, each a variable which is true until the invariant fails:
  *
  *   Exclusion   no two processes are before their deadlines under one record at once
@@ -48,6 +52,12 @@
 #ifndef WRONG
 #define WRONG 8
 #endif
+#ifndef FAR
+#define FAR 8 /* by how much such a `Date` is wrong; at most BASE */
+#endif
+#ifndef STRAY
+#define STRAY 0 /* answers with a `Date` that is wrong */
+#endif
 
 #define LEASE 4
 #define STEP 2
@@ -64,7 +74,13 @@ byte lastSent;                    /* when the last renewal that has taken effect
 
 typedef Process {
   bit isKnown;    /* whether an answer has shown a `Date` */
-  byte ahead;     /* the upper bound of the servers' time, less the true time and BASE */
+  short ahead;    /* the upper bound of the servers' time, less the true time and BASE */
+#if STRAY
+  bit wasStray;   /* whether the last answer had a wrong `Date` */
+  bit isDoubted;  /* whether the `Date` of the last answer was above the bound by more than the servers may differ */
+  short last;     /* the bound of the last answer alone, as `ahead` */
+  byte seen;      /* the `Date` of the last answer, less the true time of its arrival */
+#endif
   byte wall;      /* the wall clock, less the true time; WRONG means correct */
   bit believes;
   bit isUnchecked;
@@ -81,7 +97,12 @@ typedef Slot { bit isUsed; bit isOpen; byte who; byte grant; byte version; byte 
 Slot slot[SLOTS];
 
 byte renewals, grants, lates, losses;
-byte date, wanted, left, s;
+byte date, s;
+short wanted, left;
+#if STRAY
+byte strays;
+bit isAhead;
+#endif
 
 bool Exclusion = true, Forward = true, Prompt = true;
 
@@ -95,12 +116,25 @@ bool Exclusion = true, Forward = true, Prompt = true;
 #define LESSER(a, b) ((a) < (b) -> (a) : (b))
 #define GREATER(a, b) ((a) > (b) -> (a) : (b))
 
-/* The `Date` of an answer that one of the servers makes now. */
-inline answered() {
+/* The `Date` of an answer to a process that one of the servers makes now. */
+inline answered(p) {
+#if STRAY
+  if
+  :: date = ((BASE + now_) / STEP) * STEP; at[p].wasStray = 0
+  :: date = ((BASE + now_ + DIFFER) / STEP) * STEP; at[p].wasStray = 0
+  :: strays < STRAY && at[p].isKnown && !at[p].wasStray ->
+    strays++; at[p].wasStray = 1;
+    if
+    :: date = ((BASE + now_ + DIFFER + FAR) / STEP) * STEP
+    :: date = ((BASE + now_ - FAR) / STEP) * STEP
+    fi
+  fi
+#else
   if
   :: date = ((BASE + now_) / STEP) * STEP
   :: date = ((BASE + now_ + DIFFER) / STEP) * STEP
   fi
+#endif
 }
 
 /* The bound after an answer to a request sent at `from`: the tighter one, unless the `Date` shows that it was wrong:
@@ -111,10 +145,25 @@ inline learn(p, from) {
 #else
   wanted = date + STEP - BASE - from;
 #endif
+#if STRAY
+  left = wanted;
+  if
+  :: at[p].isKnown -> left = GREATER(wanted, at[p].last)
+  :: else
+  fi;
+  isAhead = at[p].isKnown && date > BASE + now_ + at[p].ahead + BOUND;
+  if
+  :: !at[p].isKnown || left < at[p].ahead || (isAhead && at[p].isDoubted) -> at[p].ahead = left
+  :: else
+  fi;
+  at[p].isDoubted = isAhead; at[p].last = wanted; at[p].seen = date - now_;
+  isAhead = 0; left = 0;
+#else
   if
   :: !at[p].isKnown || wanted < at[p].ahead || date > BASE + now_ + at[p].ahead + BOUND -> at[p].ahead = wanted
   :: else
   fi;
+#endif
   at[p].isKnown = 1;
   wanted = 0
 }
@@ -156,7 +205,7 @@ inline claim(p) {
   wanted = BASE + now_ + at[p].wall - WRONG + STEP + SLACK + LEASE;
   granted(p);
   wanted = 0;
-  answered();
+  answered(p);
   learn(p, now_);
   left = end - LESSER(end, BASE + now_ + at[p].ahead);
 #ifdef DROP_CHECK
@@ -220,7 +269,7 @@ inline deliver(m) {
       end + DIFFER >= BASE + at[slot[m].who].deadline);
     if
     :: at[slot[m].who].waitsFor == m + 1 ->
-      answered();
+      answered(slot[m].who);
       learn(slot[m].who, slot[m].sent);
       if
       :: ACTS(slot[m].who) && at[slot[m].who].grant == slot[m].grant ->
@@ -251,17 +300,32 @@ inline giveUp(p) {
   at[p].waitsFor = 0; losses++
 }
 
+#if STRAY
+#define WAS_STRAY(p) at[p].wasStray
+#else
+#define WAS_STRAY(p) false
+#endif
+
 inline read(p) {
-  answered();
+  answered(p);
+#if STRAY && !defined(DROP_SECOND)
+  s = date - now_;
+  if
+  :: at[p].isKnown -> s = LESSER(s, at[p].seen)
+  :: else
+  fi;
+#endif
   learn(p, now_);
   at[p].hasRead = 1; at[p].sawGrant = grant; at[p].sawVersion = version; at[p].sawEnd = end;
 #ifdef DROP_DATE
   at[p].sawDate = BASE + at[p].wall - WRONG;
+#elif STRAY && !defined(DROP_SECOND)
+  at[p].sawDate = s; s = 0;
 #else
   at[p].sawDate = date - now_;
 #endif
   /* A holder that dies before its check, or whose renewal is still under way, may leave an end far ahead. */
-  require(Prompt, at[holder - 1].isUnchecked || RENEWALS > 0 || now_ <= lastSent + LEASE + BOUND + DIFFER + STEP + STEP + SLACK + BOUND || date >= end + BOUND);
+  require(Prompt, WAS_STRAY(p) || at[holder - 1].isUnchecked || RENEWALS > 0 || now_ <= lastSent + LEASE + BOUND + DIFFER + STEP + STEP + SLACK + BOUND || date >= end + BOUND);
   date = 0
 }
 

@@ -15,6 +15,12 @@ export function datesOf(random: SeededRandom, mostMs: number): Dates | undefined
   return { differMs, boundMs: differMs + (random.chance(0.5) ? 0 : random.integer(0, 500)) };
 }
 
+/** Lets some answers have a single wrong `Date`, in half of the runs. */
+export function withWrongDates(seed: number, dates: Dates): Dates {
+  const random = seededRandom(1_000_003 * seed + 17);
+  return random.chance(0.5) ? dates : { ...dates, wrongPart: 0.02 + 0.3 * random.fraction() };
+}
+
 /** Returns the clock of the server that answers next, from the true time. */
 export function serverMs(random: SeededRandom, { differMs }: Dates, trueMs: number): number {
   // The ends are more likely than the middle, since margins fail there.

@@ -1,6 +1,6 @@
 import type { FaultProbabilities } from "../../src/testing/faults/fault-plan.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
-import { datesOf } from "./dates.js";
+import { datesOf, withWrongDates } from "./dates.js";
 import { type Dates, SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
 import { worldTermsOf } from "./world/terms.js";
 import type { World, WorldKind } from "./world/traits.js";
@@ -398,8 +398,9 @@ export function withDates(plan: Plan): Plan {
     "crashing world",
     "late world",
   ].includes(kind);
-  const dates = datesOf(random, isQuiet || random.chance(0.5) ? leaseMs[0] / 10 : 4_000);
-  if (dates === undefined) return plan;
+  const servers = datesOf(random, isQuiet || random.chance(0.5) ? leaseMs[0] / 10 : 4_000);
+  if (servers === undefined) return plan;
+  const dates = isQuiet ? servers : withWrongDates(seed, servers);
   // If the first grant of a process needs a correction, the process sends one more request. Another test covers this.
   const keepsClocks = kind === "deleted" || kind === "ages" || kind === "aged world";
   const newOffsetMs = isQuiet ? 0 : random.chance(0.5) ? 5 * HOUR_MS : wallOffsetMs;
@@ -417,5 +418,7 @@ export function withDates(plan: Plan): Plan {
  * `Date`s, what the end of a first grant is later, the difference of the servers, and the requests.
  */
 function firstSightMsOf({ dates, latencyMs }: Plan): number | undefined {
+  // A `Date` that is behind costs a try.
+  if (dates?.wrongPart !== undefined) return undefined;
   return dates && dates.boundMs + 2 * dates.differMs + 4_000 + 12 * latencyMs;
 }

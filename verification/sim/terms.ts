@@ -45,6 +45,8 @@ export interface Dates {
   readonly differMs: number;
   /** The client's bound on the difference. */
   readonly boundMs: number;
+  /** The part of the answers to a client with a single wrong `Date`: see `wrong-dates.ts`. */
+  readonly wrongPart?: number;
 }
 
 /** The lengths which determine costs, in milliseconds. */

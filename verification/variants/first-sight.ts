@@ -11,6 +11,7 @@ import { endIn } from "../../src/formats/native-values.js";
 import type { Variant } from "./variant.js";
 
 const TEST = "test/core/first-sight.test.ts";
+const WRONG_DATE = "test/core/wrong-date.test.ts";
 
 /** Defects in the end of a lease in the table's time, and in how a rival judges by it. */
 export const FIRST_SIGHT: readonly Variant[] = [
@@ -43,6 +44,11 @@ export const FIRST_SIGHT: readonly Variant[] = [
         in: { deadAtMs },
         from: "endMs + maxClockErrorMs - dated.dateMs",
         to: "endMs - dated.dateMs",
+      },
+      {
+        in: { deadAtMs },
+        from: "endMs + maxClockErrorMs - tableNowMs",
+        to: "endMs - tableNowMs",
       },
     ],
     caughtBy: { invariant: "ownership", within: 200 },
@@ -113,6 +119,51 @@ export const FIRST_SIGHT: readonly Variant[] = [
     caughtBy: {
       test: TEST,
       title: "limits the deadline if the clocks of the machine stood still before the renewal",
+    },
+  },
+  {
+    name: "date-ahead-believed",
+    what: "A holder believes a single `Date` that is far ahead.",
+    rules: [],
+    edits: [
+      {
+        in: { TableClock },
+        from: "const isConfirmed = isAhead && before !== undefined;",
+        to: "const isConfirmed = isAhead;",
+      },
+    ],
+    caughtBy: { test: WRONG_DATE, title: "ends no lease of %s" },
+  },
+  {
+    name: "date-behind-believed",
+    what: "A holder believes a single `Date` that is behind.",
+    rules: [],
+    edits: [
+      {
+        in: { TableClock },
+        from: "if (first === undefined) return seen;",
+        to: "if (first !== undefined || seen) return seen;",
+      },
+    ],
+    caughtBy: {
+      test: "test/core/table-clock.test.ts",
+      title: "of %i ms moves neither bound away from the true time",
+    },
+  },
+  {
+    name: "takeover-by-one-date",
+    what: "A client takes over by the `Date` of one answer.",
+    rules: ["R3"],
+    edits: [
+      {
+        in: { deadAtMs },
+        from: "Math.max(dueMs.byAnswer, dueMs.byWitnesses)",
+        to: "dueMs.byAnswer",
+      },
+    ],
+    caughtBy: {
+      test: WRONG_DATE,
+      title: "lets no newcomer take a live holder's lock, with a %s wall clock",
     },
   },
   {

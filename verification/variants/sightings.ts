@@ -79,6 +79,11 @@ export const SIGHTINGS: readonly Variant[] = [
         to: `const isSighted = sightedEndMs !== undefined;
   const leftMs = isSighted ? 0 : Math.max(0, endMs + maxClockErrorMs - dated.dateMs);`,
       },
+      {
+        in: { deadAtMs },
+        from: "Math.max(0, endMs + maxClockErrorMs - tableNowMs)",
+        to: "isSighted ? 0 : Math.max(0, endMs + maxClockErrorMs - tableNowMs)",
+      },
     ],
     caughtBy: BEFORE_DEADLINE,
   },
@@ -93,6 +98,11 @@ export const SIGHTINGS: readonly Variant[] = [
         to: `const boundMs = sightedEndMs === undefined ? maxClockErrorMs : 0;
   const leftMs = Math.max(0, endMs + boundMs - dated.dateMs);`,
       },
+      {
+        in: { deadAtMs },
+        from: "Math.max(0, endMs + maxClockErrorMs - tableNowMs)",
+        to: "Math.max(0, endMs + boundMs - tableNowMs)",
+      },
     ],
     caughtBy: BEFORE_DEADLINE,
   },
@@ -103,8 +113,8 @@ export const SIGHTINGS: readonly Variant[] = [
     edits: [
       {
         in: { noteSighting },
-        from: "byMs: context.tableClock.latestMs(seen.dated.dateMs)",
-        to: "byMs: seen.dated.dateMs",
+        from: "const byMs = context.tableClock.latestMs();",
+        to: "const byMs = seen.dated.dateMs as number | undefined;",
       },
     ],
     caughtBy: BEFORE_DEADLINE,

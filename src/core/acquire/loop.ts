@@ -12,6 +12,7 @@ import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
 import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
+import { SecondDate } from "./second-date.js";
 import type { AcquireSettings, Granted, Place, Queueing } from "./settings.js";
 import { inTurn } from "./turn.js";
 import { untilAnswered } from "./until-answered.js";
@@ -40,6 +41,7 @@ export class AcquireLoop {
   #silence: unknown;
   #silences = 0;
   #hasNoted = false;
+  readonly #secondDate: SecondDate;
   readonly #fromMs: number;
 
   constructor(
@@ -59,6 +61,7 @@ export class AcquireLoop {
     this.#pacer = new Pacer(context, settings);
     this.#fromMs = context.nowMs();
     this.#pace = new PollPace(settings);
+    this.#secondDate = new SecondDate(context, ref);
   }
 
   /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
@@ -68,6 +71,11 @@ export class AcquireLoop {
     let decision: Decision = this.#firstDecision();
     for (;;) {
       if (this.#cancellation.isStopped) throw this.#cancellation.error();
+      if (this.#secondDate.isMissing(decision, this.#needsNote(decision))) {
+        await this.#look();
+        decision = this.#decide();
+        continue;
+      }
       if (this.#needsNote(decision)) {
         this.#hasNoted = true;
         await noteSighting(this.#context, this.#ref, this.#cancellation);

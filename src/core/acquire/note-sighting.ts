@@ -30,7 +30,10 @@ export async function noteSighting(
 
 const REPORTED = "sightings";
 
-/** The sighting to note; undefined without a `Date`, without a bound, and if the client knows an earlier sighting. */
+/**
+ * The sighting to note. Undefined without a `Date` that a second witness confirms, without a bound, and if the client
+ * knows an earlier sighting.
+ */
 function newSighting(context: AcquireContext, ref: RecordRef): Sighting | undefined {
   const seen = context.observations.of(ref.id);
   if (seen?.record.state !== "held" || seen.dated === undefined) return undefined;
@@ -38,7 +41,8 @@ function newSighting(context: AcquireContext, ref: RecordRef): Sighting | undefi
   if (context.settings.maxClockErrorMs === Number.POSITIVE_INFINITY) return undefined;
   const { holder, version, leaseMs } = seen.record;
   // Not the `Date` alone: DynamoDB may stamp an answer before it reads the record.
-  return { holder, version, leaseMs, byMs: context.tableClock.latestMs(seen.dated.dateMs) };
+  const byMs = context.tableClock.latestMs();
+  return byMs === undefined ? undefined : { holder, version, leaseMs, byMs };
 }
 
 function foreignNote({ name }: RecordRef): HoldfastError {

@@ -26,8 +26,8 @@ export class LeaseEnd {
   /**
    * Notes the record after an acknowledged write. A write on condition of the exact version may have set an earlier
    * end, because DynamoDB cannot apply such a write late. `own` is the deadline by this machine's clocks. `isTooEarly`:
-   * by the table's time much less of the lease is left than by this machine's clocks, so the holder should renew at
-   * once.
+   * by the table's time much less of the lease is left than by this machine's clocks, or the `Date` of the answer was
+   * ahead and the next answer must confirm it, so the holder should renew at once.
    */
   renewed(
     own: Deadline,

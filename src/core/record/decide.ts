@@ -21,7 +21,12 @@ export type Decision =
       readonly watched: Watched | undefined;
     }
   /** A holder may be alive. A takeover is possible at `acquirableAtMs` at the earliest, on the monotonic clock. */
-  | { readonly kind: "wait"; readonly acquirableAtMs: number }
+  | {
+      readonly kind: "wait";
+      readonly acquirableAtMs: number;
+      /** Whether one answer shows that the holder is dead, and only a second one is missing. */
+      readonly isUnconfirmed?: boolean;
+    }
   /** The record is absent, and the caller requires an existing one. */
   | { readonly kind: "missing" }
   /** The record is acquirable, but waiters are queued before it, and this claim has no ticket. */
@@ -33,6 +38,11 @@ export type Decision =
 export interface Circumstances {
   /** The monotonic clock, in milliseconds. */
   readonly nowMs: number;
+  /**
+   * A lower bound of the table's time now, in milliseconds: two witnesses show it. Minus infinity without two witnesses,
+   * as in `TableClock`.
+   */
+  readonly tableNowMs: number;
   /** The wall clock, in milliseconds: for formats whose own protocol compares wall clocks. */
   readonly wallMs: number;
   /** The configured bound on clock drift, as a fraction: how much faster or slower a clock may run. */
@@ -79,11 +89,10 @@ function decideByHolder(record: ObservedHeld, seen: Observation, now: Circumstan
   const takeOver = { kind: "take-over", holder, version, session } as const;
   if (now.isAbandoned(holder)) return takeOver;
   if (session !== undefined) return decideBySession(record.leaseMs, session, takeOver, now);
-  const acquirableAtMs = Math.max(
-    deadAtMs(seen, record.leaseMs, now),
-    now.nowMs + leftByWallMs(record, now.wallMs),
-  );
-  return now.nowMs >= acquirableAtMs ? takeOver : { kind: "wait", acquirableAtMs };
+  const byWallMs = now.nowMs + leftByWallMs(record, now.wallMs);
+  const acquirableAtMs = Math.max(deadAtMs(seen, record.leaseMs, now), byWallMs);
+  if (now.nowMs >= acquirableAtMs) return takeOver;
+  return { kind: "wait", acquirableAtMs, ...unconfirmed(seen, record.leaseMs, now) };
 }
 
 function freeOf({ fence, version }: ObservedFree): Onto {
@@ -98,7 +107,7 @@ export function decideBySession(
   leaseMs: number,
   session: string,
   takeOver: Decision,
-  now: Pick<Circumstances, "nowMs" | "maxClockDrift" | "maxClockErrorMs" | "sessionSeen">,
+  now: Times & Pick<Circumstances, "sessionSeen">,
 ): Decision {
   const seen = now.sessionSeen(session);
   if (seen === undefined) return { kind: "look-at-session", session };
@@ -106,30 +115,59 @@ export function decideBySession(
   // A session ends once and never comes back, so an ended session needs no watch.
   if (record.state === "free") return takeOver;
   const isAbsent = record.state === "absent";
-  const acquirableAtMs = deadAtMs(seen, isAbsent ? leaseMs : record.leaseMs, now);
-  if (now.nowMs < acquirableAtMs) return { kind: "wait", acquirableAtMs };
+  const lengthMs = isAbsent ? leaseMs : record.leaseMs;
+  const acquirableAtMs = deadAtMs(seen, lengthMs, now);
+  if (now.nowMs < acquirableAtMs) {
+    return { kind: "wait", acquirableAtMs, ...unconfirmed(seen, lengthMs, now) };
+  }
   const watched = isAbsent ? undefined : { holder: record.holder, version: record.version };
   return { kind: "end-session", session, watched };
 }
 
+/** The times and bounds by which a holder counts as dead. */
+type Times = Pick<Circumstances, "nowMs" | "tableNowMs" | "maxClockDrift" | "maxClockErrorMs">;
+
 /**
  * Returns when the holder of an observed record counts as dead, on the monotonic clock: after the watch of `leaseMs`, or
- * once the table's time is past the end of the lease, whichever comes first. A record without an end gets it from a
- * sighting: the holder wrote the record before the sighting. An absent record has only the watch. Pure.
+ * once the table's time is past the end of the lease, whichever comes first. The `Date` of the answer that showed the
+ * record must show that, and a second witness, too: a single `Date` may be wrong. An absent record has only the watch.
+ * Pure.
  */
-export function deadAtMs(
-  { record, sinceMs, dated, sightedByMs }: Observation,
+export function deadAtMs(seen: Observation, leaseMs: number, now: Times): number {
+  const watchedAtMs = seen.sinceMs + watchMs(leaseMs, now.maxClockDrift);
+  const dueMs = dueByTable(seen, leaseMs, now);
+  if (dueMs === undefined) return watchedAtMs;
+  return Math.min(watchedAtMs, Math.max(dueMs.byAnswer, dueMs.byWitnesses));
+}
+
+/** Notes in a decision to wait that one answer shows a dead holder, and a second witness is missing. */
+function unconfirmed(seen: Observation, leaseMs: number, now: Times): { isUnconfirmed?: true } {
+  const dueMs = dueByTable(seen, leaseMs, now);
+  const isDue = dueMs !== undefined && dueMs.byAnswer <= now.nowMs;
+  return isDue && dueMs.byWitnesses > now.nowMs ? { isUnconfirmed: true } : {};
+}
+
+/**
+ * When the table's time is past the end of the lease, on the monotonic clock: by the `Date` of the answer that showed
+ * the record, and by two witnesses. A record without an end gets it from a sighting: the holder wrote the record before
+ * the sighting. Undefined without an end or a `Date`.
+ */
+function dueByTable(
+  { record, dated, sightedByMs }: Observation,
   leaseMs: number,
-  { maxClockDrift, maxClockErrorMs }: Pick<Circumstances, "maxClockDrift" | "maxClockErrorMs">,
-): number {
-  const watchedAtMs = sinceMs + watchMs(leaseMs, maxClockDrift);
+  { nowMs, tableNowMs, maxClockDrift, maxClockErrorMs }: Times,
+): { readonly byAnswer: number; readonly byWitnesses: number } | undefined {
   const sightedEndMs =
     sightedByMs === undefined ? undefined : sightedByMs + watchMs(leaseMs, maxClockDrift);
   const endMs = record.state === "held" ? (record.endMs ?? sightedEndMs) : undefined;
-  if (dated === undefined || endMs === undefined) return watchedAtMs;
+  if (dated === undefined || endMs === undefined) return undefined;
   // The `Date` and the record are from one answer, so the table's time is compared with itself.
   const leftMs = Math.max(0, endMs + maxClockErrorMs - dated.dateMs);
-  return Math.min(watchedAtMs, dated.atMs + watchMs(leftMs, maxClockDrift));
+  const confirmedLeftMs = Math.max(0, endMs + maxClockErrorMs - tableNowMs);
+  return {
+    byAnswer: dated.atMs + watchMs(leftMs, maxClockDrift),
+    byWitnesses: nowMs + watchMs(confirmedLeftMs, maxClockDrift),
+  };
 }
 
 /**

@@ -179,6 +179,7 @@ export class ThreadKeepAlive implements KeepAlive<Hold>, Kept {
   #onMessage(message: FromThread): void {
     if (message.kind === "ready") this.#context.inBackground(() => this.#handOver(this.#state));
     else if (message.kind === "failed") this.#failed(new Error(message.message));
+    else if (message.kind === "ahead-date") this.#context.onAheadDate(message.ahead);
     else {
       this.#noteRenewals();
       this.#emit(message);

@@ -2,6 +2,7 @@ import type { Clock } from "../../platform/clock.js";
 import type { ClientSettings } from "../client-settings.js";
 import type { Held } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
+import type { AheadDate } from "../table-clock.js";
 import type { SharedDeadline } from "./shared-state.js";
 
 /** Everything that a thread needs to renew a session. A structured clone copies all members. */
@@ -55,6 +56,8 @@ export type FromThread =
       /** The age of the main thread's last stamp when the thread sent the renewal. */
       readonly stampAgeMs: number;
     }
+  /** An answer to the thread had a `Date` that was ahead. */
+  | { readonly kind: "ahead-date"; readonly ahead: AheadDate }
   | { readonly kind: "failed"; readonly message: string };
 
 /** A running thread. */

@@ -10,6 +10,7 @@ import { resolveAcquire } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import { KEEP } from "../table-access.js";
+import type { AheadDate } from "../table-clock.js";
 import { mayRenew, SharedState } from "./shared-state.js";
 import type { Assignment, FromThread, ThreadStart, ToThread } from "./thread-messages.js";
 
@@ -50,7 +51,9 @@ export class ThreadSide {
       },
     );
     const report = ({ message }: Error): void => post({ kind: "failed", message });
-    this.#context = new AcquireContext({ ...environment, table, report }, start.settings);
+    const onAheadDate = (ahead: AheadDate): void => post({ kind: "ahead-date", ahead });
+    const own = { ...environment, table, report, onAheadDate };
+    this.#context = new AcquireContext(own, start.settings);
     this.#ref = this.#context.format.codec.refOf("session", start.session);
   }
 

@@ -48,6 +48,7 @@ const usual: Circumstances = {
   wallMs: 0,
   maxClockDrift: 0.01,
   maxClockErrorMs: 10_000,
+  tableNowMs: Number.MAX_SAFE_INTEGER,
   isAbandoned: (holder) => holder === "given up",
   onlyIfExists: false,
   sessionSeen: () => undefined,
@@ -292,6 +293,33 @@ const CASES: readonly Case[] = [
     dated(held(), END_MS + BOUND_MS - 1_000),
     { nowMs: SINCE_MS + 1_020 },
     takeOver,
+  ],
+  [
+    "one answer shows a dead holder, and no second witness does",
+    dated(held(), END_MS + BOUND_MS),
+    { tableNowMs: Number.NEGATIVE_INFINITY },
+    { kind: "wait", acquirableAtMs: deadAtMs, isUnconfirmed: true },
+  ],
+  [
+    "one answer shows a dead holder, and the second witness is a second earlier",
+    dated(held(), END_MS + BOUND_MS),
+    { tableNowMs: END_MS + BOUND_MS - 1_000 },
+    { kind: "wait", acquirableAtMs: SINCE_MS + 1_020, isUnconfirmed: true },
+  ],
+  [
+    "one answer shows a dead holder, and the second witness just so",
+    dated(held(), END_MS + BOUND_MS),
+    { tableNowMs: END_MS + BOUND_MS },
+    takeOver,
+  ],
+  [
+    "one answer shows a dead session, and no second witness does",
+    seen(onSession),
+    {
+      tableNowMs: Number.NEGATIVE_INFINITY,
+      sessionSeen: () => dated(held(NO_QUEUE, "s's holder"), END_MS + BOUND_MS),
+    },
+    { kind: "wait", acquirableAtMs: deadAtMs, isUnconfirmed: true },
   ],
   [
     "the end is far ahead, and the watch ends first",

@@ -6,6 +6,7 @@ import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
 import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { wrongDates } from "../wrong-dates.js";
 
 /** A violation of the promise of takeover at first sight. */
 export interface SightViolation {
@@ -18,6 +19,8 @@ export interface SightViolation {
 export interface SightOptions {
   /** The difference between two servers, as a multiple of `maxClockError`; at most 1 is within the bound. */
   readonly spread?: number;
+  /** The part of the answers to a process with a single wrong `Date`; none by default. */
+  readonly wrongPart?: number;
   /** What the processes want: a mutex, by default, or the leadership of an election. */
   readonly of?: "mutex" | "election";
 }
@@ -70,15 +73,19 @@ class FirstSight {
   #grantedMs = 0;
 
   readonly #of: "mutex" | "election";
+  readonly #wrongPart: number;
+  readonly #phaseMs: number;
   readonly #key: Item;
 
-  constructor(seed: number, { spread = 1, of = "mutex" }: SightOptions) {
+  constructor(seed: number, { spread = 1, of = "mutex", wrongPart = 0 }: SightOptions) {
     this.#of = of;
+    this.#wrongPart = wrongPart;
     this.#key = { pk: { S: `${of === "mutex" ? "lock" : "leader"}#${NAME}` }, sk: { S: "lease" } };
     this.#random = seededRandom(seed);
     this.#boundMs = Math.ceil(LEASE_MS * (0.1 + 0.4 * this.#random.fraction()));
     this.#apartMs = spread * this.#boundMs;
     const phaseMs = 1_000 * this.#random.fraction();
+    this.#phaseMs = phaseMs;
     this.#table = new MemoryTable({
       keyAttributes: ["pk", "sk"],
       time: this.#time,
@@ -140,8 +147,18 @@ class FirstSight {
     const network = new FaultyTable(this.#service, process, {
       latency: () => ({ requestMs: 10 * random.fraction(), responseMs: 10 * random.fraction() }),
     });
+    let isTrying = true;
+    const dated = wrongDates(network, {
+      random: this.#wrongPart > 0 ? random.fork() : random,
+      // A candidate pauses before it corrects an end, longer than a try lasts.
+      part: () => (isTrying && this.#of === "election" ? 0 : this.#wrongPart),
+      // A `Date` that is behind costs a try.
+      mayBeBehind: () => !isTrying,
+      clock: process.clock,
+      isWallRight: () => this.#isWallRight(process),
+    });
     const locks = new Holdfast({
-      client: network,
+      client: this.#wrongPart > 0 ? dated : network,
       table: "locks",
       lease: LEASE_MS,
       maxClockDrift: DRIFT,
@@ -151,6 +168,7 @@ class FirstSight {
     });
     const trying = this.#of === "mutex" ? locks.mutex(NAME).tryAcquire() : elected(locks, process);
     const lease = await this.#time.runUntil<Held | null>(trying, { limitMs: 60_000 });
+    isTrying = false;
     if (lease === null) {
       process.kill();
       return false;
@@ -164,6 +182,11 @@ class FirstSight {
       longestDelayMs: LEASE_MS,
     });
     return true;
+  }
+
+  #isWallRight({ clock }: VirtualProcess): boolean {
+    const offMs = clock.wallMs() - this.#time.wallMs - this.#phaseMs;
+    return Math.abs(offMs) <= this.#boundMs / 2;
   }
 
   /** At no instant does a process believe in a lease whose lock another process was granted. */

@@ -1,0 +1,16 @@
+import { HoldfastError } from "../errors.js";
+import type { AheadDate } from "./table-clock.js";
+
+/** Returns the error for an answer whose `Date` was ahead. It is not about a single lock, so it has no `lockName`. */
+export function wrongDate({ aheadMs, isConfirmed }: AheadDate): HoldfastError {
+  const byText = `${Math.round(aheadMs / 1_000)} s`;
+  return new HoldfastError(
+    "misconfigured",
+    isConfirmed
+      ? `Two successive answers of DynamoDB had a \`Date\` ${byText} later than this machine's clocks allow. Leases whose ` +
+          "end has passed by this time are lost. Either all clocks of this machine stood still, as after the restore of " +
+          "a snapshot, or the clock of DynamoDB or of a proxy stepped."
+      : `An answer of DynamoDB had a \`Date\` ${byText} later than the answers before and after it allow. The client ` +
+          "ignored this `Date`: no lease ended, and no takeover began. Find out which server or proxy sends a wrong `Date`.",
+  );
+}
