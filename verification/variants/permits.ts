@@ -265,7 +265,10 @@ export const PERMITS: readonly Variant[] = [
         to: "if (to === null) freeBoth(from, own);",
       },
     ],
-    caughtBy: { test: READ_WRITE_TEST, title: MISCONFIGURED_DOWNGRADE },
+    caughtBy: {
+      test: "test/sim/denied.test.ts",
+      title: "leave no record that names a live session without a believing holder",
+    },
   },
   {
     name: "downgrade-leaves-new-permit",

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { orphans } from "../../verification/sim/denied/checkers.js";
+import { simulateDenied } from "../../verification/sim/denied/simulation.js";
+
+// For more seeds: HOLDFAST_SIM_DENIED=1000 npx vitest run test/sim/denied.test.ts
+const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
+const SEEDS = Number(process.env["HOLDFAST_SIM_DENIED"] ?? 6);
+
+describe("processes whose writes meet a wrong configuration, in simulated time", () => {
+  // rule: protocol 56
+  it(
+    "leave no record that names a live session without a believing holder",
+    async () => {
+      const first: string[] = [];
+      let [uses, denied] = [0, 0];
+      for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
+        const outcome = await simulateDenied(seed);
+        uses += outcome.uses;
+        denied += outcome.denied;
+        for (const what of outcome.violations) first.push(`seed ${seed}: ${what}`);
+      }
+      expect(first.slice(0, 5)).toEqual([]);
+      expect(uses).toBeGreaterThan(SEEDS * 30);
+      expect(denied).toBeGreaterThan(SEEDS * 10);
+    },
+    60_000 + 2_000 * SEEDS,
+  );
+});
+
+describe("the checker of records without a believing holder", () => {
+  const SESSION = {
+    ...{ pk: { S: "session#s" }, holder: { S: "h" } },
+    leaseEnd: { M: { holder: { S: "h" }, at: { N: "2000" } } },
+  };
+  const LOCK = { pk: { S: "lock#a" }, holder: { S: "l" }, session: { S: "s" } };
+  const PERMITS = {
+    pk: { S: "semaphore#a" },
+    "permit#p": { M: { session: { S: "s" } } },
+    "permit#q": { M: { session: { S: "s" } } },
+  };
+  const found = (believed: string[], wallMs = 1_000) =>
+    orphans([SESSION, LOCK, PERMITS], new Set(believed), wallMs).map(({ holder }) => holder);
+
+  it("rejects records and permits of a live session that no process believes in", () => {
+    expect(found([])).toEqual(["l", "p", "q"]);
+    expect(found(["l", "q"])).toEqual(["p"]);
+  });
+
+  it("accepts believed ones, and those of a session that has ended", () => {
+    expect(found(["l", "p", "q"])).toEqual([]);
+    expect(found([], 3_000)).toEqual([]);
+    expect(orphans([{ ...LOCK }], new Set(), 0)).toEqual([]);
+  });
+});

@@ -1,0 +1,172 @@
+import { Holdfast, HoldfastError, isHoldfastError, type Session } from "../../../src/index.js";
+import type { Fault } from "../../../src/testing/faults/fault-plan.js";
+import { FaultyTable } from "../../../src/testing/faults/faults.js";
+import { DatedTable } from "../../../src/testing/table/dated-table.js";
+import { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { orphans } from "./checkers.js";
+
+const LEASE_MS = 10_000;
+const LENGTH_MS = 120_000;
+const PROCESSES = 3;
+const WORKERS = 3;
+// Each write is refused, or its request or its answer is lost, in so many of its sends.
+const FAULTS = { denied: 0.04, "request-lost": 0.04, "response-lost": 0.04 } as const;
+const DENIED = new HoldfastError("access-denied", "Not authorized to perform dynamodb:UpdateItem.");
+
+/** A lease or a permit that a process may count as held. */
+interface Held {
+  readonly holder?: string;
+  /** Of a lease of several locks: the holder of each. */
+  readonly holders?: ReadonlyMap<string, string>;
+  readonly isHeld: boolean;
+  release(): Promise<void>;
+}
+
+/** The result of one run. */
+export interface DeniedOutcome {
+  /** What names a live session without a believing holder, four leases after the last fault. */
+  readonly violations: readonly string[];
+  readonly uses: number;
+  readonly denied: number;
+}
+
+/** A process whose writes are sometimes answered with a wrong configuration. Its session lives on to the end. */
+class Process {
+  readonly held = new Set<Held>();
+  uses = 0;
+  denied = 0;
+  readonly #locks: Holdfast;
+  readonly #network: FaultyTable;
+  readonly #time: VirtualTime;
+  readonly #random: SeededRandom;
+  #isOver = false;
+  #session: Session | undefined;
+
+  constructor(time: VirtualTime, table: MemoryTable, random: SeededRandom) {
+    const process = time.process();
+    this.#time = time;
+    this.#random = random;
+    this.#network = new FaultyTable(new DatedTable(table, () => time.wallMs), process, {
+      latency: () => ({ requestMs: 5, responseMs: 5 }),
+    });
+    this.#locks = new Holdfast({
+      ...{ client: this.#network, table: "locks", lease: LEASE_MS, requestTimeout: 1_000 },
+      sharedSession: random.chance(0.5),
+      onError: () => undefined,
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+  }
+
+  /** Opens the sessions, and takes a permit that keeps the client's own session open. */
+  async begin(name: string): Promise<void> {
+    this.#session = await this.#locks.session({ lease: LEASE_MS });
+    this.held.add(await this.#locks.semaphore(name, { permits: 1 }).acquire());
+    this.#network.script(({ kind }) =>
+      kind === "write" || kind === "transact" ? this.#fault() : undefined,
+    );
+  }
+
+  /** Uses the names until the end of the faults. */
+  async work(): Promise<void> {
+    while (!this.#isOver) {
+      this.uses += 1;
+      try {
+        await this.#use();
+      } catch (error) {
+        if (!isHoldfastError(error)) throw error;
+      }
+      await this.#time.sleep(this.#random.integer(50, 500));
+    }
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#network.script(() => undefined);
+  }
+
+  #fault(): Fault | undefined {
+    const drawn = this.#random.fraction();
+    if (drawn < FAULTS.denied) {
+      this.denied += 1;
+      return { fault: "misconfigured", error: DENIED };
+    }
+    if (drawn < FAULTS.denied + FAULTS["request-lost"]) return { fault: "request-lost" };
+    const all = FAULTS.denied + FAULTS["request-lost"] + FAULTS["response-lost"];
+    return drawn < all ? { fault: "response-lost" } : undefined;
+  }
+
+  async #use(): Promise<void> {
+    const locks = this.#locks;
+    const session = this.#session?.isHeld === true ? this.#session : undefined;
+    const name = this.#random.chance(0.5) ? "x" : "y";
+    const wait = this.#random.integer(1, 2) * LEASE_MS;
+    switch (this.#random.integer(1, 8)) {
+      case 1:
+        return this.#hold(await locks.mutex(name).acquire({ wait }));
+      case 2:
+        return this.#hold(await locks.fairLock(name).acquire({ wait }));
+      case 3:
+        return this.#hold(await locks.fairLock(name, { session }).acquire({ wait }));
+      case 4:
+        return this.#hold(await locks.multiLock(["x", "y"], { session }).acquire({ wait }));
+      case 5:
+        return this.#hold(await locks.semaphore(name, { permits: 3 }).acquire({ weight: 2, wait }));
+      case 6: {
+        const writer = await locks.readWriteLock(name).write().acquire({ wait });
+        this.held.add(writer);
+        await this.#time.sleep(this.#random.integer(0, 1_000));
+        return this.#hold(await writer.downgrade());
+      }
+      case 7: {
+        const lease = await locks.mutex(name).acquire({ wait, lease: "5s" });
+        this.held.add(lease);
+        const transfer = await lease.export();
+        return this.#hold(await locks.import(transfer));
+      }
+      default: {
+        const lease = await locks.mutex(name).acquire({ wait, lease: LEASE_MS });
+        this.held.add(lease);
+        await lease.renew({ lease: 2 * LEASE_MS }).catch(() => undefined);
+        return this.#hold(lease);
+      }
+    }
+  }
+
+  async #hold(held: Held): Promise<void> {
+    this.held.add(held);
+    // Longer than the period of renewals, so that a lease moves to its session.
+    await this.#time.sleep(this.#random.integer(0, 6_000));
+    await held.release();
+  }
+}
+
+/**
+ * Runs processes whose sessions live on while some of their writes are answered with a wrong configuration, and some
+ * are lost. In the end, no record may name a live session without a believing holder.
+ */
+export async function simulateDenied(seed: number): Promise<DeniedOutcome> {
+  const time = new VirtualTime();
+  const table = new MemoryTable({ keyAttributes: ["pk", "sk"], time, keepsLog: false });
+  const random = seededRandom(seed);
+  const all = Array.from({ length: PROCESSES }, () => new Process(time, table, random.fork()));
+  await time.runUntil(Promise.all(all.map((one, at) => one.begin(`kept ${at}`))));
+  const work = all.flatMap((one) => Array.from({ length: WORKERS }, () => one.work()));
+  await time.advance(LENGTH_MS);
+  for (const one of all) one.end();
+  await time.runUntil(Promise.all(work), { limitMs: 20 * LEASE_MS });
+  await time.advance(4 * LEASE_MS);
+  const believed = all.flatMap(({ held }) => [...held].filter(({ isHeld }) => isHeld));
+  const ids = new Set(
+    believed.flatMap(({ holder = [], holders = new Map() }) =>
+      [...holders.values(), holder].flat(),
+    ),
+  );
+  const left = orphans(table.items(), ids, time.wallMs);
+  return {
+    violations: left.map(({ key, holder }) => `${key} still names ${holder}`),
+    uses: all.reduce((sum, { uses }) => sum + uses, 0),
+    denied: all.reduce((sum, { denied }) => sum + denied, 0),
+  };
+}
