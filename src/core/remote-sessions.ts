@@ -31,6 +31,11 @@ export class RemoteSessions {
     return this.#context.observations.of(this.#refOf(session).id);
   }
 
+  /** When an answer last showed the session, on the monotonic clock. */
+  lookedAtMs(session: string): number {
+    return this.#context.observations.lookedAtMs(this.#refOf(session).id);
+  }
+
   /** Reads the session, unless an answer has shown it within the last `freshMs` milliseconds. */
   async poll(
     session: string,

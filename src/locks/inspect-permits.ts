@@ -55,9 +55,15 @@ export interface PermitInspection {
   readonly forced: ForcedRelease | undefined;
 }
 
+// About as many permits as an operator's page shows. A record can have a thousand, each on another session.
+const MOST_SESSIONS = 100;
+// Several viewers, and a viewer that polls, share the reads of sessions.
+const FRESH_MS = 5_000;
+
 /**
- * Reads one record, strongly consistent, and the session of each holder. Costs a read unit for each 4 KB of the record,
- * and one for each different session. Throws coded errors.
+ * Reads one record, strongly consistent, and the sessions of its holders: those that this client has not read for
+ * longest, at most 100 in a call, and none that it has read in the last 5 s unless the session may be over. Costs a read
+ * unit for each 4 KB of the record, and one for each session that it reads. Throws coded errors.
  */
 export async function inspectPermits(
   context: AcquireContext,
@@ -68,13 +74,25 @@ export async function inspectPermits(
   const shown = found(ref, answer);
   const record = sharedRecord({ context, ref }, shown);
   const permits = record.state === "shared" ? record.permits : [];
-  const sessions = new Set(permits.map(({ session }) => session));
   await Promise.all(
-    [...sessions].map(async (session) =>
+    sessionsToRead(context, permits).map(async (session) =>
       found(ref, await context.sessions.look(session, requestTimeoutMs)),
     ),
   );
   return permitInspectionOf(context, ref, record, shown);
+}
+
+function sessionsToRead(context: AcquireContext, permits: readonly PermitInRecord[]): string[] {
+  // The client has never read some sessions: -Infinity has no difference to itself.
+  const readAtMs = (session: string) =>
+    Math.max(context.sessions.lookedAtMs(session), Number.MIN_SAFE_INTEGER);
+  const due = permits.filter(
+    (permit) =>
+      context.nowMs() - readAtMs(permit.session) >= FRESH_MS ||
+      context.decideHolder(permit).kind !== "wait",
+  );
+  const sessions = [...new Set(due.map(({ session }) => session))];
+  return sessions.sort((a, b) => readAtMs(a) - readAtMs(b)).slice(0, MOST_SESSIONS);
 }
 
 /** Returns the permits in an answer. Throws the errors of an unreadable record (R12). */

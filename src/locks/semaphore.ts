@@ -116,7 +116,9 @@ export class Semaphore {
 
   /**
    * Reads the semaphore and its permits. Acquires no permit. Costs a strongly consistent read of the record, one unit
-   * for each 4 KB, and a strongly consistent read of each holder's session. Rejects with coded errors.
+   * for each 4 KB, and a strongly consistent read of holders' sessions: at most 100 in a call, those that this client has
+   * not read for longest, and none that it has read in the last 5 s. Of a session that it has never read, `appearsExpired`
+   * is false, and the end is unknown: call again for the next 100. Rejects with coded errors.
    */
   inspect(): Promise<PermitInspection> {
     return this.#permits.inspect();

@@ -122,8 +122,8 @@ export class DetailReader {
     const { fence, forced } = lock;
     const row = rowOfPermits(lock, { waiters: waiters.length });
     const permits = permitsOf(lock);
-    // A read of the record, and of each different session.
-    const units = 1 + new Set(permits.map(({ session }) => session)).size;
+    // A read of the record, and at most one of each different session: an inspection reads no more than 100.
+    const units = 1 + Math.min(100, new Set(permits.map(({ session }) => session)).size);
     return { row, fence, forced, permits, waiters, onSession: undefined, units };
   }
 

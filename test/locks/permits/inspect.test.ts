@@ -32,6 +32,39 @@ describe("an inspection of a semaphore", () => {
     expect(second?.session).not.toBe(first?.session);
   });
 
+  it("reads at most 100 sessions a call, in turn, and none again within 5 s", async () => {
+    const world = new World(DATES);
+    const holders = Array.from({ length: 150 }, () => world.inhabitant().locks);
+    const taken = holders.map((locks) => locks.readWriteLock("s").read().acquire());
+    await world.until(Promise.all(taken));
+    const lock = world.inhabitant().locks.readWriteLock("s");
+    const inspected = async () => {
+      const { result, reads } = await world.requests(() => lock.inspect());
+      return [reads, result.permits.filter(({ endsAt }) => endsAt !== undefined).length];
+    };
+    expect(await inspected()).toEqual([101, 100]);
+    expect(await inspected()).toEqual([51, 150]);
+    expect(await inspected()).toEqual([1, 150]);
+    await world.time.advance(5_000);
+    expect(await inspected()).toEqual([101, 150]);
+  });
+
+  it("reads a session again within 5 s if it may be over", async () => {
+    const world = new World(DATES);
+    const dead = world.inhabitant({ lease: "2s" });
+    await world.until(dead.locks.semaphore("s", { permits: 1 }).acquire());
+    dead.process.kill();
+    const { locks } = world.inhabitant({ maxClockError: "500ms" });
+    const semaphore = locks.semaphore("s", { permits: 1 });
+    expect((await world.requests(() => semaphore.inspect())).reads).toBe(2);
+    await world.time.advance(1_000);
+    expect((await world.requests(() => semaphore.inspect())).reads).toBe(1);
+    await world.time.advance(3_000);
+    const last = await world.requests(() => semaphore.inspect());
+    expect(last.reads).toBe(2);
+    expect(last.result.permits).toMatchObject([{ appearsExpired: true }]);
+  });
+
   it("shows by the table's time that the session of a dead holder is over", async () => {
     const world = new World(DATES);
     const dead = world.inhabitant();
