@@ -1,12 +1,12 @@
 import { HoldfastError, type LossReason } from "../errors.js";
 import type { Exclusive } from "../internal/exclusive.js";
-import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
 import type { Random } from "../platform/random.js";
 import type { Dated, Item, TablePort, Write } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
+import { AbandonedIds } from "./abandoned-ids.js";
 import { spread } from "./backoff.js";
 import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
@@ -80,9 +80,6 @@ export interface GrantOptions {
   readonly passage?: Passage | undefined;
 }
 
-// At a thousand grants a second, the client remembers every id that can still matter for a lease.
-const MOST_ABANDONED = 100_000;
-
 /** Shares the environment, the observations and the abandoned ids between the parts of one client. */
 export class ClientContext extends TableAccess {
   readonly tableName: string;
@@ -99,7 +96,7 @@ export class ClientContext extends TableAccess {
   readonly ownSessions = new Set<string>();
   /** The ids of permits that a part of this client uses, from the first attempt to the end of the release. */
   readonly ownPermits = new Set<string>();
-  readonly #abandoned = new IdMemory(MOST_ABANDONED);
+  readonly abandoned = new AbandonedIds();
   readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new Abort();
 
@@ -180,6 +177,7 @@ export class ClientContext extends TableAccess {
   see(ref: RecordRef, { item, dateMs }: Shown, consistency: Consistency): Found {
     const found = this.format.codec.read(item, ref);
     if (isReadable(found)) this.observations.see(ref.id, found, consistency, this.nowMs(), dateMs);
+    this.abandoned.see(ref, found);
     return found;
   }
 
@@ -200,7 +198,7 @@ export class ClientContext extends TableAccess {
     return decide(this.observations.of(ref.id), {
       ...this.#now(),
       wallMs: this.wallMs(),
-      isAbandoned: (holder) => this.#abandoned.has(holder),
+      isAbandoned: (holder) => this.abandoned.has(holder),
       onlyIfExists,
       passage,
     });
@@ -241,7 +239,7 @@ export class ClientContext extends TableAccess {
 
   /** Remembers the id of a grant that no part of this process uses any more (R14). */
   abandon(holder: string): void {
-    this.#abandoned.add(holder);
+    this.abandoned.add(holder);
     this.ownPermits.delete(holder);
   }
 

@@ -1,3 +1,4 @@
+import { AbandonedIds } from "../../src/core/abandoned-ids.js";
 import { GrantWrite } from "../../src/core/acquire/grant.js";
 import { untilAnswered } from "../../src/core/acquire/until-answered.js";
 import { ClientContext } from "../../src/core/context.js";
@@ -238,13 +239,39 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { rollBack },
-        from: "if (mustPause || holdsRecord(context, ref)) return AGAIN;",
-        to: "if (holdsRecord(context, ref)) return ROLLED_BACK; if (mustPause) return AGAIN;",
+        from: "const answer = mustPause ? AGAIN : await free();",
+        to: "if (holdsRecord(context, ref)) return ROLLED_BACK; const answer = mustPause ? AGAIN : await free();",
       },
     ],
     caughtBy: {
       test: "test/core/hold/rollback.test.ts",
       title: "the rollback frees a claim applied after the release",
+    },
+  },
+  {
+    name: "abandoned-grant-left-in-queue",
+    what: "An answer that shows an abandoned grant before a queue does not end the pause of its rollback.",
+    rules: ["R14"],
+    edits: [{ in: { AbandonedIds }, from: "this.#onSeen.get(found.holder)?.();", to: "" }],
+    caughtBy: {
+      test: "test/locks/lost-answers.test.ts",
+      title: "a %s is not idle for a whole lease",
+    },
+  },
+  {
+    name: "release-waits-for-a-lease",
+    what: "A release waits for the answer to one request for as long as the lease lasts.",
+    rules: [],
+    edits: [
+      {
+        in: { giveUpLease },
+        from: "const timeoutMs = context.timeoutWithin(this.#former.leaseMs);",
+        to: "const timeoutMs = context.settings.requestTimeoutMs;",
+      },
+    ],
+    caughtBy: {
+      test: "test/locks/lost-answers.test.ts",
+      title: "a %s is not idle for a whole lease",
     },
   },
   {
@@ -299,7 +326,7 @@ function isUnanswered(error: unknown): boolean {
     name: "nothing-remembered",
     what: "A process forgets its abandoned grants, and waits for its own leases to expire.",
     rules: ["R14"],
-    edits: [{ in: { ClientContext }, from: "    this.#abandoned.add(holder);\n", to: "" }],
+    edits: [{ in: { ClientContext }, from: "    this.abandoned.add(holder);\n", to: "" }],
     caughtBy: {
       test: "test/core/hold/lost-responses.test.ts",
       title: "lets a process reclaim after an abandoned claim, without a watch",

@@ -184,8 +184,10 @@ class LeaseRelease {
     const context = this.#context;
     const { keepData, lastData } = this.#former;
     const served = this.#servedWithoutWaiter();
-    const send = () =>
-      freeOnce(context, this.#ref, holdersOf(this.#state), { keepData, lastData, served });
+    const options = { keepData, lastData, served };
+    // A hanging request must leave time for another one before the lease is over.
+    const timeoutMs = context.timeoutWithin(this.#former.leaseMs);
+    const send = () => freeOnce(context, this.#ref, holdersOf(this.#state), options, timeoutMs);
     const retried = await retry(context, send, {
       backoff: context.patient(steady(RELEASE_RETRY_MS)),
       isOver: () => context.nowMs() >= this.#state.untilMs,
@@ -263,14 +265,15 @@ export async function freeOnce(
   ref: RecordRef,
   from: Holders,
   options: Pick<FreeOptions, "keepData" | "lastData" | "served">,
+  timeoutMs = context.settings.requestTimeoutMs,
 ): Promise<WriteAnswer> {
-  if (ref.isEntry === true) return removeEntry(context, ref, from);
+  if (ref.isEntry === true) return removeEntry(context, ref, from, undefined, timeoutMs);
   const answer = await context.write(
     context.freeing(ref, from, {
       ...options,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
     }),
-    context.settings.requestTimeoutMs,
+    timeoutMs,
   );
   if (answer.kind === "applied" || answer.kind === "refused") {
     context.see(ref, answer, "strong");
@@ -285,10 +288,11 @@ export function removeEntry(
   entry: RecordRef,
   from: Holders,
   signal?: SignalLike,
+  timeoutMs = context.settings.requestTimeoutMs,
 ): Promise<WriteAnswer> {
   const queue = requireCapability(context.format, "queue");
   // The client stores no observation of the entry, because each waiter reads the entries again.
-  return context.write(queue.remove(entry, from), context.settings.requestTimeoutMs, signal);
+  return context.write(queue.remove(entry, from), timeoutMs, signal);
 }
 
 function isUnanswered(error: unknown): boolean {

@@ -27,24 +27,36 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
 /**
  * Undoes an abandoned grant, or makes the grant fail, in the background (R14). A takeover names the former holder, so
  * one answered request is enough. A claim may still be in flight, and no write can make a claim fail. So for a claim
- * the rollback repeats, with pauses, for the length of the lease.
+ * the rollback repeats, with pauses, for the length of the lease. An answer that shows that the grant blocks a queue ends
+ * the pause: the waiters of other processes cannot know that no process uses the grant.
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
-  const { minPollMs, silencePauseMs } = grant;
+  const { minPollMs, silencePauseMs, sends } = grant;
   const from = { ...grant.replaced, maybe: [grant.attempt] };
+  let landed = 0;
+  let isFreeing = false;
+  const isOver = (): boolean => landed > 0 && landed === sends;
+  const free = async () => {
+    // No delayed send can be applied while this client holds the record.
+    if (isFreeing || isOver() || holdsRecord(context, ref)) return AGAIN;
+    isFreeing = true;
+    const answer = await freeOnce(context, ref, from, { keepData: true });
+    isFreeing = false;
+    if (answer.kind === "applied") landed += 1;
+    return answer;
+  };
+  const unwatch = context.abandoned.watch(grant.attempt, () =>
+    context.inBackground(async () => void (await free())),
+  );
   context.inBackground(async () => {
     const untilMs = context.nowMs() + grant.leaseMs;
-    let landed = 0;
     let isFirst = true;
     const attempt = async () => {
       const mustPause = isFirst && silencePauseMs !== undefined;
       isFirst = false;
-      // No delayed send can be applied while this client holds the record.
-      if (mustPause || holdsRecord(context, ref)) return AGAIN;
-      const answer = await freeOnce(context, ref, from, { keepData: true });
-      if (answer.kind === "applied") landed += 1;
-      if (landed === grant.sends) return ROLLED_BACK;
+      const answer = mustPause ? AGAIN : await free();
+      if (isOver()) return ROLLED_BACK;
       const isAnswered = answer.kind === "applied" || answer.kind === "refused";
       return isAnswered && grant.replaced === undefined ? AGAIN : answer;
     };
@@ -54,7 +66,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
       signal: context.closing,
       onMisconfigured: "end",
       keepsAlive: false,
-    });
+    }).finally(unwatch);
   });
 }
 

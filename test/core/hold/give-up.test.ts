@@ -28,6 +28,7 @@ function release(answers: readonly Answer[], lastData?: unknown) {
     nowMs: () => 0,
     settings: { requestTimeoutMs: 1_000, maxLocalHandoffs: 4 },
     freeing: () => ({}),
+    timeoutWithin: () => 500,
     write: async () => toGive.shift() ?? silent,
     see: () => undefined,
     observations: { freed: () => undefined },
