@@ -36,6 +36,23 @@ const NEVER_AT_ONCE: Edit = {
 /** Defects in the queue before a record. */
 export const QUEUES: readonly Variant[] = [
   {
+    name: "hand-off-by-expired-place",
+    what: "A release hands the lock off by a ticket of a place that has expired.",
+    rules: [],
+    edits: [
+      {
+        in: { giveUpLease },
+        from: "if (localQueue.place !== undefined) return localQueue.place.isHeld;",
+        to: "if (localQueue.place !== undefined) return true;",
+      },
+    ],
+    caughtBy: {
+      test: "test/locks/fair-lock/shared-place.test.ts",
+      title:
+        "do not get the lock by tickets of a place that expired while the process held the lock",
+    },
+  },
+  {
     name: "ticket-out-of-order",
     what: "A grant with a ticket does not require a ticket above `served`.",
     rules: ["R1"],

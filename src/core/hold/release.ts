@@ -124,7 +124,8 @@ class LeaseRelease {
     const { observations, settings } = this.#context;
     const localQueue = this.#localQueue;
     if (!localQueue.hasWaiters) return false;
-    if (localQueue.place !== undefined) return true;
+    // If the place has expired, others may be first. The next waiter of this process finds that out and joins again.
+    if (localQueue.place !== undefined) return localQueue.place.isHeld;
     const record = observations.of(this.#ref.id)?.record;
     const isQueued =
       record !== undefined &&

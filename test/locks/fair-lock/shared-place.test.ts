@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../../src/index.js";
+import type { Item } from "../../../src/platform/table.js";
 import { entriesIn, FOR_EVER, NAME } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -8,6 +9,9 @@ const rejection = (promise: Promise<unknown>): Promise<unknown> =>
     () => expect.unreachable("the promise resolved"),
     (error: unknown) => error,
   );
+
+const isEntry = ({ sk }: Item): boolean =>
+  sk !== undefined && "S" in sk && sk.S.startsWith("ticket/");
 
 /** Waits for the fair lock in a process, and notes the call's name when it holds the lock. */
 function call(of: Inhabitant, name: string, granted: string[], options: object = {}) {
@@ -153,6 +157,37 @@ describe("the waiters of one process", () => {
     await world.until((await world.until(behind)).release());
     await releaseEach(world, calls.slice(1));
     expect(granted).toEqual(["1", "rival", "behind", "2", "3"]);
+  });
+
+  // rule: protocol 72
+  it("do not get the lock by tickets of a place that expired while the process held the lock", async () => {
+    const world = new World();
+    const holder = world.inhabitant();
+    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const process = world.inhabitant();
+    const granted: string[] = [];
+    const first = call(process, "1", granted);
+    const failing = rejection(call(process, "fails", granted, { onPlaceExpired: "fail" }));
+    const last = call(process, "3", granted);
+    await world.time.advance(2_000);
+    const behind = call(world.inhabitant(), "behind", granted);
+    await world.time.advance(2_000);
+    await world.until(held.release());
+    const own = await world.until(first);
+    // The place is in another partition of the table than the lock.
+    process.network.script((request) =>
+      request.kind === "write" && isEntry(request.write.key) ? { fault: "throttled" } : undefined,
+    );
+    await world.time.advance(120_000);
+    process.network.clear();
+    expect(own.isHeld).toBe(true);
+    await world.until(own.release());
+    expect(await world.until(failing)).toMatchObject({ code: "not-acquired" });
+    await world.until((await world.until(behind)).release());
+    await world.until((await world.until(last)).release());
+    expect(granted).toEqual(["1", "behind", "3"]);
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toEqual([]);
   });
 
   it("learn their positions", async () => {
