@@ -176,7 +176,9 @@ export class ClientContext extends TableAccess {
   /** Notes the observation of an item, from an answer that has arrived now. */
   see(ref: RecordRef, { item, dateMs }: Shown, consistency: Consistency): Found {
     const found = this.format.codec.read(item, ref);
-    if (isReadable(found)) this.observations.see(ref.id, found, consistency, this.nowMs(), dateMs);
+    // Decisions about a permit need the whole record. An observation of each permit would push out those of names.
+    if (isReadable(found) && ref.permit === undefined)
+      this.observations.see(ref.id, found, consistency, this.nowMs(), dateMs);
     this.abandoned.see(ref, found);
     return found;
   }

@@ -1,3 +1,4 @@
+import { LinkedList } from "../internal/linked-list.js";
 import type { SignalLike } from "../platform/abort.js";
 import type { Timer, Timers } from "../platform/timers.js";
 import type { Unavailable } from "./unavailable.js";
@@ -47,6 +48,11 @@ export class LocalWaiter<Settings, Granted> {
     this.turn = new Promise((take, fail) => {
       this.#settle = { take, fail };
     });
+  }
+
+  /** Whether the waiter wants to know its position. */
+  get follows(): boolean {
+    return this.listener.onPosition !== undefined;
   }
 
   /** Whether the acquisition still waits: no turn yet, and not given up. */
@@ -99,7 +105,9 @@ export interface Occupant {
  * and none does while this process holds the lock. So N waiters cost as much as one.
  */
 export class LocalQueue<Settings, Granted> {
-  readonly #waiting: LocalWaiter<Settings, Granted>[] = [];
+  readonly #waiting = new LinkedList<LocalWaiter<Settings, Granted>>();
+  /** How many waiters want to know their positions. Without such a waiter, no change of the queue visits the others. */
+  #followers = 0;
   /** The number of consecutive hand-offs within the process. */
   #localHandoffs = 0;
   #place: SharedPlace | undefined;
@@ -109,6 +117,7 @@ export class LocalQueue<Settings, Granted> {
   #isBusy = false;
   #occupant: Occupant | undefined;
   #watch: Timer | undefined;
+  #announcement: Timer | undefined;
   readonly #timers: Timers;
   readonly #onIdle: () => void;
 
@@ -118,11 +127,11 @@ export class LocalQueue<Settings, Granted> {
   }
 
   get hasWaiters(): boolean {
-    return this.#waiting.length > 0;
+    return this.#waiting.size > 0;
   }
 
   get waiterCount(): number {
-    return this.#waiting.length;
+    return this.#waiting.size;
   }
 
   /** The place of this process in the lock's queue in the table, while a ticket of the place is left. */
@@ -153,7 +162,7 @@ export class LocalQueue<Settings, Granted> {
     // The next ticket belongs to the contending waiter, which is not in `#waiting`.
     const lost = next === undefined || last === undefined ? 0 : Number(last - next);
     this.leavePlace();
-    for (const waiter of this.#waiting.slice(0, lost)) {
+    for (const waiter of [...this.#waiting].slice(0, lost)) {
       if (waiter.listener.failsWithoutPlace === true) this.leave(waiter, error);
     }
   }
@@ -161,7 +170,16 @@ export class LocalQueue<Settings, Granted> {
   /** Reports each waiter's position: the waiters before it in this process, and in other processes. */
   announce(before: number): void {
     this.#before = before;
-    for (const [index, waiter] of [...this.#waiting.entries()]) this.#tell(waiter, before + index);
+    this.#announcement?.cancel();
+    this.#announcement = undefined;
+    if (this.#followers === 0) return;
+    for (const [index, waiter] of [...this.#waiting].entries()) this.#tell(waiter, before + index);
+  }
+
+  // Many waiters may give up together, and each would change the positions of all waiters behind it.
+  #announceSoon(): void {
+    if (this.#followers === 0 || this.#before === undefined) return;
+    this.#announcement ??= this.#timers.set(0, false, () => this.announce(this.#before ?? 0));
   }
 
   #tell(waiter: LocalWaiter<Settings, Granted>, position: number): void {
@@ -217,26 +235,30 @@ export class LocalQueue<Settings, Granted> {
   }
 
   wait(waiter: LocalWaiter<Settings, Granted>): void {
-    this.#waiting.push(waiter);
+    this.#waiting.addLast(waiter);
+    if (waiter.follows) this.#followers += 1;
     this.#watchOccupant();
-    if (this.#before !== undefined) this.#tell(waiter, this.#before + this.#waiting.length - 1);
+    if (this.#before !== undefined) this.#tell(waiter, this.#before + this.#waiting.size - 1);
   }
 
   waitFirst(waiter: LocalWaiter<Settings, Granted>): void {
-    this.#waiting.unshift(waiter);
+    this.#waiting.addFirst(waiter);
+    if (waiter.follows) this.#followers += 1;
   }
 
   /** Removes a waiter that gives up, synchronously, so that no hand-off can reach the waiter. */
   leave(waiter: LocalWaiter<Settings, Granted>, error: unknown): void {
     waiter.giveUp(error);
-    const at = this.#waiting.indexOf(waiter);
-    if (at >= 0) this.#waiting.splice(at, 1);
-    if (at >= 0 && this.#before !== undefined) this.announce(this.#before);
+    if (!this.#waiting.delete(waiter)) return;
+    if (waiter.follows) this.#followers -= 1;
+    this.#announceSoon();
   }
 
   /** Removes and returns the first waiter, for a hand-off. */
   shift(): LocalWaiter<Settings, Granted> | undefined {
-    return this.#waiting.shift();
+    const waiter = this.#waiting.shift();
+    if (waiter?.follows === true) this.#followers -= 1;
+    return waiter;
   }
 
   /** Ends the turn: the next waiter contends, or the queue is idle. */
@@ -245,6 +267,8 @@ export class LocalQueue<Settings, Granted> {
     this.#before = undefined;
     this.#watch?.cancel();
     this.#watch = undefined;
+    this.#announcement?.cancel();
+    this.#announcement = undefined;
     for (let waiter = this.shift(); waiter !== undefined; waiter = this.shift()) {
       if (waiter.contend()) return;
     }
@@ -262,34 +286,5 @@ export class LocalQueue<Settings, Granted> {
       occupant.check();
       this.#watchOccupant();
     });
-  }
-}
-
-/** The local queues of one client: created for the first waiter of a name, deleted when idle. */
-export class LocalQueues<Settings, Granted> {
-  readonly #localQueues = new Map<string, LocalQueue<Settings, Granted>>();
-  readonly #timers: Timers;
-  readonly #isShared: boolean;
-
-  /** With `isShared` false, every acquisition gets a queue of its own and never waits for another. */
-  constructor(timers: Timers, isShared = true) {
-    this.#timers = timers;
-    this.#isShared = isShared;
-  }
-
-  /** Creates a queue for a single acquisition. */
-  alone(): LocalQueue<Settings, Granted> {
-    return new LocalQueue(this.#timers, () => undefined);
-  }
-
-  of(id: string): LocalQueue<Settings, Granted> {
-    if (!this.#isShared) return this.alone();
-    const known = this.#localQueues.get(id);
-    if (known !== undefined) return known;
-    const localQueue = new LocalQueue<Settings, Granted>(this.#timers, () =>
-      this.#localQueues.delete(id),
-    );
-    this.#localQueues.set(id, localQueue);
-    return localQueue;
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { LocalQueue, LocalQueues, LocalWaiter } from "../../src/core/local-queue.js";
+import { LocalQueue, LocalWaiter } from "../../src/core/local-queue.js";
+import { LocalQueues } from "../../src/core/local-queues.js";
 import { resolveAcquire } from "../../src/core/options.js";
 import { systemTimers, type Timers } from "../../src/platform/timers.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
@@ -80,6 +81,70 @@ describe("LocalQueue", () => {
     expect(line.shift()).toBeUndefined();
     line.next();
     expect(idle()).toBe(1);
+  });
+});
+
+describe("LocalQueue with a crowd of waiters", () => {
+  const SIZE = 2_000;
+
+  function crowded(onPosition: ((position: number) => void) | undefined) {
+    const time = new VirtualTime();
+    const line = new LocalQueue(time.process().timers, () => undefined);
+    line.tryEnter();
+    line.occupy({ isManual: false, remainingMs: () => 1_000, check: () => undefined });
+    let looks = 0;
+    const waiters = Array.from({ length: SIZE }, () => {
+      const listener = {
+        get onPosition() {
+          looks += 1;
+          return onPosition;
+        },
+      };
+      const waiter = new LocalWaiter<unknown, unknown>(resolveAcquire([], "me"), listener);
+      waiter.turn.catch(() => undefined);
+      line.wait(waiter);
+      return waiter;
+    });
+    const looksFor = async (work: () => void): Promise<number> => {
+      looks = 0;
+      work();
+      await time.advance(1);
+      return looks;
+    };
+    return { line, waiters, looksFor };
+  }
+
+  it("visits only the waiter that gives up, from either end", async () => {
+    const { line, waiters, looksFor } = crowded(undefined);
+    const half = SIZE / 2;
+    const front = await looksFor(() => {
+      for (const waiter of waiters.slice(0, half)) line.leave(waiter, "gone");
+    });
+    const back = await looksFor(() => {
+      for (const waiter of waiters.slice(half).reverse()) line.leave(waiter, "gone");
+    });
+    expect([front, back]).toEqual([half, half]);
+    expect(line.hasWaiters).toBe(false);
+  });
+
+  it("visits no other waiter at a hand-off", async () => {
+    const { line, looksFor } = crowded(undefined);
+    const looks = await looksFor(() => {
+      for (let waiter = line.shift(); waiter !== undefined; waiter = line.shift()) {
+        line.occupy({ isManual: false, remainingMs: () => 1_000, check: () => undefined });
+      }
+    });
+    expect(looks).toBe(SIZE);
+  });
+
+  it("tells the waiters behind a crowd that gives up their positions once", async () => {
+    const told: number[] = [];
+    const { line, waiters, looksFor } = crowded((position) => told.push(position));
+    told.length = 0;
+    await looksFor(() => {
+      for (const waiter of waiters.slice(0, SIZE - 3)) line.leave(waiter, "gone");
+    });
+    expect(told).toEqual([0, 1, 2]);
   });
 });
 

@@ -36,6 +36,18 @@ const NEVER_AT_ONCE: Edit = {
 /** Defects in the queue before a record. */
 export const QUEUES: readonly Variant[] = [
   {
+    name: "positions-told-to-none",
+    what: "Each change of a local queue visits all its waiters, also if none wants to know its position.",
+    rules: [],
+    edits: [
+      { in: { LocalQueue }, from: "if (this.#followers === 0) return;\n    for (", to: "for (" },
+    ],
+    caughtBy: {
+      test: "test/core/local-queue.test.ts",
+      title: "visits no other waiter at a hand-off",
+    },
+  },
+  {
     name: "hand-off-by-expired-place",
     what: "A release hands the lock off by a ticket of a place that has expired.",
     rules: [],

@@ -201,14 +201,18 @@ export class Cancellation implements Cancelling {
   }
 
   #whoHolds(which: string, held: ObservedHeld, seen: HolderSeen | undefined): string {
-    const isOwn = [...this.#context.holds].some((own) => own.held.holder === held.holder);
-    if (isOwn) {
+    if (this.#isOwn(held)) {
       return (
         `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
         "mutex(name, { reentrant: true })"
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);
+  }
+
+  #isOwn({ holder }: ObservedHeld): boolean {
+    for (const own of this.#context.holds) if (own.held.holder === holder) return true;
+    return false;
   }
 
   get #lockName(): string {

@@ -1,7 +1,7 @@
 import type { ClientSettings } from "../client-settings.js";
 import { ClientContext, type ClientEnvironment } from "../context.js";
 import type { GrantResult, HoldSettings } from "../hold/hold.js";
-import { LocalQueues } from "../local-queue.js";
+import { LocalQueues } from "../local-queues.js";
 import { RemoteSessions } from "../remote-sessions.js";
 
 /** The client context, with the state that the acquisitions of one client share. */

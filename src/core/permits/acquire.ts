@@ -71,18 +71,19 @@ async function granted(
   };
   try {
     const settings = { ...asked, queueing: queueing("at once", inQueue, contend) };
-    const localQueue = context.localQueues.of(ref.id);
+    const { localQueues } = context;
+    const localQueue = localQueues.alone();
     const contending: Contending = { context, ref, localQueue, settings, cancellation };
     // A waiter of this process is queued, and no call may pass it, so a call without a wait gets no permit.
-    if (localQueue.isBusy && settings.waitMs === 0) return undefined;
+    if (localQueues.isBusy(ref.id) && settings.waitMs === 0) return undefined;
     // Calls contend at the same time until one of them has to wait: there may be room for all.
-    while (!localQueue.isBusy) {
+    while (!localQueues.isBusy(ref.id)) {
       const outcome = await contend(contending);
       if (outcome.kind === "granted") return [outcome.granted];
       if (outcome.kind === "not-available") return undefined;
       if (outcome.kind === "queued") break;
     }
-    return await inTurn(contending);
+    return await inTurn({ ...contending, localQueue: localQueues.of(ref.id) });
   } finally {
     sessions.ended(user);
   }

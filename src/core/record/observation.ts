@@ -283,6 +283,8 @@ export class Observations {
     const bytes = ENTRY_BYTES + bytesOf(id) + bytesOf(entry.observation?.record);
     this.#bytes += bytes - entry.bytes;
     entry.bytes = bytes;
+    // To find the oldest of many entries takes long: the map skips the places of all entries that were used since.
+    if (this.#bytes <= MOST_BYTES) return;
     for (const [oldId, { bytes: oldBytes }] of this.#entries) {
       if (this.#bytes <= MOST_BYTES || oldId === id) return;
       this.#entries.delete(oldId);
