@@ -248,6 +248,27 @@ export const TABLES = {
       "100 idle locks": ({ idleRequestsASecond }) => fixed(idleRequestsASecond, 1),
     }) + origin(found),
 
+  crowd: ({ rows, ...found }) =>
+    columns(
+      rows.filter(({ waiters }) => waiters !== undefined),
+      {
+        waiters: ({ waiters }) => count(waiters),
+        "CPU a call, µs": ({ queueUs }) => count(queueUs),
+        "longest delay of the event loop when all give up, ms": ({ longestDelayMs }) =>
+          count(longestDelayMs),
+      },
+    ) +
+    "\n\n" +
+    columns(
+      rows.filter(({ names }) => names !== undefined),
+      {
+        "names, one after the other": ({ what }) => what,
+        "CPU a cycle, µs": ({ cpuUsACycle }) => count(cpuUsACycle),
+        "heap a name, KB": ({ kbAName }) => kbAName.toFixed(2),
+      },
+    ) +
+    origin(found),
+
   age: (found) =>
     columns(
       found.rows.filter(({ records }) => records !== 1_000),
