@@ -105,7 +105,7 @@ export class ClientContext extends TableAccess {
     const isCounted = environment.format.fenceCounter !== undefined;
     const { table, clock, report, onAheadDate } = environment;
     const own = isCounted ? { ...settings, maxLocalHandoffs: 0 } : settings;
-    super(table, clock, own, report, onAheadDate);
+    super(table, clock, own, report, environment.format.facts.endsByWallClock, onAheadDate);
     this.tableName = environment.tableName;
     this.format = environment.format;
     this.timers = environment.timers;

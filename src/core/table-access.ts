@@ -71,6 +71,7 @@ export class TableAccess {
     clock: Clock,
     settings: ClientSettings,
     report: (error: HoldfastError) => void,
+    endsByWallClock?: boolean,
     onAheadDate?: (ahead: AheadDate) => void,
   ) {
     this.table = table;
@@ -84,6 +85,7 @@ export class TableAccess {
       () => this.wallMs(),
       settings,
       table.tellsDate === true,
+      endsByWallClock,
     );
   }
 

@@ -53,6 +53,7 @@ export class TableClock {
   readonly #wallMs: () => number;
   readonly #rate: number;
   readonly #differMs: number;
+  readonly #endsByWallClock: boolean;
   #tellsDate: boolean;
   #bound: Bound | undefined;
   /** The last answer with a `Date`. */
@@ -66,18 +67,23 @@ export class TableClock {
   /** By how much the `Date` of the last answer is above the bound, if that is more than two servers may differ. */
   #aheadMs: number | undefined;
 
-  /** `wallMs`: the wall clock for a first claim. `tellsDate`: whether answers are expected to have a `Date`. */
+  /**
+   * `wallMs`: the wall clock for a first claim. `tellsDate`: whether answers are expected to have a `Date`.
+   * `endsByWallClock`: as in the facts of the format.
+   */
   constructor(
     clock: Clock,
     wallMs: () => number,
     { maxClockDrift, maxClockErrorMs }: Pick<ClientSettings, "maxClockDrift" | "maxClockErrorMs">,
     tellsDate: boolean,
+    endsByWallClock = false,
   ) {
     this.#clock = clock;
     this.#wallMs = wallMs;
     this.#rate = 1 + 2 * maxClockDrift;
     this.#differMs = Math.min(maxClockErrorMs, MOST_DIFFERENCE_MS);
     this.#tellsDate = tellsDate;
+    this.#endsByWallClock = endsByWallClock;
   }
 
   /** Whether two witnesses show the table's time. */
@@ -119,11 +125,11 @@ export class TableClock {
 
   /**
    * Returns the end of a lease that begins now, in the table's time: never too early. If no answer has shown the
-   * table's time, the end comes from the wall clock, and {@link isSound} must confirm it. Undefined if answers have no
-   * `Date`.
+   * table's time, the end comes from the wall clock, and {@link isSound} must confirm it. If answers have no `Date`:
+   * undefined, or by the wall clock in a format that knows no other end.
    */
   endOf(leaseMs: number): number | undefined {
-    if (!this.#tellsDate) return undefined;
+    if (!this.#tellsDate) return this.#endsByWallClock ? this.#wallMs() + leaseMs : undefined;
     const nowMs =
       this.#bound === undefined
         ? this.#wallMs() + DATE_STEP_MS + WALL_ALLOWANCE_MS
@@ -143,7 +149,9 @@ export class TableClock {
     aheadMs: number,
   ): boolean {
     if (endMs === undefined) return true;
-    if (this.#bound === undefined || this.#last === undefined) return false;
+    if (this.#bound === undefined || this.#last === undefined) {
+      return this.#endsByWallClock && !this.#tellsDate;
+    }
     if (this.#aheadMs !== undefined) return false;
     const nowMs = this.#nowBy(this.#bound);
     // The bound of a client's first two answers is wrong if one of them was ahead.

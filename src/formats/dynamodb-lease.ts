@@ -3,8 +3,8 @@
  *
  * Not promised: peers decide by the wall clock alone. A peer whose clock is ahead by more than the rest of a
  * lease takes the lease from its holder (R3, R4, R11), and no write of this library can prevent that. This
- * library takes a lease over only after its expiry by the wall clock, with a margin, and after watching an
- * unchanged version for a lease. Grants have no number, so a lease has no fence (R9). The TTL attribute is the
+ * library takes a lease over only after its expiry by the wall clock, with a margin, and after watching an unchanged
+ * version for a lease, or once the table's time is past the expiry by `maxClockError`. Grants have no number, so a lease has no fence (R9). The TTL attribute is the
  * expiry itself, so DynamoDB may delete a lease whose holder's clock is behind by more than the lease (R10). An
  * abandoned claim of an absent record may land late, and then holds until its expiry (R14). A peer never checks
  * its own deadline (R2). The format has no user data, because a grant replaces the whole item.
@@ -147,6 +147,7 @@ const FACTS: FormatFacts = Object.freeze({
   recordsHaveFences: false,
   releaseMayDelete: true,
   freeNeedsMark: false,
+  endsByWallClock: true,
 });
 
 function codecOf(longestMs: number, skewMs: number, fences: Fences): RecordCodec {
@@ -212,30 +213,31 @@ function holdersCondition({ known, maybe = [], watched }: Holders): Condition {
 }
 
 function granting(ref: RecordRef, grant: Grant, condition: Condition): Write {
-  const { holder, wallMs, leaseMs } = grant;
+  const { holder } = grant;
   const set = {
     [VERSION]: s(idIn(holder)),
-    [EXPIRY]: expiryOf(wallMs, leaseMs),
+    [EXPIRY]: expiryOf(grant),
     [HOLDER]: s(holder),
   };
   return { key: ref.key, condition, change: { set, remove: [] }, as: "put" };
 }
 
 /** Names the version before the write, or the write's own, so that an older version never returns. */
-function beat(ref: RecordRef, held: Held, { mark, version, wallMs, leaseMs }: Renewal): Write {
+function beat(ref: RecordRef, held: Held, renewal: Renewal): Write {
+  const { mark, version } = renewal;
   return {
     key: ref.key,
     condition: all(heldCondition(held), any(seen(version), seen(mark))),
-    change: { set: { [VERSION]: s(mark), [EXPIRY]: expiryOf(wallMs, leaseMs) }, remove: [] },
+    change: { set: { [VERSION]: s(mark), [EXPIRY]: expiryOf(renewal) }, remove: [] },
   };
 }
 
 /**
- * Returns the expiry in whole seconds, rounded up. The Rust client rounds down, so that TTL may delete its
- * lease up to a second before the end.
+ * Returns the expiry in whole seconds, rounded up: by the table's time, or by the wall clock if answers have no `Date`. The
+ * Rust client rounds down, so that TTL may delete its lease up to a second before the end.
  */
-function expiryOf(wallMs: number, leaseMs: number): AttributeValue {
-  return { N: String(Math.ceil((wallMs + leaseMs) / 1000)) };
+function expiryOf({ endMs, wallMs, leaseMs }: Grant | Renewal): AttributeValue {
+  return { N: String(Math.ceil((endMs ?? wallMs + leaseMs) / 1000)) };
 }
 
 /** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
@@ -265,6 +267,7 @@ function readRecord(item: Item | undefined, longestMs: number, skewMs: number): 
     data: undefined,
     holder: holder ?? PEER,
     leaseMs: longestMs,
+    endMs: Number(expiry.N) * 1000,
     // A peer rounds its clock down to whole seconds and requires more than the expiry: at least one second
     // later.
     notBeforeWallMs: (Number(expiry.N) + 1) * 1000 + skewMs,

@@ -53,7 +53,8 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   /**
    * The end of the lease, in ISO 8601 and in the table's time. If a session keeps the lease alive, the end of the
    * session's lease. Undefined unless held, if this client has not read the session, and if the holder wrote no end:
-   * formats of other clients have no end, and a holder whose answers have no `Date` does not know the table's time.
+   * formats of other clients except `dynamodbLease()` have no end, and a holder whose answers have no `Date` does not know
+   * the table's time.
    */
   readonly endsAt: string | undefined;
   /**

@@ -147,6 +147,54 @@ describe("a lease in this format", () => {
     expect(second.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
   });
 
+  // rule: R3
+  it("of a dead holder is taken at first sight by the table's time, by processes that try once", async () => {
+    const here = new ForeignWorld(dynamodbLease(), (trueMs) => trueMs);
+    const dead = here.client();
+    await here.until(dead.locks.mutex("a").acquire());
+    dead.process.kill();
+    const expiryMs = () =>
+      1000 * Number((here.item(KEY)?.["lease_expiry"] as { N: string } | undefined)?.N);
+    const tryUntilGranted = async () => {
+      for (;;) {
+        await here.pass(1_000);
+        const { locks, process } = here.client();
+        const fromMs = here.time.wallMs;
+        const lease = await here.until(locks.mutex("a").tryAcquire());
+        process.kill();
+        if (lease !== null) return fromMs;
+      }
+    };
+    const ownEndMs = expiryMs();
+    const ownMs = (await tryUntilGranted()) - ownEndMs;
+    expect(ownMs).toBeGreaterThan(10_000 - 20);
+    expect(ownMs).toBeLessThan(12_500);
+    const peerEndMs = 1000 * Math.ceil(here.time.wallMs / 1000 + 5);
+    here.table.putItem(KEY, theirs("v1", peerEndMs / 1000));
+    const peerMs = (await tryUntilGranted()) - peerEndMs;
+    expect(peerMs).toBeGreaterThan(10_000 - 20);
+    expect(peerMs).toBeLessThan(12_500);
+  });
+
+  it.each([-1_200_000, -15_000, 1_200_000])(
+    "has its expiry by the table's time when the holder's clock is off by %i ms",
+    async (offMs) => {
+      const here = new ForeignWorld(dynamodbLease(), (trueMs) => trueMs);
+      const { locks, process } = here.client();
+      process.stepWall(offMs);
+      const lease = await here.until(locks.mutex("a", { lease: "20s" }).acquire());
+      for (let second = 0; second < 60; second += 1) {
+        const expiry = here.item(KEY)?.["lease_expiry"] as { N: string };
+        const leftMs = 1000 * Number(expiry.N) - here.time.wallMs;
+        expect(leftMs).toBeGreaterThan(8_000);
+        expect(leftMs).toBeLessThan(24_000);
+        expect(await here.until(here.client().locks.mutex("a").tryAcquire())).toBeNull();
+        expect(lease.isHeld).toBe(true);
+        await here.pass(1_000);
+      }
+    },
+  );
+
   it("waits for ever by default, and reports when it is acquirable", async () => {
     const { here, nowS } = world();
     here.table.putItem(KEY, theirs("v1", nowS() + 3_600));

@@ -6,6 +6,7 @@ import { deadAtMs, decide } from "../../src/core/record/decide.js";
 import { observe } from "../../src/core/record/observation.js";
 import { TableClock } from "../../src/core/table-clock.js";
 import { Standby } from "../../src/election/standby.js";
+import { dynamodbLease } from "../../src/formats/dynamodb-lease.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import { endIn } from "../../src/formats/native-values.js";
 import type { Variant } from "./variant.js";
@@ -67,6 +68,22 @@ export const FIRST_SIGHT: readonly Variant[] = [
     caughtBy: { invariant: "ownership", within: 200 },
   },
   {
+    name: "expiry-by-the-wall-clock",
+    what: "A holder in the format of dynamodb-lease writes the expiry by its own clock, although it knows the table's time.",
+    rules: ["R11"],
+    edits: [
+      {
+        in: { dynamodbLease },
+        from: "(endMs ?? wallMs + leaseMs)",
+        to: "(wallMs + leaseMs || endMs)",
+      },
+    ],
+    caughtBy: {
+      test: "test/formats/dynamodb-lease.test.ts",
+      title: "has its expiry by the table's time when the holder's clock is off by %i ms",
+    },
+  },
+  {
     name: "date-not-rounded-up",
     what: "A holder takes a `Date` for the exact time.",
     rules: [],
@@ -100,7 +117,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { correctEnd },
-        from: "if (hasSoundEnd(context, result.record, deadline)) return",
+        from: "if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline)) return",
         to: "if (leaseMs > 0) return",
       },
     ],

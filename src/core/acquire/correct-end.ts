@@ -37,7 +37,9 @@ export async function correctEnd(
   cancellation: Cancelling,
 ): Promise<Corrected | Refused | Silent> {
   const { leaseMs, minPollMs } = result.settings;
-  if (hasSoundEnd(context, result.record, deadline)) return { kind: "granted", result };
+  // The length in a record of another client's format may be longer than the lease.
+  if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline))
+    return { kind: "granted", result };
   const isInTime = () => deadline.remainingMs() > leaseMs / 2;
   if (!isInTime()) return SILENT;
   const held = { holder: result.record.holder, fence: result.record.fence };
@@ -50,7 +52,8 @@ export async function correctEnd(
     const { record } = answer;
     if (record === undefined) return REFUSED;
     if (answer.isApplied || record.mark === renewal.mark) {
-      if (hasSoundEnd(context, record, deadline)) return { kind: "corrected", record } as const;
+      if (hasSoundEnd(context, { ...record, leaseMs }, deadline))
+        return { kind: "corrected", record } as const;
     }
     // The answer has brought a better `Date`, or another write has changed the version.
     version = record.version;

@@ -26,6 +26,8 @@ export interface FormatFacts {
    * observation.
    */
   readonly freeNeedsMark: boolean;
+  /** Whether each record has the end of its lease, which a holder takes from its wall clock if answers have no `Date`. */
+  readonly endsByWallClock?: boolean;
 }
 
 /** The defaults of a format: lengths of time, and whether user data are kept. */
