@@ -74,7 +74,7 @@ export async function locksOf(
 
 /** Throws a usage error unless the endpoint is a URL. */
 export function checkEndpoint(endpoint: string | undefined): void {
-  if (!endpoint || URL.canParse(endpoint)) return;
+  if (!endpoint || (/^https?:/.test(endpoint) && URL.canParse(endpoint))) return;
   throw usageError(
     `The endpoint must be a URL such as http://127.0.0.1:8000; it is "${endpoint}".`,
   );

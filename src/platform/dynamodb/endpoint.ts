@@ -3,6 +3,7 @@ import {
   type DynamoDBClientConfig,
   GetItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import { checkProtocol } from "./protocol.js";
 import type { DynamoDBLike } from "./sdk.js";
 
 /** The server that receives a request, as the SDK resolves endpoints. */
@@ -30,5 +31,7 @@ export async function endpointOf(client: DynamoDBLike, table: string): Promise<E
     { name: "holdfastEndpoint", step: "build", priority: "low", override: true },
   );
   const command = new GetItemCommand({ TableName: table, Key: {} });
-  return (await asked.send(command)) as unknown as Endpoint;
+  const endpoint = (await asked.send(command)) as unknown as Endpoint;
+  checkProtocol(endpoint);
+  return endpoint;
 }

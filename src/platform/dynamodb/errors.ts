@@ -7,6 +7,9 @@ import type { Item, Misconfigured, NotNow, Unknown, WriteAnswer } from "../table
 interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;
+  readonly code?: unknown;
+  /** Of the runtime's error for a wrong URL: the URL. */
+  readonly input?: unknown;
   readonly Item?: Item;
   readonly $metadata?: { readonly attempts?: number; readonly httpStatusCode?: number };
 }
@@ -85,7 +88,7 @@ export function answerOf(
   operation: string,
   use = FOR_LOCKS,
 ): Extract<WriteAnswer, { readonly kind: "refused" }> | Unknown | NotNow | Misconfigured {
-  const { name, message, Item: item, $metadata } = (error ?? {}) as SdkError;
+  const { name, message, code, input, Item: item, $metadata } = (error ?? {}) as SdkError;
   if (typeof name !== "string") return { kind: "unknown", cause: error };
   const isRepeated = ($metadata?.attempts ?? 1) > 1;
   if (name === "ConditionalCheckFailedException") {
@@ -116,7 +119,19 @@ export function answerOf(
   if (message === "Region is missing") {
     return { kind: "misconfigured", error: noRegion(error, table) };
   }
+  if (code === "ERR_INVALID_URL") {
+    return { kind: "misconfigured", error: noUrl(error, String(input), table) };
+  }
   return { kind: "unknown", cause: error };
+}
+
+function noUrl(cause: unknown, endpoint: string, table: string): HoldfastError {
+  return new HoldfastError(
+    "misconfigured",
+    `The endpoint "${shown(endpoint)}" of the DynamoDB client of table "${table}" is not a URL such as ` +
+      "http://127.0.0.1:8000. Correct the client's `endpoint`, or AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL.",
+    { cause },
+  );
 }
 
 function noRegion(cause: unknown, table: string): HoldfastError {

@@ -9,6 +9,7 @@ import {
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
 import { abortSignalOf, type SignalLike } from "../abort.js";
+import { checkProtocol } from "./protocol.js";
 import type { OnDate, Operation, Sender } from "./sender.js";
 
 /**
@@ -142,6 +143,7 @@ function preparedOnce(client: DynamoDBClient, onPlace: (place: Place) => void): 
     () => (args: { readonly request: Place; readonly [SIGNAL]?: SignalLike }) => {
       const { request, [SIGNAL]: signal } = args;
       const { protocol, hostname, port } = request;
+      checkProtocol(request);
       if (hostname !== undefined) onPlace({ protocol, hostname, port } as Place);
       // The SDK expects an absent property, not undefined.
       return config.requestHandler.handle(
