@@ -51,15 +51,29 @@ function schemaOfFormat(format: LockFormat, keys: TableKeys | undefined): TableS
   );
 }
 
-/** The schema for these key names. */
+/** The schema for these key names. Throws `invalid-argument`. */
 export function schemaOf(keys: TableKeys = {}): TableSchema {
-  return {
-    keys: {
-      pk: keys.pk ?? NATIVE_KEYS.pk,
-      sk: keys.sk === undefined ? NATIVE_KEYS.sk : keys.sk,
-    },
-    ttlAttribute: NATIVE_TTL_ATTRIBUTE,
-  };
+  const pk = keys.pk ?? NATIVE_KEYS.pk;
+  const sk = keys.sk === undefined ? NATIVE_KEYS.sk : keys.sk;
+  checkKeyName("pk", pk, "");
+  if (sk !== null) checkKeyName("sk", sk, ", or null in a table with a partition key alone");
+  if (pk !== sk) return { keys: { pk, sk }, ttlAttribute: NATIVE_TTL_ATTRIBUTE };
+  throw new HoldfastError(
+    "invalid-argument",
+    `The options \`keys.pk\` and \`keys.sk\` must be different attributes; both are "${pk}".`,
+  );
+}
+
+const LONGEST_KEY_NAME = 255;
+
+function checkKeyName(option: string, name: unknown, orElse: string): void {
+  if (typeof name === "string" && name !== "" && name.length <= LONGEST_KEY_NAME) return;
+  const found = typeof name === "string" ? `a text of ${name.length} characters` : String(name);
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`keys.${option}\` must be the name of the table's key attribute, of 1 to ${LONGEST_KEY_NAME} ` +
+      `characters${orElse}; it is ${found}.`,
+  );
 }
 
 /** The key schema in DynamoDB's form. Pure. */
