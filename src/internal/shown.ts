@@ -12,10 +12,23 @@ export function shown(text: string, most = MOST_CHARACTERS): string {
   return visible(cut(text, most));
 }
 
-/** Escapes control characters, and characters that reverse text or break lines, as `\u` escapes. */
+/**
+ * A character that acts on a terminal, reverses text, breaks a line, or cannot be seen: blank letters, such as the fillers
+ * of Hangul, and every blank but the space. Two names that differ in such a character look alike.
+ */
+export const HIDDEN =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u{a0}\u{1680}\u{2000}-\u{200a}\u{202f}\u{205f}\u{2800}\u{3000}\u{1d159}]/u;
+const ALL_HIDDEN = new RegExp(HIDDEN, "gu");
+
+/** Replaces each hidden character. */
+export function withoutHidden(text: string, replace: (character: string) => string): string {
+  return text.replace(ALL_HIDDEN, replace);
+}
+
+/** Escapes hidden characters as `\u` escapes. */
 export function visible(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+  return withoutHidden(
+    text,
     (character) => `\\u${character.codePointAt(0)?.toString(16).padStart(4, "0")}`,
   );
 }

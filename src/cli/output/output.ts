@@ -1,5 +1,5 @@
 import { isHoldfastError } from "../../errors.js";
-import { shown, visible } from "../../internal/shown.js";
+import { shown, visible, withoutHidden } from "../../internal/shown.js";
 import { epochMsOf } from "../../platform/clock.js";
 import type { Host } from "../host.js";
 import { CliError, EXIT, failureOf } from "./exit-codes.js";
@@ -65,9 +65,9 @@ function safe(text: string, isJson: boolean): string {
   return `${text.split("\n").map(escaped).join("\n")}\n`;
 }
 
-/** Escapes control characters and characters that reverse text or break lines, in a text of JSON. */
+/** Escapes hidden characters in a text of JSON. */
 export function escapedInJson(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+  return withoutHidden(text, (character) =>
     [...Array(character.length).keys()]
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
       .join(""),

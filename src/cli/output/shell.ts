@@ -1,3 +1,5 @@
+import { HIDDEN } from "../../internal/shown.js";
+
 /**
  * Command lines of holdfast for people to copy. A name or a holder in them may be another tenant's text: with
  * `$(...)`, blanks or a leading dash the copied line would do something else.
@@ -5,7 +7,6 @@
 
 // No shell, and no command, gives such a word a meaning of its own.
 const PLAIN = /^[\w./:@][\w./:@-]*$/;
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** Returns the words as a command line; undefined unless all texts in it are plain. Pure. */
 export function commandLine(

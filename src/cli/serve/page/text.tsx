@@ -1,4 +1,7 @@
 import { lengthText } from "../../../internal/length-text.js";
+import { visible } from "../../../internal/shown.js";
+
+export { visible };
 
 /** Text for people. */
 
@@ -17,12 +20,4 @@ export function readUnits(count: number | undefined): string {
 /** A name or label from the table: isolated, so that right-to-left text moves nothing around it. */
 export function Foreign({ text }: { readonly text: string | undefined }) {
   return <bdi>{text === undefined || text === "" ? "–" : visible(text)}</bdi>;
-}
-
-/** Shows control characters, which could reorder or hide text, by their code. */
-export function visible(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
-    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
