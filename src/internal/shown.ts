@@ -13,16 +13,11 @@ export function shown(text: string, most = MOST_CHARACTERS): string {
 }
 
 /**
- * A character that acts on a terminal, reverses text, breaks a line, or cannot be seen: blank letters, such as the fillers
- * of Hangul, and every blank but the space. Two names that differ in such a character look alike.
+ * Replaces each character that acts on a terminal, reverses text, breaks a line, or cannot be seen: blank letters, such
+ * as the fillers of Hangul, and every blank but the space. Two names that differ in such a character look alike.
  */
-export const HIDDEN =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u{a0}\u{1680}\u{2000}-\u{200a}\u{202f}\u{205f}\u{2800}\u{3000}\u{1d159}]/u;
-const ALL_HIDDEN = new RegExp(HIDDEN, "gu");
-
-/** Replaces each hidden character. */
 export function withoutHidden(text: string, replace: (character: string) => string): string {
-  return text.replace(ALL_HIDDEN, replace);
+  return text.replace(/[\p{Cc}\p{Cf}\p{DI}\u{2800}\u{1d159}]|[^\S ]/gu, replace);
 }
 
 /** Escapes hidden characters as `\u` escapes. */

@@ -1,4 +1,4 @@
-import { HIDDEN } from "../../internal/shown.js";
+import { visible } from "../../internal/shown.js";
 
 /**
  * Command lines of holdfast for people to copy. A name or a holder in them may be another tenant's text: with
@@ -29,7 +29,7 @@ export function isWord(text: string): boolean {
  * character is written in octal, as `$'...'`, which bash, zsh, ksh and POSIX of 2024 know, but not every older `sh`.
  */
 export function quoted(word: string): string {
-  if (HIDDEN.test(word)) return `$'${octal(word)}'`;
+  if (visible(word) !== word) return `$'${octal(word)}'`;
   return PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

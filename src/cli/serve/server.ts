@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../platform/clock.js";
 import { CliError, EXIT, failureOf } from "../output/exit-codes.js";
@@ -102,8 +103,9 @@ function listen(server: Server, port: number): Promise<number> {
 function send(response: ServerResponse, answer: Answer, isHead: boolean): void {
   const { status, type, body, more = {} } = answer;
   response.writeHead(status, { ...HEADERS, ...more, "content-type": type });
-  if (!isHead) for (const piece of Array.isArray(body) ? body : [body]) response.write(piece);
-  response.end();
+  if (isHead) response.end();
+  else if (typeof body === "string" || Buffer.isBuffer(body)) response.end(body);
+  else Readable.from(body).pipe(response);
 }
 
 function json(status: number, value: unknown): Answer {
