@@ -10,6 +10,7 @@ import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, isDocumentClient } from "./platform/dynamodb/sdk.js";
 import { isTransport, type Transport } from "./platform/dynamodb/sender.js";
 import { DynamoDBTable } from "./platform/dynamodb/table.js";
+import { type Finalization, NO_FINALIZATION, systemFinalization } from "./platform/finalization.js";
 import { warn } from "./platform/process.js";
 import { type Random, systemRandom } from "./platform/random.js";
 import type { TablePort } from "./platform/table.js";
@@ -21,6 +22,8 @@ export interface TestEnvironment {
   readonly clock?: Clock | undefined;
   readonly timers?: Timers | undefined;
   readonly random?: Random | undefined;
+  /** Tells of handles that were garbage-collected without a release. Default in an environment: nothing does. */
+  readonly finalization?: Finalization | undefined;
 }
 
 /** Options of {@link Holdfast}. */
@@ -94,7 +97,7 @@ export function environmentFrom<S extends FormatTypes>(
   options: HoldfastOptions<S>,
 ): ClientEnvironment {
   checkOptions(options);
-  const { environment = {} } = options;
+  const { environment = { finalization: systemFinalization() } } = options;
   const clock = environment.clock ?? systemClock;
   const timers = environment.timers ?? systemTimers;
   return {
@@ -107,6 +110,7 @@ export function environmentFrom<S extends FormatTypes>(
     clock,
     timers,
     random: environment.random ?? systemRandom,
+    finalization: environment.finalization ?? NO_FINALIZATION,
     keepsHistory: options.history === true,
     sendsDocuments: isDocumentClient(options.client),
     report: reporterOf(options.onError),

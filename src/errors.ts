@@ -46,6 +46,7 @@ export type LossReason =
   | "lost-with-another"
   | "session-ended"
   | "exported"
+  | "forgotten"
   | "closed";
 
 // Symbol.for: two copies of the package in one program share the brand.

@@ -3,6 +3,7 @@ import type { Exclusive } from "../internal/exclusive.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
+import type { Finalization } from "../platform/finalization.js";
 import type { Random } from "../platform/random.js";
 import type { Dated, Item, TablePort, Write } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
@@ -43,6 +44,7 @@ export interface ClientEnvironment {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
+  readonly finalization: Finalization;
   /** Receives errors that no caller waits for. */
   readonly report: (error: HoldfastError) => void;
   /** As {@link TableAccess.onAheadDate}. */
@@ -86,6 +88,7 @@ export class ClientContext extends TableAccess {
   readonly format: LeaseFormat;
   readonly timers: Timers;
   readonly random: Random;
+  readonly finalization: Finalization;
   readonly keepsHistory: boolean;
   readonly sendsDocuments: boolean;
   readonly observations = new Observations();
@@ -110,6 +113,7 @@ export class ClientContext extends TableAccess {
     this.format = environment.format;
     this.timers = environment.timers;
     this.random = environment.random;
+    this.finalization = environment.finalization;
     this.keepsHistory = environment.keepsHistory === true;
     this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
@@ -160,7 +164,6 @@ export class ClientContext extends TableAccess {
     return { wallMs, acquiredAt: isoTimeOf(wallMs), fenceSeed, endMs };
   }
 
-  /** Returns the values of a renewal. */
   renewal(version: Version, leaseMs: number): Renewal {
     const endMs = this.tableClock.endOf(leaseMs);
     return { mark: this.random.id(), version, leaseMs, endMs, wallMs: this.wallMs() };

@@ -50,7 +50,7 @@ export function importLease(
       const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);
       return [{ hold, record: answer.result.record, how: "import" }] as const;
     },
-    begin: ([{ hold }]) => Lease.on(hold),
+    begin: ([{ hold }]) => Lease.toCaller(hold),
   });
 }
 

@@ -18,7 +18,7 @@ export class Permit implements FencedInRecord, AsyncDisposable {
 
   /** @internal Semaphores and read-write locks create permits. */
   constructor(hold: Hold) {
-    this.#lease = Lease.on(hold);
+    this.#lease = Lease.toCaller(hold);
     this.weight = hold.ref.permit?.weight ?? 1;
     printAs(this, "Permit", () => ({
       ...{ name: this.name, holder: this.holder, weight: this.weight, fence: this.fence },

@@ -1,4 +1,5 @@
-import type { Lease } from "../core/hold/lease.js";
+import type { Hold } from "../core/hold/hold.js";
+import { Lease } from "../core/hold/lease.js";
 import type { AnyAcquireOptions } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 
@@ -15,18 +16,22 @@ const WOULD_CHANGE = [
 
 /** Shares one hold among the acquires of one mutex object, and counts the handles. */
 export class Reentry {
-  #current: Lease | undefined;
+  // Not the lease, which could then never be garbage-collected.
+  #hold: Hold | undefined;
 
   /** Returns another handle on the current hold, else the lease that `take` acquires. Throws `invalid-argument`. */
   async acquire(
     asked: AnyAcquireOptions,
     take: () => Promise<Lease | undefined>,
   ): Promise<Lease | undefined> {
-    const shared = this.#current?.share() ?? undefined;
-    if (shared === undefined) {
-      this.#current = await take();
-      return this.#current;
+    const hold = this.#hold;
+    if (hold?.isHeld !== true) {
+      const lease = await take();
+      this.#hold = lease?.hold;
+      return lease;
     }
+    hold.handles.add();
+    const shared = Lease.toCaller(hold);
     const changing = WOULD_CHANGE.find((option) => asked[option] !== undefined);
     if (changing === undefined) return shared;
     await shared.release();

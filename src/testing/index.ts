@@ -5,6 +5,7 @@
  */
 export type { SignalLike } from "../platform/abort.js";
 export type { Clock, Instant } from "../platform/clock.js";
+export type { Finalization } from "../platform/finalization.js";
 export type { Random } from "../platform/random.js";
 export type {
   GetAnswer,

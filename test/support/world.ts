@@ -1,4 +1,5 @@
 import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
+import type { Finalization } from "../../src/platform/finalization.js";
 import { FaultyTable, type Latency } from "../../src/testing/faults/faults.js";
 import { DatedTable } from "../../src/testing/table/dated-table.js";
 import {
@@ -24,6 +25,7 @@ export interface InhabitantOptions extends Partial<Omit<HoldfastOptions, "client
   readonly latency?: Latency;
   /** How many requests the network carries at once; default any number. */
   readonly connections?: number;
+  readonly finalization?: Finalization;
 }
 
 export interface WorldOptions extends MemoryTableOptions {
@@ -52,7 +54,7 @@ export class World {
   }
 
   inhabitant(options: InhabitantOptions = {}): Inhabitant {
-    const { process: processOptions, connections, ...others } = options;
+    const { process: processOptions, connections, finalization, ...others } = options;
     const { latency = { requestMs: 5, responseMs: 5 }, ...rest } = others;
     const process = this.time.process(processOptions);
     const network = new FaultyTable(this.#service, process, {
@@ -69,6 +71,7 @@ export class World {
         clock: process.clock,
         timers: process.timers,
         random: this.#random.fork(),
+        finalization,
       },
     });
     return { locks, process, network, reported };

@@ -1,6 +1,7 @@
 import { retryPauseMs } from "../../src/core/backoff.js";
 import { actingMs } from "../../src/core/hold/deadline.js";
 import { Hold } from "../../src/core/hold/hold.js";
+import { lossError } from "../../src/core/hold/loss.js";
 import { anySignal, LossSignal } from "../../src/core/hold/loss-signal.js";
 import { changeLength } from "../../src/core/hold/writes.js";
 import { nativeFormat } from "../../src/formats/native.js";
@@ -14,6 +15,22 @@ const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
 
 /** Defects in how long a holder believes in a lease, and in renewals. */
 export const HOLDS: readonly Variant[] = [
+  {
+    name: "forgotten-lease-taken-at-once",
+    what: "Another acquisition of the process takes the lock of a garbage-collected handle before the lease expires.",
+    rules: [],
+    edits: [
+      {
+        in: { lossError },
+        from: '  "lost-with-another",\n  "forgotten",\n];',
+        to: '  "lost-with-another",\n];',
+      },
+    ],
+    caughtBy: {
+      test: "test/locks/forgotten.test.ts",
+      title: "ends the renewals, is reported once, and leaves the lock to expire",
+    },
+  },
   {
     name: "renewal-from-answer",
     what: "The deadline of a renewal counts from its answer.",

@@ -159,7 +159,7 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
 
   begin([granted]: readonly [Granted]): Lease {
     this.#onGrant?.(granted.how);
-    return Lease.on(granted.hold);
+    return Lease.toCaller(granted.hold);
   }
 }
 

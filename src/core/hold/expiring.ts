@@ -17,7 +17,7 @@ export class Alarms {
 
   constructor(hold: Hold) {
     this.#hold = hold;
-    hold.lossSignal.signal.addEventListener("abort", () => this.stop(), { once: true });
+    hold.lossSignal.give().addEventListener("abort", () => this.stop(), { once: true });
   }
 
   /** Sets an alarm. Returns a function that cancels the alarm. Throws `invalid-argument`. */

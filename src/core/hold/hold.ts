@@ -88,7 +88,6 @@ export class Hold implements Kept {
     if (!this.isManual) context.scheduler.visit(this, this.#nextVisitMs());
   }
 
-  /** The current length of the lease. */
   get leaseMs(): number {
     return this.#leaseMs;
   }
@@ -140,6 +139,13 @@ export class Hold implements Kept {
     if (leases === undefined) return;
     const from = { known: this.held };
     this.living.life?.sweep(this.ref, from, this.settings.keepData, leases * this.leaseMs);
+  }
+
+  /** Ends the hold after the garbage collection of its last handle, unless the loss signal may be in use. */
+  forget(): void {
+    if (!this.handles.remove() || this.lossSignal.isGiven || !this.isHeld) return;
+    this.end("forgotten");
+    if (this.#loss !== undefined) this.context.report(this.#loss);
   }
 
   /** Reports, once, an earlier loss from the answer to the release. */

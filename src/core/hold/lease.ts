@@ -38,7 +38,8 @@ import {
  * former holder's write, and no condition for a transaction: a delayed copy of an answered claim can make the record
  * name this holder again.
  *
- * The lease reports a loss once, through {@link AnyLease.signal}, and for ever.
+ * The lease reports a loss once, through {@link AnyLease.signal}, and for ever. Keep the lease until its release: a lease
+ * whose handle is garbage-collected before any use of its signal ends without renewals, and `onError` receives the loss.
  */
 export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDisposable {
   readonly #hold: Hold;
@@ -55,13 +56,9 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
     }));
   }
 
-  /**
-   * @internal Returns another handle on the same hold, or null if the hold has ended. The last handle ends the hold.
-   */
-  share(): Lease | null {
-    if (!this.#hold.isHeld) return null;
-    this.#hold.handles.add();
-    return Lease.on(this.#hold);
+  /** @internal The hold, which several handles can share. The last handle ends the hold. */
+  get hold(): Hold {
+    return this.#hold;
   }
 
   /** The name of the lock. */
@@ -103,7 +100,7 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
    */
   get signal(): AbortSignal {
     this.#hold.check();
-    return this.#hold.lossSignal.signal;
+    return this.#hold.lossSignal.give();
   }
 
   /** Whether the lock is held now. Every read checks the clocks. Sends no request. */
@@ -223,6 +220,7 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
 
   async #releaseOnce(keepData: boolean): Promise<void> {
     const hold = this.#hold;
+    hold.context.finalization.unwatch(this);
     if (!hold.handles.remove()) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
@@ -282,6 +280,13 @@ export type Lease<S extends FormatTypes = NativeTypes> = AnyLease<S> &
 
 /** @internal */
 export const Lease = /* @__PURE__ */ Object.freeze({
+  /** Returns the handle of a caller. Its garbage collection without a release ends the hold. */
+  toCaller(hold: Hold): Lease {
+    const lease = Lease.on(hold);
+    hold.context.finalization.watch(lease, () => hold.forget());
+    return lease;
+  },
+
   /** Returns a handle on a hold, in the class of the format. Only the types show the class. */
   on(hold: Hold): Lease {
     const { held, context } = hold;

@@ -10,10 +10,22 @@ export class LossSignal {
   readonly #check: () => void;
   #controller: AbortController | undefined;
   #reason: Error | undefined;
+  #isGiven = false;
 
   /** `check` reads the clocks, and calls {@link abort} if the hold has ended. */
   constructor(check: () => void) {
     this.#check = check;
+  }
+
+  /** Whether the holder has, or had, the signal. */
+  get isGiven(): boolean {
+    return this.#isGiven;
+  }
+
+  /** Returns the signal to the holder. */
+  give(): AbortSignal {
+    this.#isGiven = true;
+    return this.signal;
   }
 
   get signal(): AbortSignal {

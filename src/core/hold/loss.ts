@@ -36,6 +36,8 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   "lost-with-another": "another lock of the same acquisition was lost",
   "session-ended": "its session has ended",
   exported: "it was exported to another process",
+  forgotten:
+    "its handle was garbage-collected without a release. Keep the handle, or use `run()` or `await using`",
   closed: "the client was closed",
 });
 
@@ -82,12 +84,13 @@ function seconds(ms: number): string {
 }
 
 // For these reasons no acquisition may reclaim the record early, not even a waiter of this process: the callback
-// needs time to stop, or the lock is reserved for an importer. The record is available after release, import or
+// or work without a handle needs time to stop, or the lock is reserved for an importer. The record is available after release, import or
 // expiry.
 export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
   "released-by-force",
   "exported",
   "lost-with-another",
+  "forgotten",
 ];
 
 // A record on a session does not expire while the session is held. So the client frees the record after this many
@@ -96,4 +99,5 @@ export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
   "released-by-force": 1,
   "lost-with-another": 1,
+  forgotten: 1,
 };
