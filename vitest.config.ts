@@ -24,9 +24,21 @@ const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts
 // that first install large tools.
 const LONG = [
   "test/sim/*variants.test.ts",
+  ...["useful", "starvation", "memory", "outage"].map((subject) => `test/sim/${subject}.test.ts`),
   "test/model/**/*.test.ts",
   "test/table/as-code/**/*.test.ts",
 ];
+
+// Both: a few seeds of each simulation in `npm test`, and many in `npm run test:long`.
+const SEARCHES = [
+  ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
+].map((kind) => `test/sim/${kind}.test.ts`);
+
+// Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
+const ON_BOTH_SERVERS = [
+  ...["condition", "data", "fair-lock", "multi-lock", "mutex", "permits", "port-agreement"],
+  "unread-refusals",
+].map((suite) => `test/conformance/${suite}.test.ts`);
 
 // Also `npm run test:long`: real processes that the tests kill, stop and cut off. Most of them wait for the end of a lease.
 const PROCESSES = ["test/process/**/*.test.ts"];
@@ -46,7 +58,11 @@ function project(
   groupOrder: number,
   files: { readonly include?: string[]; readonly exclude?: string[] },
   maxWorkers: number | string,
-  more: { readonly isolate?: boolean; readonly maxConcurrency?: number } = {},
+  more: {
+    readonly isolate?: boolean;
+    readonly maxConcurrency?: number;
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): TestProjectConfiguration {
   return {
     test: {
@@ -75,7 +91,10 @@ export default defineConfig({
       ),
       project("alone", 2, { include: ALONE }, 1),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
-      project("long", 3, { include: LONG }, "100%", { maxConcurrency: 2 }),
+      project("long", 3, { include: [...LONG, ...SEARCHES, ...ON_BOTH_SERVERS] }, "100%", {
+        maxConcurrency: 2,
+        env: { HOLDFAST_TESTS: "long" },
+      }),
       project("processes", 4, { include: PROCESSES, exclude: CROWDS }, "100%"),
       project("crowds", 5, { include: CROWDS }, 1),
     ],

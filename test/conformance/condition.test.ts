@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isRefusedByLock, type Lease } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 
 const MANUAL = { lease: "30s", renew: "manual", poll: { min: 10, max: 50 } } as const;
@@ -168,6 +168,6 @@ describe("with the memory server", () => {
   conditionSuite("the memory server", () => server.endpoint);
 });
 
-describeOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
+describeAlsoOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
   conditionSuite("DynamoDB Local", endpoint);
 });

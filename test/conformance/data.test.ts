@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Holdfast, Json } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
 const MANUAL = { lease: "30s", renew: "manual" } as const;
@@ -93,6 +93,6 @@ describe("with the memory server", () => {
   dataSuite("the memory server", () => server.endpoint);
 });
 
-describeOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
+describeAlsoOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
   dataSuite("DynamoDB Local", endpoint);
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
 const POLL = { min: 50, max: 200 };
@@ -99,4 +99,4 @@ describe("a fair lock on the memory server", () => {
   fairLockSuite(() => server.endpoint);
 });
 
-describeOnDynamoDBLocal("a fair lock on DynamoDB Local", fairLockSuite);
+describeAlsoOnDynamoDBLocal("a fair lock on DynamoDB Local", fairLockSuite);

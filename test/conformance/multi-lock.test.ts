@@ -7,7 +7,7 @@ import type { Transacting, Transaction, Write } from "../../src/platform/table.j
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
@@ -174,4 +174,4 @@ describe("several locks on the memory server", () => {
   multiLockSuite(() => server.endpoint);
 });
 
-describeOnDynamoDBLocal("several locks on DynamoDB Local", multiLockSuite);
+describeAlsoOnDynamoDBLocal("several locks on DynamoDB Local", multiLockSuite);

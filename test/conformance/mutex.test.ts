@@ -1,5 +1,5 @@
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";
 import { mutexSuite } from "./mutex-suite.js";
@@ -21,7 +21,7 @@ for (const way of WAYS) {
   });
 }
 
-describeOnDynamoDBLocal("Amazon's own server", (endpoint) => {
+describeAlsoOnDynamoDBLocal("Amazon's own server", (endpoint) => {
   for (const way of WAYS) {
     mutexSuite({
       name: `DynamoDB Local ${way.way}`,

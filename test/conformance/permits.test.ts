@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Holdfast } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
 const WAIT = { wait: "30s", poll: { min: 20, max: 100 } } as const;
@@ -86,4 +86,4 @@ describe("permits on the memory server", () => {
   permitsSuite(() => server.endpoint);
 });
 
-describeOnDynamoDBLocal("permits on DynamoDB Local", permitsSuite);
+describeAlsoOnDynamoDBLocal("permits on DynamoDB Local", permitsSuite);

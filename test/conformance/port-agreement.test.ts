@@ -7,7 +7,7 @@ import { createTable } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { SDK_WAY, WAYS } from "../support/ways.js";
 import { answersOf, operations, validOperations } from "./port-operations.js";
@@ -78,6 +78,6 @@ describe("the adapter on the engine in memory", () => {
   declare(() => memoryClient(new MemoryDynamoDB({ nowMs: () => Date.now() })));
 });
 
-describeOnDynamoDBLocal("the adapter on DynamoDB Local", (endpoint) => {
+describeAlsoOnDynamoDBLocal("the adapter on DynamoDB Local", (endpoint) => {
   describe.each(WAYS)("$way", (way) => declare(() => sdkClient(endpoint()), way));
 });

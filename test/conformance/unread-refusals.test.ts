@@ -2,7 +2,7 @@ import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";
 
@@ -117,4 +117,4 @@ describe("a record unreadable for the SDK in a refusal, on a server in memory", 
   suite(() => server.endpoint);
 });
 
-describeOnDynamoDBLocal("a record unreadable for the SDK in a refusal", suite);
+describeAlsoOnDynamoDBLocal("a record unreadable for the SDK in a refusal", suite);

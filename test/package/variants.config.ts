@@ -35,4 +35,8 @@ function inPlaceOf(): Plugin {
   };
 }
 
-export default defineConfig({ root: ROOT, plugins: [inPlaceOf()], test: COMMON });
+export default defineConfig({
+  root: ROOT,
+  plugins: [inPlaceOf()],
+  test: { ...COMMON, env: { HOLDFAST_TESTS: "long" } },
+});

@@ -3,10 +3,11 @@ import {
   type SightOptions,
   simulateFirstSight,
 } from "../../verification/sim/first-sight/simulation.js";
+import { countOf } from "./seeds.js";
 
 // For more seeds, in parts: HOLDFAST_SIM_FROM=1 HOLDFAST_SIM_SIGHT=10000
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
-const SEEDS = Number(process.env["HOLDFAST_SIM_SIGHT"] ?? 25);
+const SEEDS = countOf("HOLDFAST_SIM_SIGHT", 8, 25);
 const LIMIT_MS = 60_000 + 200 * SEEDS;
 
 async function ofSeeds(spread: number, of: SightOptions["of"] = "mutex", wrongPart = 0) {

@@ -6,19 +6,18 @@ import { SAFETY, type Terms } from "../../verification/sim/terms.js";
 import { worldCheckers } from "../../verification/sim/world/checkers/all.js";
 import { EndedLeases } from "../../verification/sim/world/memory.js";
 import { WORLD_KINDS } from "../../verification/sim/world/traits.js";
+import { countOf, FROM } from "./seeds.js";
 
 // Uses fresh seeds at every run, and prints failing seeds. For more seeds: npm run sim -- --world --seeds 1000
-const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? Math.floor(Math.random() * 1e9));
-const SEEDS = Number(process.env["HOLDFAST_SIM_WORLD"] ?? 14);
+const SEEDS = countOf("HOLDFAST_SIM_WORLD", 1, 14);
+const ONCE_FAILED = (
+  [
+    [46, "cloned world"],
+    [20_207, undefined],
+    [30_225, undefined],
+  ] as const
+).slice(0, countOf("HOLDFAST_SIM_WORLD", 1, 3));
 const LENGTH_MS = 60_000;
-
-/** The events that two runs of each kind must contain together. */
-const NEEDED = [
-  ...["granted", "granted together", "acted", "released", "lost", "guarded", "place", "queue"],
-  ...["permits", "permit", "imported"],
-  ...["exported", "imports", "import given up", "asked", "forces", "obeyed", "occurrence"],
-  ...["session row", "session kept"],
-];
 
 describe("processes with every operation on the same names, under faults,", () => {
   it(
@@ -26,8 +25,8 @@ describe("processes with every operation on the same names, under faults,", () =
     async () => {
       for (let at = 0; at < SEEDS; at += 1) {
         const seed = FROM + at;
-        // Each kind of run in turn.
-        const kind = WORLD_KINDS[at % WORLD_KINDS.length];
+        // Each kind of run in turn, from any of them.
+        const kind = WORLD_KINDS[seed % WORLD_KINDS.length];
         const { violations } = await simulateWorld(seed, LENGTH_MS, kind);
         expect(violations.slice(0, 3), `seed ${seed} of kind ${kind}`).toEqual([]);
       }
@@ -35,16 +34,13 @@ describe("processes with every operation on the same names, under faults,", () =
     60_000 + 20_000 * SEEDS,
   );
 
-  // The seeds are fixed: an obeyed request occurs in one of five runs, so 14 fresh runs may lack it by chance.
-  it("use every operation of the library in two runs of each kind", async () => {
-    const seen = new Set<string>();
-    for (let seed = 0; seed < 2 * WORLD_KINDS.length; seed += 1) {
-      const kind = WORLD_KINDS[seed % WORLD_KINDS.length];
-      const { history } = await simulateWorld(seed, LENGTH_MS, kind);
-      for (const event of history) seen.add(event.kind);
-    }
-    expect(NEEDED.filter((needed) => !seen.has(needed))).toEqual([]);
-  }, 340_000);
+  it.each(ONCE_FAILED)(
+    "keep every invariant with seed %i, which once failed",
+    async (seed, kind) => {
+      expect((await simulateWorld(seed, LENGTH_MS, kind)).violations.slice(0, 3)).toEqual([]);
+    },
+    120_000,
+  );
 
   it("behave equally for equal seeds", async () => {
     const first = await simulateWorld(3, 20_000, "world");

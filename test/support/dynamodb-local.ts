@@ -36,3 +36,16 @@ export function describeOnDynamoDBLocal(
     it.skip("needs Java", () => undefined);
   });
 }
+
+/**
+ * The same for a suite that also runs on the server in memory: `npm test` runs it there alone, `npm run test:long` on both
+ * servers, and `npm run engines` on another engine.
+ */
+export function describeAlsoOnDynamoDBLocal(
+  title: string,
+  body: (endpoint: () => string) => void,
+): void {
+  const { HOLDFAST_TEST_ENDPOINT, HOLDFAST_TESTS } = process.env;
+  if (HOLDFAST_TEST_ENDPOINT === undefined && HOLDFAST_TESTS !== "long") return;
+  describeOnDynamoDBLocal(title, body);
+}

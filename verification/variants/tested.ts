@@ -101,6 +101,7 @@ async function vitestIn(root: string, folder: string, report: string): Promise<v
     ...Object.fromEntries(inherited),
     HOLDFAST_KNOWN_BAD: folder,
     HOLDFAST_KNOWN_BAD_REPORT: report,
+    HOLDFAST_TESTS: "long",
   };
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--config", join(root, "verification/variants/vitest.config.ts")];
