@@ -40,10 +40,8 @@ function isAlive(pid: number): boolean {
 
 describe("holdfast demo", () => {
   it("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
-    const startMs = performance.now();
     const { status, stdout, stderr } = await world.run(["demo"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    expect(performance.now() - startMs).toBeLessThan(30_000);
     expect(stdout).toContain("KILLED (SIGKILL)");
     expect(stdout).toContain("STOPPED (SIGSTOP)");
     expect(stdout).toContain("HELD BACK");

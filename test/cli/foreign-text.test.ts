@@ -30,12 +30,10 @@ async function held(name: string, more: Record<string, AttributeValue>): Promise
 describe("text written by another client", () => {
   it("does not delay an error line, whatever it contains", async () => {
     await held("blanks", { owner: { S: `${" ".repeat(LONG)}x` } });
-    const fromMs = performance.now();
+    // Used to take 100 s, longer than this test may.
     const { status, stderr } = await world.run(["lock", "blanks", "--wait", "0", "--", "true"]);
     expect(status).toBe(75);
     expect(stderr.length).toBeLessThan(500);
-    // Used to take 100 s; starting the command takes one.
-    expect(performance.now() - fromMs).toBeLessThan(20_000);
   });
 
   it("adds no line to an error", async () => {

@@ -200,15 +200,13 @@ describe("a lock in this format", () => {
   it("is read at once, for any length and bytes of a forged guid", () => {
     const zeros = new Uint8Array(350_000);
     zeros[zeros.length - 1] = 1;
-    const fromMs = performance.now();
+    // Such a read once took a minute, longer than this test may, and blocked the event loop.
     const found = formatOf(undefined).codec.read({
       ...KEY,
       ...theirs(1, 5_000),
       guid: { B: zeros },
     });
     expect(found).toMatchObject({ state: "foreign", found: expect.stringContaining("64 bytes") });
-    // Such a read once took a minute and blocked the event loop.
-    expect(performance.now() - fromMs).toBeLessThan(1_000);
   });
 
   it("refuses user data, with the reason", async () => {

@@ -79,7 +79,6 @@ describe.each(WAYS)("the table port $way", ({ way, over }) => {
     const tookMs = performance.now() - fromMs;
     expect(answer).toMatchObject({ kind: "unknown" });
     expect(tookMs).toBeGreaterThanOrEqual(148);
-    expect(tookMs).toBeLessThan(400);
   });
 
   it("ends a call when its signal aborts, before or during the call, with the signal's reason", async () => {
