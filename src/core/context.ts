@@ -3,7 +3,7 @@ import type { Exclusive } from "../internal/exclusive.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 import { type Clock, isoTimeOf } from "../platform/clock.js";
-import type { Finalization } from "../platform/finalization.js";
+import { type Finalization, NO_FINALIZATION } from "../platform/finalization.js";
 import type { Random } from "../platform/random.js";
 import type { Dated, Item, TablePort, Write } from "../platform/table.js";
 import type { Timers } from "../platform/timers.js";
@@ -44,7 +44,8 @@ export interface ClientEnvironment {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
-  readonly finalization: Finalization;
+  /** Tells of handles that the program has lost. Default: tells nothing. */
+  readonly finalization?: Finalization;
   /** Receives errors that no caller waits for. */
   readonly report: (error: HoldfastError) => void;
   /** As {@link TableAccess.onAheadDate}. */
@@ -113,7 +114,7 @@ export class ClientContext extends TableAccess {
     this.format = environment.format;
     this.timers = environment.timers;
     this.random = environment.random;
-    this.finalization = environment.finalization;
+    this.finalization = environment.finalization ?? NO_FINALIZATION;
     this.keepsHistory = environment.keepsHistory === true;
     this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);

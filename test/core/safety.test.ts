@@ -479,7 +479,10 @@ describe("each reason for a loss is found, and reported exactly once", () => {
   };
 
   const provoke: Readonly<
-    Record<Exclude<LossReason, "session-ended" | "lost-with-another">, (scene: Scene) => unknown>
+    Record<
+      Exclude<LossReason, "session-ended" | "lost-with-another" | "forgotten">,
+      (scene: Scene) => unknown
+    >
   > = {
     stolen: ({ world }) =>
       world.table.putItem(KEY, {
