@@ -105,7 +105,7 @@ export async function forceRelease(
   const at = isoTimeOf(context.wallMs());
   const forced = { holder: first.holder, by, reason, at, now: false };
   const freeIfDead = async (record: LeaseRecord): Promise<LeaseRecord | undefined> => {
-    if (!names(record, first) || !isDead(context, ref)) return undefined;
+    if (!names(record, first) || !isDead(context, ref, record)) return undefined;
     const freed = await retries.send(() => freeDead(context, ref, record, forced));
     return names(freed, first) ? undefined : freed;
   };

@@ -8,13 +8,18 @@ import type { Misconfigured } from "../platform/table.js";
 
 type Answered = { readonly kind: "answered"; readonly value: LeaseRecord };
 
-// Ignores the queue: waiters do not show whether the holder lives.
-const judge = (context: AcquireContext, ref: RecordRef): Decision =>
-  context.decide(ref, false, { kind: "barge" });
+/** Judges the holder. Ignores the queue: waiters do not show whether the holder lives. */
+function judge(context: AcquireContext, ref: RecordRef, record: HeldRecord): Decision {
+  const { holder, fence, session, leaseMs } = record;
+  // A client keeps no observation of a permit.
+  return ref.permit !== undefined && session !== undefined
+    ? context.decideHolder({ holder, fence, session, leaseMs })
+    : context.decide(ref, false, { kind: "barge" });
+}
 
 /** Whether the holder in the record counts as dead. */
-export function isDead(context: AcquireContext, ref: RecordRef): boolean {
-  const { kind } = judge(context, ref);
+export function isDead(context: AcquireContext, ref: RecordRef, record: HeldRecord): boolean {
+  const { kind } = judge(context, ref, record);
   return kind === "take-over" || kind === "end-session";
 }
 
@@ -30,13 +35,13 @@ export async function freeDead(
   record: HeldRecord,
   forced: ForcedRelease,
 ): Promise<Answered | NoAnswer | Misconfigured> {
-  const decision = judge(context, ref);
+  const decision = judge(context, ref, record);
   if (decision.kind === "end-session") {
     const ended = await context.sessions.end(decision, forced.by, new Abort());
     if (ended.kind !== "applied" && ended.kind !== "refused") return ended;
   }
   // A refusal shows that the session is alive, or that it has already ended.
-  if (judge(context, ref).kind !== "take-over") return { kind: "answered", value: record };
+  if (judge(context, ref, record).kind !== "take-over") return { kind: "answered", value: record };
   const options = { keepData: true, lastHolder: record.holder, forced };
   const write = context.freeing(ref, { watched: record }, options);
   const answer = await context.write(write, context.settings.requestTimeoutMs);

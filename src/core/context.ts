@@ -214,7 +214,12 @@ export class ClientContext extends TableAccess {
    * Decides whether the holder of a permit is dead: `take-over` means that its session has ended. This client's own
    * sessions need no observation.
    */
-  decideHolder({ holder, fence, session, leaseMs }: PermitInRecord): Decision {
+  decideHolder({
+    holder,
+    fence,
+    session,
+    leaseMs,
+  }: Pick<PermitInRecord, "holder" | "fence" | "session" | "leaseMs">): Decision {
     if (this.ownSessions.has(session)) {
       return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };
     }

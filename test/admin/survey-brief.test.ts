@@ -13,7 +13,11 @@ it("a brief survey leaves out user data, and cuts every text but names", async (
   await world.until(locks.semaphore("s", { permits: 2 }).acquire());
   const key = { pk: { S: `lock#${name}` }, sk: { S: "lease" } };
   const text = { S: LONG };
-  world.table.putItem(key, { ...world.record(name), owner: text, session: text } as Item);
+  world.table.putItem(key, {
+    ...world.record(name),
+    owner: text,
+    session: { S: "s".repeat(1_000) },
+  } as Item);
   const { locks: brief, permits, isWhole } = await world.until(locks.admin.survey({ brief: true }));
   expect(brief).toHaveLength(1);
   expect(brief[0]?.lock).toMatchObject({ name, state: "held", data: undefined });

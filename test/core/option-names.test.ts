@@ -11,7 +11,7 @@ import { checkNames } from "../../src/internal/option-names.js";
 import { expectThrown } from "../support/errors.js";
 
 const TABLES: Record<string, readonly [Record<string, true>, number]> = {
-  client: [CLIENT_NAMES, 11],
+  client: [CLIENT_NAMES, 12],
   lease: [LEASE_NAMES, 5],
   acquire: [ACQUIRE_NAMES, 12],
   "defaults of a lock": [DEFAULT_NAMES, 11],

@@ -24,6 +24,7 @@ async function take(shown: readonly Shown[], { hasQueue = true, count = 1 } = {}
   };
   const context = {
     unlessLasting: (given: object) => given,
+    patient: (backoff: object) => backoff,
     format: { name: "native", queue: hasQueue ? queue : undefined },
     settings: { requestTimeoutMs: 1_000 },
     random: { fraction: () => 0.5 },

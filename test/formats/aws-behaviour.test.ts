@@ -773,7 +773,7 @@ describe("failed requests", () => {
   it("19. end the wait at once if waiting cannot help", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const error = new HoldfastError("access-denied", "no");
+    const error = new HoldfastError("misconfigured", "no");
     network.next("write", { fault: "misconfigured", error });
     const fromMs = here.time.nowMs;
     await expect(here.until(locks.mutex("a").acquire())).rejects.toBe(error);

@@ -629,7 +629,7 @@ describe("close", () => {
   it("releases all locks at the same time, and ends every lease with `closed`", async () => {
     const latency = { requestMs: 50, responseMs: 50 };
     const { world, locks, process } = setUp({ latency });
-    const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
+    const names = Array.from({ length: 50 }, (_, index) => `name ${index}`);
     const leases = await world.until(Promise.all(names.map((name) => locks.mutex(name).acquire())));
     const fromMs = world.time.nowMs;
     const closing = locks.close();

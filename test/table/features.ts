@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "../../src/formats/index.js";
-import { type DynamoDBLike, Holdfast } from "../../src/index.js";
+import { type DynamoDBLike, Holdfast, isHoldfastError } from "../../src/index.js";
 import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
@@ -22,11 +22,17 @@ export class PermissionScene implements FeatureScene {
   readonly asked: { readonly access: MemoryAccess; readonly isAllowed: boolean }[] = [];
   allows: (access: MemoryAccess) => boolean = () => true;
   readonly #opened: Holdfast[] = [];
+  /** The first refusal that a client has reported: its calls wait for better credentials. */
+  readonly denied: Promise<Error>;
+  #onDenied: (error: Error) => void = () => undefined;
 
   readonly #format: LockFormat | undefined;
 
   constructor(format?: LockFormat) {
     this.#format = format;
+    this.denied = new Promise((resolve) => {
+      this.#onDenied = resolve;
+    });
     // The same tables behind another door.
     const restricted: MemoryDynamoDB = Object.create(this.#allowed);
     restricted.handle = (operation, body) => {
@@ -62,8 +68,12 @@ export class PermissionScene implements FeatureScene {
   // Lost requests cause background errors, which the test ignores.
   locks(
     client: DynamoDBLike = this.client,
-    onError: (error: unknown) => void = () => undefined,
+    onReport: (error: unknown) => void = () => undefined,
   ): Holdfast {
+    const onError = (error: Error): void => {
+      if (isHoldfastError(error, "access-denied")) this.#onDenied(error);
+      onReport(error);
+    };
     const options = { poll: { min: "20ms", max: "20ms" }, onError } as const;
     const format = this.#format as undefined;
     const made = new Holdfast({

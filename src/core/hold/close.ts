@@ -10,9 +10,6 @@ const RETRY_MS = 100;
 // The close timeout ended while a request was in flight.
 const CUT_OFF = { kind: "cut off" } as const;
 
-// The connections of a client are limited: further requests would only wait while their timeouts run.
-const AT_ONCE = 256;
-
 /** A callback under a lease. `close()` asks the callback to end, and keeps the client usable until then. */
 export interface Running {
   readonly ended: Promise<unknown>;
@@ -50,7 +47,7 @@ export async function closeAll(context: ClientContext): Promise<void> {
 }
 
 /**
- * Frees the records of leases that have ended in this process, 256 at a time, for at most the close timeout. Waits
+ * Frees the records of leases that have ended in this process, for at most the close timeout. Waits
  * for `besides` at most as long. Returns an error for each record without an acknowledged release.
  */
 export async function freeAll(
@@ -63,14 +60,11 @@ export async function freeAll(
   const { closeTimeoutMs } = context.settings;
   const timeUp = sleep(context.timers, closeTimeoutMs, true, bound).then(() => undefined);
   const errors: HoldfastError[] = [];
-  const left = holds.values();
-  const freeInTurn = async (): Promise<void> => {
-    for (const hold of left) {
-      const error = await freeUntil(context, hold, bound, over);
-      if (error !== undefined) errors.push(error);
-    }
+  const free = async (hold: OpenLease): Promise<void> => {
+    const error = await freeUntil(context, hold, bound, over);
+    if (error !== undefined) errors.push(error);
   };
-  const freed = Promise.all(Array.from({ length: Math.min(AT_ONCE, holds.length) }, freeInTurn));
+  const freed = Promise.all(holds.map(free));
   try {
     await Promise.race([Promise.all([freed, besides]), timeUp]);
   } finally {

@@ -29,6 +29,7 @@ function release(answers: readonly Answer[], lastData?: unknown) {
     settings: { requestTimeoutMs: 1_000, maxLocalHandoffs: 4 },
     freeing: () => ({}),
     timeoutWithin: () => 500,
+    patient: (backoff: object) => backoff,
     write: async () => toGive.shift() ?? silent,
     see: () => undefined,
     observations: { freed: () => undefined },
