@@ -163,6 +163,23 @@ describe("thousands of acquisitions at once", () => {
   });
 });
 
+describe("the releases of a client that closes", () => {
+  it("are not sent after the close timeout, if they still wait for their turn", async () => {
+    const world = new World();
+    const latency = { requestMs: 50, responseMs: 50 };
+    const options = { latency, connections: 2, lease: "60s", closeTimeout: "1s" } as const;
+    const { locks, network } = world.inhabitant(options);
+    for (let at = 0; at < 100; at += 1) await world.until(locks.mutex(`lock ${at}`).acquire());
+    const before = network.requests.write;
+    const closing = locks.close().catch((error: unknown) => error);
+    expect(await world.until(closing)).toMatchObject({ code: "outcome-unknown" });
+    const sent = network.requests.write - before;
+    expect(sent).toBeLessThanOrEqual(22);
+    await world.time.advance(30_000);
+    expect(network.requests.write - before).toBe(sent);
+  });
+});
+
 describe("a renewal that waits for its turn", () => {
   it("is not sent if its lease has ended before its turn", async () => {
     const world = new World({ dates: (trueMs) => trueMs });

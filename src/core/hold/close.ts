@@ -85,7 +85,10 @@ async function freeUntil(
   const options = { keepData: settings.keepData, lastData: userData.leftAtClose };
   let cause: unknown;
   const attempt = async () => {
-    const freeing = lease.requests.run(() => freeOnce(context, ref, { known: held }, options));
+    const { requestTimeoutMs } = context.settings;
+    // After the timeout, a release that still waits for its turn must not be sent.
+    const send = () => freeOnce(context, ref, { known: held }, options, requestTimeoutMs, bound);
+    const freeing = lease.requests.run(send);
     const answer = await Promise.race([freeing, over]);
     if (answer === undefined) return CUT_OFF;
     if (answer.kind !== "applied" && answer.kind !== "refused") cause = causeOf(answer);

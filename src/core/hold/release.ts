@@ -267,14 +267,16 @@ export async function freeOnce(
   from: Holders,
   options: Pick<FreeOptions, "keepData" | "lastData" | "served">,
   timeoutMs = context.settings.requestTimeoutMs,
+  signal?: SignalLike,
 ): Promise<WriteAnswer> {
-  if (ref.isEntry === true) return removeEntry(context, ref, from, undefined, timeoutMs);
+  if (ref.isEntry === true) return removeEntry(context, ref, from, signal, timeoutMs);
   const answer = await context.write(
     context.freeing(ref, from, {
       ...options,
       lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
     }),
     timeoutMs,
+    signal,
   );
   if (answer.kind === "applied" || answer.kind === "refused") {
     context.see(ref, answer, "strong");

@@ -48,10 +48,10 @@ describe("the releases of a closing client", () => {
       Array.from({ length: 300 }, (_, index) => lease(index)),
     );
     expect(timers).toMatchObject([{ lengthMs: 1_000, keepsAlive: true }]);
-    expect(writes()).toBe(256);
+    expect(writes()).toBe(300);
     end();
     const errors = await freeing;
-    expect(writes()).toBe(256);
+    expect(writes()).toBe(300);
     expect(errors.map(({ code }) => code)).toEqual(Array(300).fill("outcome-unknown"));
     expect(new Set(errors.map(({ lockName }) => lockName)).size).toBe(300);
   });
