@@ -17,6 +17,9 @@ export class OutageWatch {
   #timer: Timer | undefined;
   #last: Unavailable | undefined;
   #sinceMs = 0;
+  #failures = 0;
+  /** Whether the time has passed after which the next failure tells. */
+  #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
 
   constructor(context: ClientContext) {
@@ -29,14 +32,22 @@ export class OutageWatch {
     this.dispose();
     this.#last = undefined;
     this.#toldKind = undefined;
+    this.#isDue = false;
   }
 
   /** The call calls this after a request that DynamoDB did not serve. */
   onNoResponse(unavailable: Unavailable): void {
-    if (this.#last === undefined) this.#sinceMs = this.#context.nowMs();
+    const { kind } = unavailable;
+    // Other clients write to one record, or this client has too many requests: the table is well.
+    if (kind === "conflict" || kind === "queued") return;
+    if (this.#last === undefined) {
+      this.#sinceMs = this.#context.nowMs();
+      this.#failures = 0;
+    }
     this.#last = unavailable;
-    if (unavailable.kind === this.#toldKind) return;
-    if (unavailable.kind === "denied") this.#tell();
+    this.#failures += 1;
+    if (kind === this.#toldKind) return;
+    if (kind === "denied" || this.#isDue) this.#tell();
     else if (this.#timer === undefined) this.#setTimer(this.#leastMs);
   }
 
@@ -59,7 +70,9 @@ export class OutageWatch {
     const leftMs = this.#fromMs + this.#leastMs - this.#context.nowMs();
     // Other requests of this client were answered meanwhile.
     if (leftMs > 0) this.#setTimer(leftMs);
-    else this.#tell();
+    // A single refused request is not an outage: the next failure tells.
+    else if (this.#failures > 1 || this.#last?.kind === "unknown") this.#tell();
+    else this.#isDue = true;
   };
 
   get #fromMs(): number {
