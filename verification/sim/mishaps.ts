@@ -1,3 +1,4 @@
+import { HoldfastError } from "../../src/index.js";
 import type { Fault, FaultScript } from "../../src/testing/faults/fault-plan.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
@@ -28,6 +29,11 @@ export interface Scenery {
 }
 
 type Mishap = (victim: Incarnation) => void;
+
+const EXPIRED = new HoldfastError(
+  "access-denied",
+  "DynamoDB refused the request: The security token included in the request is expired.",
+);
 
 /** Faults of processes, machines and the whole table, in addition to faults of single requests. */
 export class Mishaps {
@@ -323,6 +329,14 @@ export class Mishaps {
     this.#later(lastsMs, () => this.#heal(victim));
   };
 
+  // As when credentials expire: DynamoDB refuses every request for seconds, and serves the process again afterwards.
+  readonly #refuseCredentials: Mishap = (victim) => {
+    this.#scenery.happened("credentials refused", victim);
+    this.#hinder(victim);
+    victim.script = () => ({ fault: "misconfigured", error: EXPIRED });
+    this.#later(this.#aWhile(), () => this.#heal(victim));
+  };
+
   readonly #mishaps: Readonly<Record<keyof Weights, Mishap>> = {
     kill: this.#kill,
     pause: this.#pause,
@@ -337,6 +351,7 @@ export class Mishaps {
     slowAnswers: this.#slowAnswers,
     loseDeletions: this.#loseDeletions,
     oversleep: this.#oversleep,
+    refuseCredentials: this.#refuseCredentials,
   };
 
   #heal(victim: Incarnation): void {
@@ -382,6 +397,7 @@ interface Weights {
   readonly slowAnswers: number;
   readonly loseDeletions: number;
   readonly oversleep: number;
+  readonly refuseCredentials: number;
 }
 
 const CROWD: Weights = {
@@ -398,9 +414,10 @@ const CROWD: Weights = {
   slowAnswers: 0,
   loseDeletions: 0,
   oversleep: 0,
+  refuseCredentials: 0,
 };
 
-const WORLD: Weights = { ...CROWD, slowAnswers: 4, loseDeletions: 6 };
+const WORLD: Weights = { ...CROWD, slowAnswers: 4, loseDeletions: 6, refuseCredentials: 4 };
 
 // Only a suspend shows the steps of a boot clock.
 const COARSE: Weights = { ...WORLD, pause: 15, oversleep: 15 };
@@ -428,6 +445,7 @@ const TAME_SESSIONS: Weights = {
   slowAnswers: 0,
   loseDeletions: 0,
   oversleep: 0,
+  refuseCredentials: 0,
 };
 
 const TAMPERED: Weights = { ...CROWD, stopMonotonic: 0, stepWall: 0, changeRate: 0, outage: 0 };
@@ -446,4 +464,5 @@ const DUEL: Weights = {
   slowAnswers: 0,
   loseDeletions: 0,
   oversleep: 0,
+  refuseCredentials: 0,
 };

@@ -84,6 +84,7 @@ export class Settling {
 // A background write without an answer; and, once for each client, the notice of a table that answers nothing for a while.
 function isExpected(error: Error, hasFaults: boolean): boolean {
   const { code, lockName } = error as Partial<HoldfastError>;
-  const isNotice = (code === "unreachable" || code === "throttled") && lockName === undefined;
+  const notices: readonly unknown[] = ["unreachable", "throttled", "access-denied"];
+  const isNotice = notices.includes(code) && lockName === undefined;
   return code === "outcome-unknown" || (hasFaults && isNotice);
 }

@@ -1,7 +1,7 @@
 import { isHoldfastError, type Term } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
-import { codeOf, hold, limited, noteReleased } from "./holding.js";
+import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
 
 /** Names of leaderships are their record's keys, unlike names of locks. */
 export const LEADER = "leader#a";
@@ -18,9 +18,15 @@ export async function stand(self: Incarnation, random: SeededRandom): Promise<vo
   const limitMs = random.fraction() * Math.min(8 * leaseMs, LONGEST_CAMPAIGN_MS);
   self.asked();
   const again = random.chance(0.5);
-  await limited(self, limitMs, (signal) =>
-    election.lead({ signal, again }, (term) => lead(self, random, term)),
+  let hasLed = false;
+  const code = await limited(self, limitMs, (signal) =>
+    election.lead({ signal, again }, (term) => {
+      hasLed = true;
+      return lead(self, random, term);
+    }),
   ).catch(codeOf);
+  // The release of a term may be refused.
+  if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by");
 }
 
 async function lead(self: Incarnation, random: SeededRandom, term: Term): Promise<void> {

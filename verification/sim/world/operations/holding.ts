@@ -98,8 +98,20 @@ export function noteReleased(self: Incarnation, { parts }: Grant): void {
   for (const { name, fence, holder } of parts) self.note({ kind: "released", name, fence, holder });
 }
 
-// The codes of contention, of a bad network, of a used transfer and of a client without a session.
-const EXPECTED = ["not-acquired", "unreachable", "throttled", "lost", "outcome-unknown", "closed"];
+// The codes of contention, of a bad network, of refused credentials, of a used transfer and of a client without a session.
+const EXPECTED = [
+  ...["not-acquired", "unreachable", "throttled", "access-denied"],
+  ...["lost", "outcome-unknown", "closed"],
+];
+
+/** Expects that a call whose wait is not over has not ended because of refused credentials, which heal. */
+export function expectPatience(self: Incarnation, code: string, what: string): void {
+  if (code !== "access-denied") return;
+  self.run.fail(
+    "waits for what heals",
+    `${self.name} ${what}, and refused credentials ended its wait`,
+  );
+}
 
 /** The codes of a call for a record that an operator made unreadable. */
 export function unreadableIn({ run }: Incarnation): readonly string[] {

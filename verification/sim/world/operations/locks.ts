@@ -14,6 +14,7 @@ import {
 } from "./aims.js";
 import {
   codeOf,
+  expectPatience,
   type Grant,
   hold,
   limited,
@@ -265,6 +266,8 @@ async function taken<L extends { readonly isHeld: boolean }>(
     if (lease !== null) return { lease, waited };
   } catch (error) {
     code = codeOf(error, unreadableIn(self));
+    const what = `waited for ${waitsFor[0] ?? "several locks"}`;
+    if (waited && !isImpatient) expectPatience(self, code, what);
   }
   for (const name of waitsFor) self.note({ kind: "gave up", name, code, waited });
   return undefined;

@@ -1,7 +1,7 @@
 import type { Permit } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
-import { codeOf, limited } from "./holding.js";
+import { codeOf, expectPatience, limited } from "./holding.js";
 
 // Unlike the names of locks, since the entries of all queues of a name share a partition.
 const SEMAPHORE = "permits";
@@ -68,7 +68,8 @@ async function taken<P extends Permit>(
   try {
     return await limited(self, cancelMs, (signal) => acquire({ wait, signal, poll }));
   } catch (error) {
-    codeOf(error);
+    const code = codeOf(error);
+    if (wait > 0) expectPatience(self, code, "waited for a permit");
     return undefined;
   }
 }
