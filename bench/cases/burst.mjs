@@ -13,6 +13,18 @@ const BY_HAND = 30;
 const LENGTHS = { leaseMs: 5_000, beatMs: 1_600 };
 const QUICK_LENGTHS = { leaseMs: 30_000, beatMs: 10_000 };
 
+/** How many locks, and how long an answer takes, in milliseconds. */
+const BURSTS = [
+  [100, 20],
+  [1_000, 5],
+  [1_000, 100],
+  [10_000, 20],
+];
+const QUICK_BURSTS = [
+  [100, 20],
+  [500, 20],
+];
+
 const lengthsOf = ({ quick }) => (quick ? QUICK_LENGTHS : LENGTHS);
 
 async function burst(context, subject, { count, latencyMs, limit }) {
@@ -37,27 +49,24 @@ export async function run(context) {
   const subjects = ["holdfast", "holdfast-lean"]
     .map((label) => context.subject(label))
     .filter((subject) => subject !== undefined);
-  const counts = context.quick ? [100, 500] : [100, 1_000, 10_000];
-  const latencies = context.quick ? [20] : [5, 20, 100];
+  const bursts = context.quick ? QUICK_BURSTS : BURSTS;
   const rows = [];
   for (const subject of subjects) {
-    for (const count of counts) {
-      for (const latencyMs of latencies) {
-        for (const limit of [undefined, BY_HAND]) {
-          const found = await burst(context, subject, { count, latencyMs, limit });
-          rows.push({
-            subject: subject.label,
-            what: limit === undefined ? "all at once" : `${limit} at a time by hand`,
-            count,
-            latencyMs,
-            elapsedMs: round(found.elapsedMs, 0),
-            cpuMs: round(found.cpuMs, 0),
-            requestsALock: round(found.requests / count, 2),
-            heldLost: found.lost,
-            refused: found.refused,
-            blockedMs: round(found.blockedMs, 0),
-          });
-        }
+    for (const [count, latencyMs] of bursts) {
+      for (const limit of [undefined, BY_HAND]) {
+        const found = await burst(context, subject, { count, latencyMs, limit });
+        rows.push({
+          subject: subject.label,
+          what: limit === undefined ? "all at once" : `${limit} at a time by hand`,
+          count,
+          latencyMs,
+          elapsedMs: round(found.elapsedMs, 0),
+          cpuMs: round(found.cpuMs, 0),
+          requestsALock: round(found.requests / count, 2),
+          heldLost: found.lost,
+          refused: found.refused,
+          blockedMs: round(found.blockedMs, 0),
+        });
       }
     }
   }

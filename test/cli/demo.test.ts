@@ -57,7 +57,11 @@ describe("holdfast demo", () => {
     const [opened, opening] = eventsOf(text.stdout);
     expect(opened?.event).toBe("page");
     const url = new URL(String(opened?.["url"]));
-    const page = await fetch(url);
+    // The token becomes a cookie.
+    const entered = await fetch(url, { redirect: "manual" });
+    expect(entered.status).toBe(303);
+    const [cookie = ""] = (entered.headers.get("set-cookie") ?? "").split(";");
+    const page = await fetch(new URL("/", url), { headers: { cookie } });
     expect(page.status).toBe(200);
     expect(await page.text()).toContain("/page.js");
     expect((await fetch(new URL("/api/table", url))).status).toBe(401);
