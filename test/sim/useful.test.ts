@@ -64,9 +64,9 @@ describe("the plans", () => {
     for (const kind of ["crowd", "duel", "ages", "deleted", "snapshot"]) {
       for (const fault of await faultsOf(kind, 1)) seen.add(fault);
     }
-    for (const fault of await faultsOf("sessions", 1, 24)) seen.add(fault);
+    for (const fault of await faultsOf("sessions", 1, 48)) seen.add(fault);
     expect(EVERY_FAULT.filter((fault) => !seen.has(fault))).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it("inject no fault into a calm run", async () => {
     const ends = "clocks at an end of the drift bound";
