@@ -12,12 +12,16 @@ export function shown(text: string, most = MOST_CHARACTERS): string {
   return visible(cut(text, most));
 }
 
+// Not the joiners and the variation selectors inside of emoji, which can be seen.
+const HIDDEN =
+  /(?!(?<=\p{Extended_Pictographic}\u{fe0f}?)\u{200d}(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\u{fe0f})[\p{Cc}\p{Cf}\p{DI}\u{2800}\u{1d159}]|[^\S ]/gu;
+
 /**
  * Replaces each character that acts on a terminal, reverses text, breaks a line, or cannot be seen: blank letters, such
  * as the fillers of Hangul, and every blank but the space. Two names that differ in such a character look alike.
  */
 export function withoutHidden(text: string, replace: (character: string) => string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{DI}\u{2800}\u{1d159}]|[^\S ]/gu, replace);
+  return text.replace(HIDDEN, replace);
 }
 
 /** Escapes hidden characters as `\u` escapes. */

@@ -15,6 +15,12 @@ it.each([...BLANKS])("the blank character %j is shown by its code", (blank) => {
   expect(quoted(`admin${blank}`)).toMatch(/^\$'admin(?:\\\d{3})+'$/);
 });
 
+it("joiners and selectors are shown by their code only outside of emoji", () => {
+  const emoji = "🔒 👩\u200d👩\u200d👧 ❤\ufe0f\u200d🔥";
+  expect(visible(emoji)).toBe(emoji);
+  expect(visible("👩\u200d a\u200d👩")).toBe("👩\\u200d a\\u200d👩");
+});
+
 it("letters, marks, signs and the space stay as they are", () => {
   const text = "a é e\u0301 ß 日本 한글 عربي हिन्दी ⠁ 😀 – …";
   expect(visible(text)).toBe(text);
