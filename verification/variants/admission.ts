@@ -65,8 +65,8 @@ export const ADMISSION: readonly Variant[] = [
     edits: [
       {
         in: { GrantRetry },
-        from: "    this.#turn.leave();\n    await this.#context.sleep(",
-        to: "    await this.#context.sleep(",
+        from: "    this.#turn.leave();\n",
+        to: "",
       },
       {
         in: { GrantRetry },

@@ -64,6 +64,11 @@ export const FIRST_SIGHT: readonly Variant[] = [
         from: "this.nowMs(), dateMs)",
         to: "this.nowMs(), dateMs && this.wallMs())",
       },
+      {
+        in: { deadAtMs },
+        from: "    byWitnesses: nowMs + watchMs(confirmedLeftMs, maxClockDrift),\n",
+        to: "    byWitnesses: nowMs - 0 * confirmedLeftMs,\n",
+      },
     ],
     caughtBy: { invariant: "ownership", within: 200 },
   },

@@ -64,7 +64,7 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         in: { freeDead },
-        from: 'if (judge(context, ref).kind !== "take-over") return',
+        from: 'if (judge(context, ref, record).kind !== "take-over") return',
         to: 'if (decision.kind !== "take-over" && decision.kind !== "end-session") return',
       },
     ],

@@ -1,6 +1,7 @@
 import { retryPauseMs } from "../../src/core/backoff.js";
 import { actingMs } from "../../src/core/hold/deadline.js";
 import { Hold } from "../../src/core/hold/hold.js";
+import { renewOrMove } from "../../src/core/hold/keep-alive.js";
 import { lossError } from "../../src/core/hold/loss.js";
 import { anySignal, LossSignal } from "../../src/core/hold/loss-signal.js";
 import { changeLength } from "../../src/core/hold/writes.js";
@@ -208,13 +209,13 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         in: { Hold },
-        from: "        await this.#renewOrMove().finally(() => {\n          this.#isRenewing = false;\n        });\n",
-        to: '        if ((await this.#renewOrMove())?.kind !== "again") this.#isRenewing = false;\n',
+        from: "        await renewOrMove<Hold>(this).finally(() => {\n          this.#isRenewing = false;\n        });\n",
+        to: '        if ((await renewOrMove(this))?.kind !== "again") this.#isRenewing = false;\n',
       },
       {
-        in: { Hold },
-        from: "    if (life === undefined) await this.renewOnce();\n",
-        to: "    if (life === undefined) return this.renewOnce();\n",
+        in: { renewOrMove },
+        from: "  if (life === undefined) await lease.renewOnce();\n",
+        to: "  if (life === undefined) return lease.renewOnce();\n",
       },
     ],
     caughtBy: {

@@ -93,8 +93,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: 'if (unavailable.kind === "denied") this.#tell();',
-        to: "if (unavailable.kind !== this.#toldKind) this.#tell();",
+        from: 'if (kind === "denied" || this.#isDue) this.#tell();',
+        to: "if (kind !== this.#toldKind) this.#tell();",
       },
     ],
     caughtBy: { test: SILENCE, title: "is not one lost request" },

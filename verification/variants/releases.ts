@@ -355,8 +355,8 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { freeAll },
-        from: "  const left = holds.values();\n",
-        to: "  const left = [].values();\n",
+        from: "Promise.all(holds.map(free))",
+        to: "Promise.all([].map(free))",
       },
     ],
     caughtBy: {

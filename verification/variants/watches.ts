@@ -97,11 +97,6 @@ export const WATCHES: readonly Variant[] = [
   known.endsAtMs = record.endsAtMs;
 `,
       },
-      {
-        in: { ClientContext },
-        from: "      nowMs: this.nowMs(),\n",
-        to: "      nowMs: this.nowMs(),\n      wallMs: this.wallMs(),\n",
-      },
     ],
     caughtBy: { invariant: "exclusion", within: 100 },
   },
