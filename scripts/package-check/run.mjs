@@ -18,7 +18,7 @@ import { checkInstaller, INSTALLERS } from "./installers.mjs";
 import { checkReproducible } from "./reproducible.mjs";
 
 // Two thirds are source maps with sources; a much larger package would contain another package's code, or data.
-const MOST_BYTES = 3_700_000;
+const MOST_BYTES = 4_000_000;
 // A file costs a user more than its bytes do: every install unpacks the file, every scanner opens the file.
 // 60, and what two features added: the page of `holdfast serve`, and the thread with the chunks that it shares.
 const MOST_FILES = 76;

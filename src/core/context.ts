@@ -96,6 +96,8 @@ export class ClientContext extends TableAccess {
   readonly scheduler: RenewalScheduler;
   /** The held leases. `close()` of the client releases them. */
   readonly holds = new Set<OpenLease>();
+  /** The leases with a garbage-collected handle, and when each expires. */
+  readonly #forgotten = new Map<OpenLease, number>();
   /** The ids of this client's live sessions. */
   readonly ownSessions = new Set<string>();
   /** The ids of permits that a part of this client uses, from the first attempt to the end of the release. */
@@ -252,6 +254,20 @@ export class ClientContext extends TableAccess {
   abandon(holder: string): void {
     this.abandoned.add(holder);
     this.ownPermits.delete(holder);
+  }
+
+  /** Keeps a lease with a garbage-collected handle until it expires, so that `close()` of the client frees its record. */
+  forgot(lease: OpenLease, untilMs: number): void {
+    for (const [earlier, endMs] of this.#forgotten) {
+      if (endMs <= this.nowMs()) this.#forgotten.delete(earlier);
+    }
+    this.#forgotten.set(lease, untilMs);
+  }
+
+  /** The leases whose records `close()` of the client frees. */
+  unreleased(): OpenLease[] {
+    const isLeft = ([, endMs]: [OpenLease, number]): boolean => endMs > this.nowMs();
+    return [...this.holds, ...[...this.#forgotten].filter(isLeft).map(([lease]) => lease)];
   }
 
   /** Runs work that no caller waits for. `close()` of the client waits for the work (R13). */

@@ -232,12 +232,21 @@ function beat(ref: RecordRef, held: Held, renewal: Renewal): Write {
   };
 }
 
+// A lease ends a second after its expiry: a peer rounds its clock down to whole seconds, and requires more than the
+// expiry.
+const AFTER_EXPIRY_MS = 1000;
+
 /**
- * Returns the expiry in whole seconds, rounded up: by the table's time, or by the wall clock if answers have no `Date`. The
- * Rust client rounds down, so that TTL may delete its lease up to a second before the end.
+ * Returns the expiry in whole seconds, rounded up: by the wall clock, as peers write it, or, if that clock is not within the
+ * second before the end in the table's time, by the nearer end of that second. The end in the table's time alone would
+ * make peers wait a second longer than for their own leases. The Rust client rounds down, so that TTL may delete its
+ * lease up to a second before the end.
  */
 function expiryOf({ endMs, wallMs, leaseMs }: Grant | Renewal): AttributeValue {
-  return { N: String(Math.ceil((endMs ?? wallMs + leaseMs) / 1000)) };
+  const byWallMs = wallMs + leaseMs;
+  const ms =
+    endMs === undefined ? byWallMs : Math.min(Math.max(byWallMs, endMs - AFTER_EXPIRY_MS), endMs);
+  return { N: String(Math.ceil(ms / 1000)) };
 }
 
 /** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
@@ -267,10 +276,8 @@ function readRecord(item: Item | undefined, longestMs: number, skewMs: number): 
     data: undefined,
     holder: holder ?? PEER,
     leaseMs: longestMs,
-    endMs: Number(expiry.N) * 1000,
-    // A peer rounds its clock down to whole seconds and requires more than the expiry: at least one second
-    // later.
-    notBeforeWallMs: (Number(expiry.N) + 1) * 1000 + skewMs,
+    endMs: Number(expiry.N) * 1000 + AFTER_EXPIRY_MS,
+    notBeforeWallMs: Number(expiry.N) * 1000 + AFTER_EXPIRY_MS + skewMs,
     session: undefined,
     mark: version,
     dataSeq: 0,

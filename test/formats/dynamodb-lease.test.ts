@@ -176,6 +176,17 @@ describe("a lease in this format", () => {
     expect(peerMs).toBeLessThan(12_500);
   });
 
+  it("has its expiry by the wall clock while the table's time allows it, as peers write it", async () => {
+    const here = new ForeignWorld(dynamodbLease(), (trueMs) => trueMs);
+    const { locks } = here.client();
+    await here.until(locks.mutex("a", { lease: "20s", renew: "1s" }).acquire());
+    for (let tick = 0; tick < 100; tick += 1) {
+      const expiry = here.item(KEY)?.["lease_expiry"] as { N: string };
+      expect(Number(expiry.N)).toBeLessThanOrEqual(Math.ceil(here.time.wallMs / 1000) + 20);
+      await here.pass(310);
+    }
+  });
+
   it.each([-1_200_000, -15_000, 1_200_000])(
     "has its expiry by the table's time when the holder's clock is off by %i ms",
     async (offMs) => {

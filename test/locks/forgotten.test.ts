@@ -118,6 +118,25 @@ describe("a handle that is garbage-collected without a release", () => {
     await world.until(locks.close());
   });
 
+  it.each([false, true])(
+    "is freed when the client closes (on a session: %s)",
+    async (sharedSession) => {
+      const { world, chosen, locks, rival } = setUp({ sharedSession });
+      await world.until(locks.mutex("expired").acquire());
+      chosen.collect();
+      await world.time.advance(2 * LEASE_MS);
+      await world.until(rival.locks.mutex("expired").acquire());
+      await world.until(locks.mutex("a").acquire());
+      await world.until(locks.semaphore("b", { permits: 1 }).acquire());
+      chosen.collect(2);
+      await world.until(locks.close());
+      expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
+      const permit = await world.until(rival.locks.semaphore("b", { permits: 1 }).tryAcquire());
+      expect(permit).not.toBeNull();
+      expect((await world.until(rival.locks.inspect("expired"))).state).toBe("held");
+    },
+  );
+
   it("is no longer watched after its release", async () => {
     const { world, chosen, locks } = setUp();
     await world.until((await world.until(locks.mutex("a").acquire())).release());

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
 import {
   type FileResult,
+  LONGEST_RUN_MS,
   notCaught,
   runTests,
   type Tested,
@@ -15,9 +16,12 @@ const tested = VARIANTS.filter((variant): variant is Tested => !isSimulated(vari
 
 describe("the tests", () => {
   let results: readonly FileResult[];
-  beforeAll(async () => {
-    results = await runTests(ROOT, tested);
-  }, 300_000);
+  beforeAll(
+    async () => {
+      results = await runTests(ROOT, tested);
+    },
+    tested.length * LONGEST_RUN_MS + 20_000,
+  );
 
   it.each(tested)("catch $name, and pass without the defect", (variant) => {
     expect(existsSync(join(ROOT, variant.caughtBy.test))).toBe(true);

@@ -79,8 +79,8 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { dynamodbLease },
-        from: "(endMs ?? wallMs + leaseMs)",
-        to: "(wallMs + leaseMs || endMs)",
+        from: "Math.min(Math.max(byWallMs, endMs - AFTER_EXPIRY_MS), endMs)",
+        to: "byWallMs",
       },
     ],
     caughtBy: {

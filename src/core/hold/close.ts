@@ -40,7 +40,7 @@ export async function closeInOrder(
  */
 export async function closeAll(context: ClientContext): Promise<void> {
   context.beginClosing();
-  const holds = [...context.holds];
+  const holds = context.unreleased();
   for (const hold of holds) hold.end("closed");
   const errors = await freeAll(context, holds, context.drain());
   if (errors.length > 0) throw unreleased(errors, holds.length);

@@ -145,6 +145,7 @@ export class Hold implements Kept {
   forget(): void {
     if (!this.handles.remove() || this.lossSignal.isGiven || !this.isHeld) return;
     this.end("forgotten");
+    this.context.forgot(this, this.context.nowMs() + this.leaseMs);
     if (this.#loss !== undefined) this.context.report(this.#loss);
   }
 
