@@ -18,7 +18,7 @@ function setUp() {
     },
     beginClosing: () => undefined,
     drain: async () => undefined,
-    holds: new Set(),
+    unreleased: () => [],
     freeing: () => ({}),
     write: () => {
       writes += 1;
