@@ -47,6 +47,7 @@ const NAMES = [
   '* ~ ? [a] {a,b} ! \\ "q"',
   " blanks at both ends ",
   "قفل 🔒",
+  "👩‍👩‍👧\\n",
 ];
 /** Names that only a shell with `$'...'` can have in a line that shows all characters. */
 const HIDDEN = [
@@ -54,7 +55,6 @@ const HIDDEN = [
   "1\n23\u00077",
   "-\n$(touch TRACE)'",
   "a\u202egpj.exe\u0007",
-  "👩‍👩‍👧\\n",
 ];
 
 const CASES = [
