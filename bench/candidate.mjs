@@ -3,7 +3,7 @@
 import { writeSync } from "node:fs";
 import { uptime } from "node:os";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../dist/index.js";
+import { Holdfast, leaderTasks } from "../dist/index.js";
 
 const task = JSON.parse(process.argv[2]);
 const say = (event, more = {}) => {
@@ -28,7 +28,7 @@ const locks = new Holdfast({
     },
   },
 });
-const coordinator = locks.leaderTasks({
+const coordinator = leaderTasks(locks, {
   name: task.name,
   ...task.lengths,
   tasks: [

@@ -3,7 +3,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { LEASE_CHANNELS } from "../dist/events/index.js";
-import { Holdfast } from "../dist/index.js";
+import { Holdfast, mutex } from "../dist/index.js";
 import { startTelemetry } from "../dist/telemetry/index.js";
 import { MemoryTable } from "../dist/testing/index.js";
 import { loadSource } from "../scripts/lib/source.mjs";
@@ -32,9 +32,9 @@ function nanosecondsOfOneCall() {
 async function microsecondsOfOneLock() {
   const table = new MemoryTable({ keyAttributes: ["pk", "sk"], keepsLog: false });
   const locks = new Holdfast({ client: table, table: "locks" });
-  const mutex = locks.mutex("a");
+  const one = mutex(locks, "a");
   const fromMs = performance.now();
-  for (let lock = 0; lock < LOCKS; lock += 1) await (await mutex.acquire()).release();
+  for (let lock = 0; lock < LOCKS; lock += 1) await (await one.acquire()).release();
   const tookMs = performance.now() - fromMs;
   await locks.close();
   return (tookMs * 1e3) / LOCKS;

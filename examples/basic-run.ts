@@ -5,7 +5,7 @@
  * long-job-with-signal.ts; how to keep a late write from landing is in guarded-transaction.ts.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "holdfast";
+import { Holdfast, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 // Region, credentials and endpoint come from the environment, as with every client of the SDK.
@@ -16,11 +16,11 @@ await createTable({ client, table }); // once, with permissions that holders of 
 const locks = new Holdfast({ client, table, owner: "the first process" });
 const others = new Holdfast({ client, table, owner: "another process" });
 
-const total = await locks.mutex("customer/42").run(async (lease) => {
+const total = await mutex(locks, "customer/42").run(async (lease) => {
   console.log(`${lease.name} is held by ${lease.owner}`);
 
   // Whoever will not wait asks with tryAcquire: null means that somebody has it.
-  const refused = await others.mutex("customer/42").tryAcquire();
+  const refused = await mutex(others, "customer/42").tryAcquire();
   console.log(`another process gets ${refused}`);
 
   // Ask right before an effect: after a long pause this throws, and the effect does not happen.
@@ -29,7 +29,7 @@ const total = await locks.mutex("customer/42").run(async (lease) => {
 });
 console.log(`the work resolved to ${total}`);
 
-const lease = await others.mutex("customer/42").acquire({ wait: "5s" });
+const lease = await mutex(others, "customer/42").acquire({ wait: "5s" });
 console.log(`released, it is held by ${lease.owner}`);
 await lease.release();
 

@@ -4,7 +4,7 @@
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import { Holdfast, isRefusedByLock, type Lease } from "holdfast";
+import { Holdfast, isRefusedByLock, type Lease, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({}));
@@ -29,7 +29,7 @@ async function setBalance(lease: Lease, balance: number): Promise<"written" | "r
 // The document client serves for the locks, too.
 const locks = new Holdfast({ client, table });
 
-const lease = await locks.mutex("customer/42").acquire({ wait: "10s" });
+const lease = await mutex(locks, "customer/42").acquire({ wait: "10s" });
 console.log(`while it is held: ${await setBalance(lease, 100)}`);
 await lease.release();
 console.log(`after its release: ${await setBalance(lease, 0)}`);

@@ -6,7 +6,7 @@
  * What it needs: lock and data in the same account and region. For other stores see docs/fencing.md.
  */
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast, isRefusedByLock, type Lease } from "holdfast";
+import { Holdfast, isRefusedByLock, type Lease, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
@@ -46,10 +46,10 @@ const first = new Holdfast({ client, table });
 const second = new Holdfast({ client, table });
 
 // Renewed by hand, and never: as if this process hung from here on. One hangs for longer in earnest.
-const former = await first.mutex("customer/42").acquire({ lease: "500ms", renew: "manual" });
+const former = await mutex(first, "customer/42").acquire({ lease: "500ms", renew: "manual" });
 console.log(`the first holder, before: ${await setBalance(former, 100)}`);
 
-const present = await second.mutex("customer/42").acquire({ wait: "10s" });
+const present = await mutex(second, "customer/42").acquire({ wait: "10s" });
 console.log(`the first holder, after a takeover: ${await setBalance(former, 0)}`);
 console.log(`the second holder: ${await setBalance(present, 200)}`);
 console.log(`the second fence is higher: ${present.fence > former.fence}`);

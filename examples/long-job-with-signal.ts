@@ -7,7 +7,8 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { Holdfast, isHoldfastError, type Lease, mutex } from "holdfast";
+import { releaseByHolder } from "holdfast/admin";
 import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
@@ -28,7 +29,7 @@ async function job(lease: Lease): Promise<void> {
       stepsDone = step;
       if (step === 3) {
         console.log("three steps are done; an operator frees the lock");
-        await operator.admin.releaseByHolder(lease.name, lease.holder);
+        await releaseByHolder(operator, lease.name, lease.holder);
       }
     }
   } catch (error) {
@@ -40,7 +41,7 @@ async function job(lease: Lease): Promise<void> {
 
 try {
   // A short lease, so that the loss is noticed soon: at the next renewal, a third of it later.
-  await locks.mutex("nightly-report").run({ lease: "1500ms", wait: "10s" }, job);
+  await mutex(locks, "nightly-report").run({ lease: "1500ms", wait: "10s" }, job);
   console.log("done");
 } catch (error) {
   if (!isHoldfastError(error, "lost")) throw error;

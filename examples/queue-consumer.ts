@@ -9,7 +9,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast, type Lease } from "holdfast";
+import { Holdfast, type Lease, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 interface Message {
@@ -69,7 +69,7 @@ async function consume(worker: string, locks: Holdfast, queue: Queue): Promise<v
       continue;
     }
     const { id, customer } = received;
-    const lease = await locks.mutex(`customer/${customer}`).tryAcquire();
+    const lease = await mutex(locks, `customer/${customer}`).tryAcquire();
     if (lease === null) {
       console.log(`${worker}: customer ${customer} is busy, puts ${id} back`);
       queue.changeVisibility(received, PUT_BACK_MS);

@@ -7,7 +7,7 @@
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
-import { Holdfast, type Lease } from "holdfast";
+import { Holdfast, type Lease, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
@@ -38,7 +38,7 @@ async function isDone(record: SQSRecord, context: Context): Promise<boolean> {
     const { customer } = JSON.parse(record.body) as { readonly customer: string };
     // A frozen function does not renew, so the lease lasts as long as the invocation.
     const options = { lease: leaseMs, renew: "manual" } as const;
-    lease = await locks.mutex(`customer/${customer}`).tryAcquire(options);
+    lease = await mutex(locks, `customer/${customer}`).tryAcquire(options);
     if (lease === null) throw new Error(`customer ${customer} is busy`);
     await bill(record, lease);
     return true;
@@ -58,7 +58,7 @@ async function bill(record: SQSRecord, lease: Lease): Promise<void> {
 
 // What Lambda does: one customer is busy elsewhere.
 await createTable({ client, table });
-const elsewhere = await locks.mutex("customer/42").acquire();
+const elsewhere = await mutex(locks, "customer/42").acquire();
 const recordOf = (messageId: string, body: string) => ({ messageId, body }) as SQSRecord;
 const bodyOf = (customer: string) => JSON.stringify({ customer });
 let leftMs = 10_000;

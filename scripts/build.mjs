@@ -67,13 +67,20 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     includeDependenciesRecursively: false,
     priority: 1,
   };
+  // Likewise apart: whatever uses these small modules must not load the chunk of a module that loads the SDK.
+  const usedByAll = {
+    name: "internal",
+    test: /src[\/](?:errors|internal[\/](?:printed|shown|option-names|cause-text))\.ts$/,
+    includeDependenciesRecursively: false,
+    priority: 1,
+  };
   const { output } = await build.write({
     dir: DIST,
     format: "esm",
     sourcemap,
     entryFileNames: "[name].js",
     chunkFileNames,
-    codeSplitting: { groups: leastChunkBytes > 0 ? [loadsSdk, shared] : [shared] },
+    codeSplitting: { groups: leastChunkBytes > 0 ? [loadsSdk, usedByAll, shared] : [shared] },
     // Comments are in the declarations and, with the whole source, in the source maps: code without comments
     // loads faster.
     comments: { jsdoc: false },

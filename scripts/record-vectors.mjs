@@ -6,7 +6,16 @@ import { startDynamoDBLocal } from "./dynamodb-local/server.mjs";
 import { nativeRequests, playNativeScenes, readable, SHAPES } from "./lib/native-scenes.mjs";
 import { loadSource } from "./lib/source.mjs";
 
-const { nativeFormat, createTable, Holdfast, compileWrite, seededRandom } = await loadSource(
+const {
+  nativeFormat,
+  createTable,
+  Holdfast,
+  inspect,
+  mutex,
+  openSession,
+  compileWrite,
+  seededRandom,
+} = await loadSource(
   "formats/native",
   "index",
   "table/index",
@@ -33,7 +42,8 @@ const client = new DynamoDBClient({
   credentials: { accessKeyId: "local", secretAccessKey: "local" },
 });
 try {
-  const code = { createTable, Holdfast, seededRandom };
+  const library = { Holdfast, inspect, mutex, openSession };
+  const code = { createTable, library, seededRandom };
   const items = await playNativeScenes({ client, prefix: "vectors", ...code });
   const vectors = {
     format: "native",

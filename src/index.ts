@@ -3,6 +3,7 @@
  * @module
  */
 
+export { inspect } from "./admin/inspect.js";
 export type { InspectOptions } from "./admin/kinds.js";
 export { Holdfast } from "./client.js";
 export type { HoldfastOptions, SessionOptions, TestEnvironment } from "./client-options.js";
@@ -24,16 +25,17 @@ export type { Version } from "./core/record/record.js";
 export type { CloseSessionOptions, Session } from "./core/session/session.js";
 export type { SharedSessionOptions, ThreadOptions } from "./core/thread-options.js";
 export type { BeyondLease, Wait } from "./core/wait.js";
-export type { Election } from "./election/election.js";
+export { type Election, election } from "./election/election.js";
 export type { LeadershipChange } from "./election/events.js";
 export type { LeaderBody } from "./election/lead.js";
 export type { LeaderInfo } from "./election/observe.js";
 export type { CampaignOptions, ElectionOptions, LeadOptions } from "./election/options.js";
 export type { RequestResignOptions } from "./election/requests.js";
-export type {
-  LeaderTasks,
-  LeaderTasksHealth,
-  LeaderTasksOptions,
+export {
+  type LeaderTasks,
+  type LeaderTasksHealth,
+  type LeaderTasksOptions,
+  leaderTasks,
 } from "./election/tasks/leader-tasks.js";
 export type { TaskHealth } from "./election/tasks/schedule.js";
 export type { LeaderTask, TaskRun } from "./election/tasks/task.js";
@@ -49,30 +51,41 @@ export {
 } from "./errors.js";
 export type { Duration } from "./internal/duration.js";
 export type { Json } from "./internal/json-value.js";
+export { adoptLease } from "./locks/import.js";
 export type { Inspection } from "./locks/inspect.js";
 export type { InspectedPermit, PermitInspection, PermitKind } from "./locks/inspect-permits.js";
-export type { Lock, LockOptions, TryAcquireOptions } from "./locks/lock.js";
+export {
+  fairLock,
+  type Lock,
+  type LockOptions,
+  mutex,
+  type TryAcquireOptions,
+} from "./locks/lock.js";
 export type { MultiLease } from "./locks/multi-lease.js";
-export type {
-  MultiAcquireOptions,
-  MultiLock,
-  MultiLockOptions,
-  MultiTryOptions,
+export {
+  all,
+  type MultiAcquireOptions,
+  type MultiLock,
+  type MultiLockOptions,
+  type MultiTryOptions,
 } from "./locks/multi-lock.js";
+export { openSession } from "./locks/open-session.js";
 export type { Permit } from "./locks/permit.js";
 export type { AcquirePermitOptions, PermitOptions } from "./locks/permits.js";
-export type {
-  PermitLock,
-  ReadPermit,
-  ReadWriteLock,
-  WritePermit,
+export {
+  type PermitLock,
+  type ReadPermit,
+  readLock,
+  type WritePermit,
+  writeLock,
 } from "./locks/read-write-lock.js";
-export type {
-  AcquireSemaphoreOptions,
-  Semaphore,
-  SemaphoreOptions,
-  TryAcquireSemaphoreOptions,
+export {
+  type AcquireSemaphoreOptions,
+  type Semaphore,
+  type SemaphoreOptions,
+  semaphore,
+  type TryAcquireSemaphoreOptions,
 } from "./locks/semaphore.js";
-export type { OnceResult } from "./once/once.js";
+export { type OnceResult, once } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { DynamoDBLike } from "./platform/dynamodb/sdk.js";

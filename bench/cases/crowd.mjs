@@ -3,7 +3,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Holdfast } from "../../dist/index.js";
+import { Holdfast, mutex, semaphore } from "../../dist/index.js";
 import { MemoryTable } from "../../dist/testing/index.js";
 import { ForgetfulTable } from "../lib/forgetful-table.mjs";
 import { median, round } from "../lib/statistics.mjs";
@@ -27,7 +27,7 @@ function cpuMs(work) {
 
 async function crowd(waiters) {
   const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
-  const lock = locks.mutex("crowd");
+  const lock = mutex(locks, "crowd");
   const held = await lock.acquire();
   const all = [];
   const queueMs = cpuMs(() => {
@@ -52,7 +52,7 @@ async function names(kind, count, gc) {
   const table = new ForgetfulTable();
   const locks = new Holdfast({ client: table, table: "locks" });
   const cycle = async (name) => {
-    const lock = kind === "mutex" ? locks.mutex(name) : locks.semaphore(name, { permits: 2 });
+    const lock = kind === "mutex" ? mutex(locks, name) : semaphore(locks, name, { permits: 2 });
     await (await lock.acquire()).release();
   };
   for (let at = 0; at < FORGET_EVERY; at += 1) await cycle(`warm-${at}`);

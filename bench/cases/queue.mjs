@@ -1,5 +1,6 @@
 // Waiters in a queue, a process each, in virtual time: the cost of a waiter per minute before a long hold, and then of a
 // grant, until each process has had the lock once. For comparison, the same number of processes waiting for a mutex.
+import { fairLock, mutex } from "../../dist/index.js";
 import { round } from "../lib/statistics.mjs";
 import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
 
@@ -14,8 +15,8 @@ const watchMsOf = (waiters) => (waiters < 1_000 ? 60_000 : 20_000);
 const HOLDING = { lease: "1h", renew: "manual" };
 
 const LOCKS = {
-  "fair lock": (locks) => locks.fairLock("queue"),
-  mutex: (locks) => locks.mutex("queue"),
+  "fair lock": (locks) => fairLock(locks, "queue"),
+  mutex: (locks) => mutex(locks, "queue"),
 };
 
 async function play(kind, waiters) {

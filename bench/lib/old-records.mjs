@@ -5,7 +5,7 @@ import {
   DeleteTableCommand,
   GetItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../../dist/index.js";
+import { Holdfast, mutex } from "../../dist/index.js";
 import { createTable } from "../../dist/table/index.js";
 import { inParallel } from "./ways.mjs";
 
@@ -19,7 +19,7 @@ const keyOf = (name) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
 export async function releasedRecord(client, table) {
   const name = "pattern-of-the-old";
   const locks = new Holdfast({ client, table });
-  await (await locks.mutex(name).acquire()).release();
+  await (await mutex(locks, name).acquire()).release();
   await locks.close();
   const { Item } = await client.send(
     new GetItemCommand({ TableName: table, Key: keyOf(name), ConsistentRead: true }),

@@ -1,6 +1,7 @@
 // Holdfast, in each of its ways.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../../dist/index.js";
+import { listLocks } from "../../dist/admin/index.js";
+import { fairLock, Holdfast, inspect, mutex } from "../../dist/index.js";
 import { lean } from "../../dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
@@ -28,7 +29,7 @@ class HoldfastLock {
   }
 
   #lock(name) {
-    return this.isFair ? this.locks.fairLock(name) : this.locks.mutex(name);
+    return this.isFair ? fairLock(this.locks, name) : mutex(this.locks, name);
   }
 
   acquire(name) {
@@ -52,7 +53,7 @@ class HoldfastLock {
   }
 
   inspect(name) {
-    return this.locks.inspect(name);
+    return inspect(this.locks, name);
   }
 
   /**
@@ -60,7 +61,7 @@ class HoldfastLock {
    */
   async list() {
     const found = { locks: 0, pages: 0, readUnits: 0 };
-    for await (const { locks, readUnits } of this.locks.admin.list({ free: true })) {
+    for await (const { locks, readUnits } of listLocks(this.locks, { free: true })) {
       found.locks += locks.length;
       found.pages += 1;
       found.readUnits += readUnits;

@@ -2,7 +2,7 @@
 // as plain HTTP: the difference to Holdfast is Holdfast's own cost.
 import { randomUUID } from "node:crypto";
 import { DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../../dist/index.js";
+import { Holdfast, mutex } from "../../dist/index.js";
 import { lean } from "../../dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
@@ -19,7 +19,7 @@ async function overhear(client) {
     },
   };
   const locks = new Holdfast({ client: listening, table: TABLES.holdfast });
-  const lease = await locks.mutex("overheard").acquire();
+  const lease = await mutex(locks, "overheard").acquire();
   const { fence } = lease;
   await lease.release();
   await locks.close();

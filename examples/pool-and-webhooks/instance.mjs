@@ -1,7 +1,7 @@
 // One instance of a service: of all that run, one converges the pool and redelivers webhooks. It tells its
 // parent what it does, with a clock that all processes of the machine share.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "holdfast";
+import { Holdfast, leaderTasks } from "holdfast";
 
 const [, , name, failover] = process.argv;
 const locks = new Holdfast({
@@ -30,7 +30,7 @@ const work =
     }
   };
 
-const coordinator = locks.leaderTasks({
+const coordinator = leaderTasks(locks, {
   name: "pool",
   failover,
   // Every 30 seconds and every 5 minutes, a hundred times as fast.

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { nativeFormat } from "../../src/formats/native.js";
-import type { Holdfast } from "../../src/index.js";
+import type { Holdfast, inspect, mutex, openSession } from "../../src/index.js";
 import type { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Item } from "../../src/platform/table.js";
 import type { createTable, TableKeys } from "../../src/table/index.js";
@@ -15,7 +15,12 @@ export function playNativeScenes(options: {
   /** The prefix of the tables' names. */
   readonly prefix: string;
   readonly createTable: typeof createTable;
-  readonly Holdfast: typeof Holdfast;
+  readonly library: {
+    readonly Holdfast: typeof Holdfast;
+    readonly inspect: typeof inspect;
+    readonly mutex: typeof mutex;
+    readonly openSession: typeof openSession;
+  };
   readonly seededRandom: typeof seededRandom;
 }): Promise<{ state: string; shape: string; item: Item }[]>;
 

@@ -20,66 +20,58 @@ const DATA = { job: 7, tags: ["a", "ß"], ratio: 0.1, none: null, yes: true, dee
 
 // Each scene leaves one record behind. `locks(seed)` is a client, as if in another process.
 const SCENES = [
-  ["held", async ({ locks }) => void (await locks(1).mutex(NAME).acquire(MANUAL))],
+  ["held", async ({ locks, mutex }) => void (await mutex(locks(1), NAME).acquire(MANUAL))],
   [
     "renewed",
-    async ({ locks, pass }) => {
-      const lease = await locks(1).mutex(NAME).acquire(MANUAL);
+    async ({ locks, pass, mutex }) => {
+      const lease = await mutex(locks(1), NAME).acquire(MANUAL);
       pass(10_000);
       await lease.renew();
     },
   ],
   [
     "with data",
-    async ({ locks }) => {
-      const lease = await locks(1)
-        .mutex(NAME)
-        .acquire({ ...MANUAL, data: "first" });
+    async ({ locks, mutex }) => {
+      const lease = await mutex(locks(1), NAME).acquire({ ...MANUAL, data: "first" });
       await lease.update(DATA);
     },
   ],
   [
     "length changed",
-    async ({ locks, pass }) => {
-      const lease = await locks(1).mutex(NAME).acquire(MANUAL);
+    async ({ locks, pass, mutex }) => {
+      const lease = await mutex(locks(1), NAME).acquire(MANUAL);
       pass(10_000);
       await lease.renew({ lease: "90s", data: [1, 2] });
     },
   ],
   [
     "released",
-    async ({ locks, pass }) => {
-      const lease = await locks(1)
-        .mutex(NAME)
-        .acquire({ ...MANUAL, data: DATA });
+    async ({ locks, pass, mutex }) => {
+      const lease = await mutex(locks(1), NAME).acquire({ ...MANUAL, data: DATA });
       pass(10_000);
       await lease.release();
     },
   ],
   [
     "released, keeping its data",
-    async ({ locks }) => {
-      const lease = await locks(1)
-        .mutex(NAME)
-        .acquire({ ...MANUAL, data: DATA });
+    async ({ locks, mutex }) => {
+      const lease = await mutex(locks(1), NAME).acquire({ ...MANUAL, data: DATA });
       await lease.release({ keepData: true });
     },
   ],
   [
     "claimed again after a release",
-    async ({ locks, pass }) => {
-      await (await locks(1).mutex(NAME).acquire(MANUAL)).release();
+    async ({ locks, pass, mutex }) => {
+      await (await mutex(locks(1), NAME).acquire(MANUAL)).release();
       pass(60_000);
-      await locks(2).mutex(NAME).acquire(MANUAL);
+      await mutex(locks(2), NAME).acquire(MANUAL);
     },
   ],
   [
     "taken over",
-    async ({ locks, pass }) => {
-      await locks(1)
-        .mutex(NAME)
-        .acquire({ ...MANUAL, data: "of the dead holder" });
-      const rival = locks(2).mutex(NAME);
+    async ({ locks, pass, mutex }) => {
+      await mutex(locks(1), NAME).acquire({ ...MANUAL, data: "of the dead holder" });
+      const rival = mutex(locks(2), NAME);
       await rival.tryAcquire(MANUAL);
       pass(31_000);
       await rival.tryAcquire({ ...MANUAL, lease: "20s" });
@@ -87,10 +79,10 @@ const SCENES = [
   ],
   [
     "handed over",
-    async ({ locks }) => {
-      const mutex = locks(1).mutex(NAME);
-      const first = await mutex.acquire({ ...MANUAL, data: "of the first" });
-      const second = mutex.acquire({ ...MANUAL, lease: "40s" });
+    async ({ locks, mutex }) => {
+      const lock = mutex(locks(1), NAME);
+      const first = await lock.acquire({ ...MANUAL, data: "of the first" });
+      const second = lock.acquire({ ...MANUAL, lease: "40s" });
       await first.release();
       await second;
     },
@@ -101,7 +93,7 @@ const SCENES = [
     "session, ended by who watched it",
     async (world) => {
       const { id } = await moved(world);
-      const rival = world.locks(2).mutex(NAME);
+      const rival = world.mutex(world.locks(2), NAME);
       await rival.tryAcquire(MANUAL);
       world.pass(31_000);
       await rival.tryAcquire(MANUAL);
@@ -112,12 +104,12 @@ const SCENES = [
 
 // The first renewal of a lease moves the lease to the session. Timers are this machine's, and the renewal is
 // due once the clock was advanced; the session is renewed at the same time, and neither is renewed again.
-async function moved({ locks, pass }) {
+async function moved({ locks, pass, inspect, mutex, openSession }) {
   const one = locks(1);
-  const session = await one.session({ lease: "30s", renew: "10ms" });
-  await one.mutex(NAME, { session }).acquire();
+  const session = await openSession(one, { lease: "30s", renew: "10ms" });
+  await mutex(one, NAME, { session }).acquire();
   pass(20);
-  while ((await one.inspect(NAME)).session === undefined) await sleep(20);
+  while ((await inspect(one, NAME)).session === undefined) await sleep(20);
   await sleep(200);
   return session;
 }
@@ -151,7 +143,8 @@ function withDates(client, clock) {
   return Object.create(client, { config: { value: config }, handlers });
 }
 
-async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
+async function play(scene, { client, table, keys, library, seededRandom }) {
+  const { Holdfast } = library;
   const { clock, pass } = handClock();
   const dated = withDates(client, clock);
   const made = [];
@@ -161,7 +154,7 @@ async function play(scene, { client, table, keys, Holdfast, seededRandom }) {
     made.push(one);
     return one;
   };
-  const [kind, name] = (await scene({ locks, pass })) ?? ["lock", NAME];
+  const [kind, name] = (await scene({ ...library, locks, pass })) ?? ["lock", NAME];
   const { pk = "pk", sk = "sk" } = keys ?? {};
   const Key = { [pk]: { S: `${kind}#${name}` }, ...(sk === null ? {} : { [sk]: { S: "lease" } }) };
   const read = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
@@ -177,8 +170,8 @@ async function keepExpired(client, table) {
 }
 
 /**
- * Plays every scene in a separate table. Returns the remaining items. Takes `createTable`, `Holdfast` and
- * `seededRandom` of the code under test.
+ * Plays every scene in a separate table. Returns the remaining items. Takes `createTable`, the
+ * functions of the library and `seededRandom` of the code under test.
  */
 export async function playNativeScenes({ client, createTable, prefix, ...code }) {
   const items = [];

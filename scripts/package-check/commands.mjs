@@ -118,10 +118,10 @@ function checkCommand(
 }
 
 /** Holds a lock and leads, and gives both up when an operator asks for it. */
-async function hold({ Holdfast }, client) {
+async function hold({ election, fairLock, Holdfast }, client) {
   const locks = new Holdfast({ client, table: "locks", owner: "the-check", history: true });
-  const lease = await locks.fairLock("job", FAST).acquire();
-  const term = await locks.election("pool", FAST).campaign();
+  const lease = await fairLock(locks, "job", FAST).acquire();
+  const term = await election(locks, "pool", FAST).campaign();
   lease.signal.addEventListener("abort", () => void lease.release().catch(() => undefined));
   term.signal.addEventListener("abort", () => void term.resign().catch(() => undefined));
   return locks;

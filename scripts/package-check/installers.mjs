@@ -17,23 +17,23 @@ const COMPILERS = { oldest: "5.2.2", ours: MANIFEST.devDependencies.typescript }
 
 const JAVASCRIPT = {
   "imports.mjs": `
-    import { Holdfast } from "holdfast";
+    import { Holdfast, mutex } from "holdfast";
     import { MemoryTable } from "holdfast/testing";
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
-    console.log(await locks.mutex("a").run(async (lease) => lease.isHeld));
+    console.log(await mutex(locks, "a").run(async (lease) => lease.isHeld));
     await locks.close();`,
   "requires.cjs": `
     const { Holdfast } = require("holdfast");
     const { MemoryTable } = require("holdfast/testing");
     const { DynamoDBClient } = require("@aws-sdk/client-dynamodb");
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
-    locks.mutex("a").run(async (lease) => lease.isHeld && typeof DynamoDBClient === "function").then(console.log);`,
+    mutex(locks, "a").run(async (lease) => lease.isHeld && typeof DynamoDBClient === "function").then(console.log);`,
 };
 
 const WORK = `
 export async function work(): Promise<bigint> {
   const locks = new Holdfast({ client: new MemoryTable(), table: "locks", lease: "30s" });
-  const fence = await locks.mutex("a").run({ wait: "5s" }, async (lease: Lease) => lease.fence);
+  const fence = await mutex(locks, "a").run({ wait: "5s" }, async (lease: Lease) => lease.fence);
   await locks.close();
   return fence;
 }

@@ -1,3 +1,4 @@
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
@@ -5,13 +6,13 @@ import { queueRefOf } from "../core/record/key.js";
 import { checkNames } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import {
+  askHolderToRelease,
   checkForce,
   FORCE_NAMES,
   FORCE_PERMIT_NAMES,
   type ForceReleaseOptions,
   type ForceReleasePermitOptions,
   type ForceReleaseResult,
-  forceRelease,
   NOT_HELD,
 } from "./force-release.js";
 import { type History, historyOf } from "./history.js";
@@ -31,191 +32,213 @@ import {
   type ListOptions,
   type ListPage,
   type ListPermitOptions,
-  list,
-  listPermits,
   type PermitListPage,
+  pagesOf,
+  permitPagesOf,
 } from "./list.js";
 import { permitOfHolder } from "./permit-holder.js";
-import { listPermitQueue, listQueue, type PermitQueueListing, type QueueListing } from "./queue.js";
-import { type ReleaseByHolderOptions, releaseByHolder } from "./release-holder.js";
-import { listSessions, type SessionListing } from "./sessions.js";
-import { type LimitChange, setLimit } from "./set-limit.js";
-import { SURVEY_NAMES, type Survey, type SurveyOptions, survey } from "./survey.js";
+import { type PermitQueueListing, permitQueueOf, type QueueListing, queueOf } from "./queue.js";
+import { freeOfHolder, type ReleaseByHolderOptions } from "./release-holder.js";
+import { type SessionListing, sessionsOf } from "./sessions.js";
+import { changeLimit, type LimitChange } from "./set-limit.js";
+import { SURVEY_NAMES, type Survey, type SurveyOptions, surveyOf } from "./survey.js";
 
-/** Operations on a table's locks for operators, available as `Holdfast.admin`. */
-export class Admin<S extends FormatTypes = NativeTypes> {
-  readonly #context: AcquireContext;
-  readonly #defaultBy: string;
+/**
+ * Lists the locks of the table page by page; with `kind`, the leaderships, the tasks of `once`, the semaphores or the
+ * read-write locks.
+ *
+ * Each page scans up to a megabyte of the whole table, at half a read unit for 4 KB. A second listing by the same
+ * client recognises silent holders. Rejects with coded errors.
+ */
+export function listLocks<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  options?: ListOptions,
+): AsyncIterable<ListPage<S>>;
+export function listLocks(
+  client: Holdfast<FormatTypes>,
+  options: ListPermitOptions,
+): AsyncIterable<PermitListPage>;
+export function listLocks(
+  client: Holdfast<FormatTypes>,
+  options: ListOptions | ListPermitOptions = {},
+): AsyncIterable<unknown> {
+  const { context } = partsOf(client, "listLocks()");
+  return isOfPermits(options) ? permitPagesOf(context, options) : pagesOf(context, options);
+}
 
-  /** @internal Made by `Holdfast.admin`. */
-  constructor(context: AcquireContext, defaultBy: string) {
-    this.#context = context;
-    this.#defaultBy = defaultBy;
+/**
+ * Lists the holder of a fair lock and the waiters, in order; with `kind`, the holders of a semaphore or of a
+ * read-write lock.
+ *
+ * A mutex's waiters appear only once they have a place in the queue. Costs a strongly consistent read, and a strongly
+ * consistent query of about one unit for each eight waiters; with `kind` also a read of each holder's session.
+ * Rejects with coded errors.
+ */
+export function listQueue(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options?: { readonly namespace?: string },
+): Promise<QueueListing>;
+export function listQueue(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options: InspectPermitOptions,
+): Promise<PermitQueueListing>;
+export function listQueue(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options: { readonly namespace?: string } | InspectPermitOptions = {},
+): Promise<QueueListing | PermitQueueListing> {
+  const { context } = partsOf(client, "listQueue()");
+  if (isOfPermits(options)) {
+    checkNames("listQueue()", options, INSPECT_PERMIT_NAMES);
+    return permitQueueOf(context, permitRecordRef(context.format, name, options.kind));
   }
+  checkNames("listQueue()", options, { namespace: true });
+  return queueOf(context, queueRefOf(context.format, name, options.namespace));
+}
 
-  /**
-   * Lists the locks of the table page by page; with `kind`, the leaderships, the tasks of `once`, the semaphores or the
-   * read-write locks.
-   *
-   * Each page scans up to a megabyte of the whole table, at half a read unit for 4 KB. A second listing by the same
-   * client recognises silent holders. Rejects with coded errors.
-   */
-  list(options?: ListOptions): AsyncIterable<ListPage<S>>;
-  list(options: ListPermitOptions): AsyncIterable<PermitListPage>;
-  list(options: ListOptions | ListPermitOptions = {}): AsyncIterable<unknown> {
-    if (isOfPermits(options)) return listPermits(this.#context, options);
-    return list(this.#context, options) as AsyncIterable<ListPage<S>>;
-  }
+/**
+ * Lists the sessions of the table, each with its locks and permits.
+ *
+ * Scans twice, and holds the result in memory. Rejects with coded errors.
+ */
+export async function listSessions(client: Holdfast<FormatTypes>): Promise<SessionListing[]> {
+  const { context } = partsOf(client, "listSessions()");
+  requireCapability(context.format, "sessions");
+  return sessionsOf(context);
+}
 
-  /**
-   * Lists the holder of a fair lock and the waiters, in order; with `kind`, the holders of a semaphore or of a
-   * read-write lock.
-   *
-   * A mutex's waiters appear only once they have a place in the queue. Costs a strongly consistent read, and a strongly
-   * consistent query of about one unit for each eight waiters; with `kind` also a read of each holder's session.
-   * Rejects with coded errors.
-   */
-  queue(name: string, options?: { readonly namespace?: string }): Promise<QueueListing>;
-  queue(name: string, options: InspectPermitOptions): Promise<PermitQueueListing>;
-  queue(
-    name: string,
-    options: { readonly namespace?: string } | InspectPermitOptions = {},
-  ): Promise<QueueListing | PermitQueueListing> {
-    if (isOfPermits(options)) {
-      checkNames("queue()", options, INSPECT_PERMIT_NAMES);
-      return listPermitQueue(
-        this.#context,
-        permitRecordRef(this.#context.format, name, options.kind),
-      );
-    }
-    checkNames("queue()", options, { namespace: true });
-    return listQueue(this.#context, queueRefOf(this.#context.format, name, options.namespace));
-  }
+/**
+ * Reads all kinds of records, the places in queues, the sessions and the noted grants of leaderships of the table, by
+ * one scan.
+ *
+ * Scans the whole table as `listLocks` does, and holds the result in memory. Includes free locks. A second survey by the
+ * same client recognises silent holders. Rejects with coded errors. Throws `invalid-argument`.
+ */
+export async function survey(
+  client: Holdfast<FormatTypes>,
+  options: SurveyOptions = {},
+): Promise<Survey> {
+  const { context } = partsOf(client, "survey()");
+  requireCapability(context.format, "sessions");
+  return surveyOf(context, checkNames("survey()", options, SURVEY_NAMES));
+}
 
-  /**
-   * Lists the sessions of the table, each with its locks and permits.
-   *
-   * Scans twice, and holds the result in memory. Rejects with coded errors.
-   */
-  async sessions(): Promise<SessionListing[]> {
-    requireCapability(this.#context.format, "sessions");
-    return listSessions(this.#context);
+/**
+ * Reads the last sixteen grants of a lock, a leadership, a semaphore or a read-write lock, and the forced releases
+ * between them. For a semaphore or a read-write lock, it finds only the last forced release.
+ *
+ * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
+ * errors.
+ */
+export function history<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: S["name"],
+  options:
+    | (InspectOptions & { readonly kind?: HolderKind | undefined })
+    | InspectPermitOptions = {},
+): Promise<History> {
+  const { context } = partsOf(client, "history()");
+  if (isOfPermits(options)) {
+    checkNames("history()", options, INSPECT_PERMIT_NAMES);
+    return historyOf(context, permitRecordRef(context.format, name, options.kind));
   }
+  checkHolderKind(checkNames("history()", options, INSPECT_NAMES));
+  return historyOf(context, namedRef(context.format, name, options));
+}
 
-  /**
-   * Reads all kinds of records, the places in queues, the sessions and the noted grants of leaderships of the table, by
-   * one scan.
-   *
-   * Scans the whole table as `list` does, and holds the result in memory. Includes free locks. A second survey by the
-   * same client recognises silent holders. Rejects with coded errors. Throws `invalid-argument`.
-   */
-  async survey(options: SurveyOptions = {}): Promise<Survey> {
-    requireCapability(this.#context.format, "sessions");
-    return survey(this.#context, checkNames("survey()", options, SURVEY_NAMES));
-  }
+/**
+ * Frees a lock, or with `kind` one permit, by the holder id, for a process that has lost the lease object.
+ *
+ * A live holder notices the loss at its next renewal; if its lease is on a session, only at its next write to this
+ * lock. The holder of a permit may notice the loss only when it releases the permit. So use `forceRelease` for a live
+ * holder. Costs one write; for a permit also a strongly consistent read. Resolves to whether the lock named this
+ * holder. Rejects with coded errors. Throws `invalid-argument`.
+ */
+export function releaseByHolder<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: S["name"],
+  holder: string,
+  options: ReleaseByHolderOptions | InspectPermitOptions = {},
+): Promise<boolean> {
+  const { context } = partsOf(client, "releaseByHolder()");
+  if (isOfPermits(options)) return freePermit(context, name, holder, options);
+  checkNames("releaseByHolder()", options, { namespace: true });
+  const ref = namedRef(context.format, name, { namespace: options.namespace });
+  return freeOfHolder(context, ref, holder);
+}
 
-  /**
-   * Reads the last sixteen grants of a lock, a leadership, a semaphore or a read-write lock, and the forced releases
-   * between them. For a semaphore or a read-write lock, it finds only the last forced release.
-   *
-   * Only clients with the option `history` note their grants. Costs seventeen reads of half a unit. Throws coded
-   * errors.
-   */
-  history(
-    name: string,
-    options:
-      | (InspectOptions & { readonly kind?: HolderKind | undefined })
-      | InspectPermitOptions = {},
-  ): Promise<History> {
-    if (isOfPermits(options)) {
-      checkNames("history()", options, INSPECT_PERMIT_NAMES);
-      return historyOf(this.#context, permitRecordRef(this.#context.format, name, options.kind));
-    }
-    checkHolderKind(checkNames("history()", options, INSPECT_NAMES));
-    return historyOf(this.#context, namedRef(this.#context.format, name, options));
-  }
+/**
+ * Changes the limit of a semaphore, or sets it before the first acquisition.
+ *
+ * Holders keep their permits. If more permits are in use than the new limit allows, no permit is granted until enough
+ * are released. Callers that are already in the queue keep their places, unless they want more than the new limit. A later
+ * caller that still uses the old limit gets `limit-mismatch`: restart such processes with the new limit. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
+ */
+export function setLimit(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  permits: number,
+): Promise<LimitChange> {
+  return changeLimit(partsOf(client, "setLimit()").context, name, permits);
+}
 
-  /**
-   * Frees a lock, or with `kind` one permit, by the holder id, for a process that has lost the lease object.
-   *
-   * A live holder notices the loss at its next renewal; if its lease is on a session, only at its next write to this
-   * lock. The holder of a permit may notice the loss only when it releases the permit. So use `forceRelease` for a live
-   * holder. Costs one write; for a permit also a strongly consistent read. Resolves to whether the lock named this
-   * holder. Rejects with coded errors. Throws `invalid-argument`.
-   */
-  releaseByHolder(
-    name: S["name"],
-    holder: string,
-    options: ReleaseByHolderOptions | InspectPermitOptions = {},
-  ): Promise<boolean> {
-    if (isOfPermits(options)) return this.#releasePermit(name, holder, options);
-    checkNames("releaseByHolder()", options, { namespace: true });
-    const ref = namedRef(this.#context.format, name, { namespace: options.namespace });
-    return releaseByHolder(this.#context, ref, holder);
-  }
+/**
+ * Asks the holder of a lock to release the lock, and waits until the lock is free or the holder is dead. Frees the
+ * lock of a dead holder.
+ *
+ * The holder reads the request at its next renewal. Its lease is then lost with reason `released-by-force`, and the
+ * message has the operator's label and reason. The lock is free when the holder calls `release()`, or when the lease
+ * expires. So there are never two holders. With `now` there may be two, until the next renewal of the holder or its
+ * session. With `kind` "leader" the request ends the term of an election; the same candidate may be elected again.
+ *
+ * The request affects only the present holder. If the lock is granted again meanwhile, the result names the new
+ * holder as `successor`. If the call rejects, or the process ends, the lock may still be held: call again.
+ *
+ * With `kind` "semaphore" or "read-write", the call affects only the permit of `holder`, and `isFree` means that this
+ * permit is gone. A writer that became a reader has another permit; after the request it can no longer become one.
+ *
+ * Costs a read and a write, and some reads while waiting. A lock on a session costs one write more, and `now` another
+ * write. A permit costs one read more. `Inspection.forced` shows the operator, the time and the reason until the next
+ * request to a holder of the name. Rejects with coded errors. Throws `invalid-argument`.
+ */
+export function forceRelease<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: S["name"],
+  options: ForceReleaseOptions | ForceReleasePermitOptions,
+): Promise<ForceReleaseResult> {
+  const parts = partsOf(client, "forceRelease()");
+  if (isOfPermits(options)) return forcePermit(parts, name, options);
+  const { context, defaultOwner } = parts;
+  checkHolderKind(checkNames("forceRelease()", options, FORCE_NAMES));
+  const ref = namedRef(context.format, name, options);
+  return askHolderToRelease(context, ref, options, defaultOwner);
+}
 
-  async #releasePermit(
-    name: S["name"],
-    holder: string,
-    options: InspectPermitOptions,
-  ): Promise<boolean> {
-    const { kind } = checkNames("releaseByHolder()", options, INSPECT_PERMIT_NAMES);
-    const ref = permitRecordRef(this.#context.format, name, kind);
-    const permit = await permitOfHolder(this.#context, ref, holder);
-    return permit !== undefined && releaseByHolder(this.#context, permit, holder);
-  }
+async function freePermit(
+  context: AcquireContext,
+  name: FormatTypes["name"],
+  holder: string,
+  options: InspectPermitOptions,
+): Promise<boolean> {
+  const { kind } = checkNames("releaseByHolder()", options, INSPECT_PERMIT_NAMES);
+  const ref = permitRecordRef(context.format, name, kind);
+  const permit = await permitOfHolder(context, ref, holder);
+  return permit !== undefined && freeOfHolder(context, permit, holder);
+}
 
-  /**
-   * Changes the limit of a semaphore, or sets it before the first acquisition.
-   *
-   * Holders keep their permits. If more permits are in use than the new limit allows, no permit is granted until enough
-   * are released. Callers that are already in the queue keep their places, unless they want more than the new limit. A later
-   * caller that still uses the old limit gets `limit-mismatch`: restart such processes with the new limit. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
-   */
-  setLimit(name: string, permits: number): Promise<LimitChange> {
-    return setLimit(this.#context, name, permits);
-  }
-
-  /**
-   * Asks the holder of a lock to release the lock, and waits until the lock is free or the holder is dead. Frees the
-   * lock of a dead holder.
-   *
-   * The holder reads the request at its next renewal. Its lease is then lost with reason `released-by-force`, and the
-   * message has the operator's label and reason. The lock is free when the holder calls `release()`, or when the lease
-   * expires. So there are never two holders. With `now` there may be two, until the next renewal of the holder or its
-   * session. With `kind` "leader" the request ends the term of an election; the same candidate may be elected again.
-   *
-   * The request affects only the present holder. If the lock is granted again meanwhile, the result names the new
-   * holder as `successor`. If the call rejects, or the process ends, the lock may still be held: call again.
-   *
-   * With `kind` "semaphore" or "read-write", the call affects only the permit of `holder`, and `isFree` means that this
-   * permit is gone. A writer that became a reader has another permit; after the request it can no longer become one.
-   *
-   * Costs a read and a write, and some reads while waiting. A lock on a session costs one write more, and `now` another
-   * write. A permit costs one read more. `Inspection.forced` shows the operator, the time and the reason until the next
-   * request to a holder of the name. Rejects with coded errors. Throws `invalid-argument`.
-   */
-  forceRelease(
-    name: S["name"],
-    options: ForceReleaseOptions | ForceReleasePermitOptions,
-  ): Promise<ForceReleaseResult> {
-    if (isOfPermits(options)) return this.#forcePermit(name, options);
-    checkHolderKind(checkNames("forceRelease()", options, FORCE_NAMES));
-    const ref = namedRef(this.#context.format, name, options);
-    return forceRelease(this.#context, ref, options, this.#defaultBy);
-  }
-
-  async #forcePermit(
-    name: S["name"],
-    options: ForceReleasePermitOptions,
-  ): Promise<ForceReleaseResult> {
-    const { kind, holder, ...others } = checkNames("forceRelease()", options, FORCE_PERMIT_NAMES);
-    checkForce(others, others.by ?? this.#defaultBy);
-    const ref = permitRecordRef(this.#context.format, name, kind);
-    const permit = await permitOfHolder(this.#context, ref, holder);
-    if (permit === undefined) return NOT_HELD;
-    return forceRelease(this.#context, permit, others, this.#defaultBy);
-  }
+async function forcePermit(
+  { context, defaultOwner }: ClientParts,
+  name: FormatTypes["name"],
+  options: ForceReleasePermitOptions,
+): Promise<ForceReleaseResult> {
+  const { kind, holder, ...others } = checkNames("forceRelease()", options, FORCE_PERMIT_NAMES);
+  checkForce(others, others.by ?? defaultOwner);
+  const ref = permitRecordRef(context.format, name, kind);
+  const permit = await permitOfHolder(context, ref, holder);
+  if (permit === undefined) return NOT_HELD;
+  return askHolderToRelease(context, permit, others, defaultOwner);
 }
 
 function isOfPermits<O extends { readonly kind: PermitKind }>(

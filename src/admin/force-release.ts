@@ -88,7 +88,7 @@ const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
  * 4. With `now`, free the record last, so that a live former holder finds the request. If this process ends before this
  *    step, the lock stays held, and a second call starts again.
  */
-export async function forceRelease(
+export async function askHolderToRelease(
   context: AcquireContext,
   ref: RecordRef,
   options: ForceReleaseOptions,

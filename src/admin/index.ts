@@ -1,8 +1,17 @@
-/** For operators: `Holdfast.admin` and the types of its results. Each name is documented at its definition. @module */
+/** For operators: functions over a client, and the types of their results. Each name is documented at its definition. @module */
 export type { ForcedRelease, GrantNote } from "../core/record/record.js";
 export type { Inspection } from "../locks/inspect.js";
 export type { InspectedPermit, PermitInspection, PermitKind } from "../locks/inspect-permits.js";
-export { Admin } from "./admin.js";
+export {
+  forceRelease,
+  history,
+  listLocks,
+  listQueue,
+  listSessions,
+  releaseByHolder,
+  setLimit,
+  survey,
+} from "./admin.js";
 export type {
   ForceReleaseOptions,
   ForceReleasePermitOptions,

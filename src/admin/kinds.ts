@@ -16,10 +16,10 @@ export type RecordKind = HolderKind | "once";
 /** The kinds of records that a listing can show. */
 export type AnyKind = RecordKind | PermitKind;
 
-/** Options of `Holdfast.inspect`. */
+/** Options of `inspect()`. */
 export interface InspectOptions {
   /**
-   * `leader` for the leadership of an election, `once` for a task of `Holdfast.once`. The `data` of a task has the last
+   * `leader` for the leadership of an election, `once` for a task of `once()`. The `data` of a task has the last
    * occurrence, and whether its run has `ended`. Default `lock`.
    */
   readonly kind?: RecordKind | undefined;
@@ -27,7 +27,7 @@ export interface InspectOptions {
   readonly namespace?: string | undefined;
 }
 
-/** Options of `Holdfast.inspect` for a semaphore or a read-write lock. */
+/** Options of `inspect()` for a semaphore or a read-write lock. */
 export interface InspectPermitOptions {
   readonly kind: PermitKind;
 }

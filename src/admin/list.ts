@@ -17,7 +17,7 @@ import { type AnyKind, isPermitKind, kindOf, type RecordKind } from "./kinds.js"
 /** Selects the locks to list. */
 export interface ListOptions {
   /**
-   * `leader` for the leaderships of elections, `once` for the tasks of `Holdfast.once`. Default `lock`. A listing has a
+   * `leader` for the leaderships of elections, `once` for the tasks of `once()`. Default `lock`. A listing has a
    * single kind.
    */
   readonly kind?: RecordKind | undefined;
@@ -81,27 +81,27 @@ export type PermitListPage = ListPage<NativeTypes, PermitInspection>;
 export type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
 
 /** Lists the locks of the table by a scan. */
-export async function* list(
+export async function* pagesOf(
   context: AcquireContext,
   options: ListOptions,
 ): AsyncGenerator<ListPage> {
-  const kind = kindOf(checkNames("list()", options, LIST_NAMES));
-  yield* pagesOf(context, kind, options, (page) =>
+  const kind = kindOf(checkNames("listLocks()", options, LIST_NAMES));
+  yield* scanned(context, kind, options, (page) =>
     recordsOf(context, kind, page, options.free ?? false),
   );
 }
 
 /** Lists the semaphores, or the read-write locks, of the table by a scan. */
-export async function* listPermits(
+export async function* permitPagesOf(
   context: AcquireContext,
   options: ListPermitOptions,
 ): AsyncGenerator<PermitListPage> {
-  const { kind, free = false } = checkNames("list()", options, LIST_PERMIT_NAMES);
+  const { kind, free = false } = checkNames("listLocks()", options, LIST_PERMIT_NAMES);
   requireCapability(context.format, "permits");
-  yield* pagesOf(context, kind, options, (page) => permitsOf(context, kind, page, free));
+  yield* scanned(context, kind, options, (page) => permitsOf(context, kind, page, free));
 }
 
-async function* pagesOf<I>(
+async function* scanned<I>(
   context: AcquireContext,
   kind: AnyKind,
   options: Pick<ListOptions, "prefix">,

@@ -6,7 +6,7 @@ import { deadAtMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { unavailableError } from "../core/unavailable.js";
 import { serialisable } from "../internal/printed.js";
-import { type Inspection, inspect } from "../locks/inspect.js";
+import { type Inspection, inspectRecord } from "../locks/inspect.js";
 import { inspectPermits, type PermitInspection } from "../locks/inspect-permits.js";
 import { unlessMisconfigured } from "../platform/retry.js";
 import type { Item } from "../platform/table.js";
@@ -42,13 +42,13 @@ export interface QueueListing<I = Inspection> {
 export type PermitQueueListing = QueueListing<PermitInspection>;
 
 /** Lists the holder of a lock and the waiters, by strongly consistent reads. Throws coded errors. */
-export async function listQueue(context: AcquireContext, ref: RecordRef): Promise<QueueListing> {
-  const lock = await inspect(context, ref);
+export async function queueOf(context: AcquireContext, ref: RecordRef): Promise<QueueListing> {
+  const lock = await inspectRecord(context, ref);
   return { lock, waiters: await waitersBefore(context, ref) };
 }
 
 /** Lists the holders of permits and the waiters, by strongly consistent reads. Throws coded errors. */
-export async function listPermitQueue(
+export async function permitQueueOf(
   context: AcquireContext,
   ref: RecordRef,
 ): Promise<PermitQueueListing> {

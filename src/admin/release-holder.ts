@@ -20,7 +20,7 @@ const PAUSE_MS = 200;
  * Returns whether the record named this holder. A caller can repeat the call safely, because an id belongs to a single
  * grant.
  */
-export async function releaseByHolder(
+export async function freeOfHolder(
   context: AcquireContext,
   ref: RecordRef,
   holder: string,

@@ -50,7 +50,7 @@ export interface OnSession {
  *
  * Leaves out ended sessions without locks and permits. Scans twice, as `Admin.list` does, and holds the result in memory.
  */
-export async function listSessions(context: AcquireContext): Promise<SessionListing[]> {
+export async function sessionsOf(context: AcquireContext): Promise<SessionListing[]> {
   const sessions = await leasesBySession(context);
   const listings: SessionListing[] = [];
   for await (const { name: id, item } of recordsOf(context, ["session"])) {

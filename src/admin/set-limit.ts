@@ -8,7 +8,7 @@ import { checkPermits } from "../locks/semaphore.js";
 import type { Unanswered } from "../platform/retry.js";
 import { fewTries, TRIES } from "./few-tries.js";
 
-/** The result of {@link Admin.setLimit}. */
+/** The result of `setLimit()`. */
 export interface LimitChange {
   /** The limit before; undefined if the semaphore had none. */
   readonly before: number | undefined;
@@ -22,7 +22,7 @@ export interface LimitChange {
  * of a request never restores an earlier limit. Concurrent changes take effect in the order in which
  * DynamoDB applies them.
  */
-export async function setLimit(
+export async function changeLimit(
   context: AcquireContext,
   name: string,
   limit: number,

@@ -91,7 +91,7 @@ export interface Survey {
 }
 
 /** Reads the whole table by one scan, page by page. Throws coded errors. */
-export async function survey(context: AcquireContext, options: SurveyOptions): Promise<Survey> {
+export async function surveyOf(context: AcquireContext, options: SurveyOptions): Promise<Survey> {
   checkPrefix(options);
   const isBrief = options.brief === true;
   const mostItems = isBrief ? PAGE_OF_A_BRIEF_SURVEY : undefined;

@@ -32,14 +32,14 @@ const GRANT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof LeaseOptions | "sig
   onlyIfExists: true,
 };
 
-/** `Lock.acquire` and `Holdfast.import`. */
+/** `Lock.acquire` and `adoptLease()`. */
 export const ACQUIRE_NAMES: OptionNames<AnyAcquireOptions> = {
   ...LEASE_NAMES,
   ...GRANT_NAMES,
   signal: true,
 };
 
-/** The options of `Holdfast.mutex` that are defaults of its acquisitions. */
+/** The options of `mutex()` that are defaults of its acquisitions. */
 export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal">> = {
   ...LEASE_NAMES,
   ...GRANT_NAMES,

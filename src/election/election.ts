@@ -1,18 +1,20 @@
-import type { AcquireContext } from "../core/acquire/context.js";
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
+import type { Running } from "../core/hold/close.js";
 import { requireCapability } from "../core/record/capability.js";
-import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { refOf } from "../core/record/key.js";
 import type { HeldRecord } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames } from "../internal/option-names.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
 import type { LeadershipChange } from "./events.js";
-import { govern, type LeaderBody, type Leading } from "./lead.js";
+import { govern, type LeaderBody } from "./lead.js";
 import { type LeaderInfo, leaderNow, observe } from "./observe.js";
 import {
   CAMPAIGN_NAMES,
   type CampaignOptions,
+  ELECTION_NAMES,
   type ElectionOptions,
   LEAD_NAMES,
   type LeadOptions,
@@ -34,20 +36,19 @@ export class Election<S extends FormatTypes = NativeTypes> {
   /** The election's name. */
   readonly name: string;
   readonly #candidate: Candidate;
-  readonly #leading: Set<Leading>;
+  readonly #running: Set<Running>;
   #term: Term | undefined;
   #isBusy = false;
   /** When this candidate resigned its last term, on the monotonic clock; undefined after a loss. */
   #resignedAtMs: number | undefined;
 
-  /** @internal Made by `Holdfast.election`. */
+  /** @internal Made by {@link election} and {@link leaderTasks}. */
   constructor(
-    context: AcquireContext,
-    ref: RecordRef,
+    { context, defaultOwner, running }: ClientParts,
+    name: S["name"],
     options: ElectionOptions,
-    defaultOwner: string,
-    leading: Set<Leading>,
   ) {
+    const ref = refOf(context.format, name, "leader");
     this.name = ref.name;
     if (options.preferred === true)
       requireCapability(context.format, "requests", "preferred candidates");
@@ -58,7 +59,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
       context.format.facts.defaults?.keepData,
     );
     this.#candidate = candidateOf(context, ref, settings);
-    this.#leading = leading;
+    this.#running = running;
   }
 
   /**
@@ -109,11 +110,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
       ended: ended.catch(() => undefined),
       forsake: () => this.#term?.forsake(),
     };
-    this.#leading.add(leading);
+    this.#running.add(leading);
     try {
       await ended;
     } finally {
-      this.#leading.delete(leading);
+      this.#running.delete(leading);
       this.#isBusy = false;
       ending.dispose();
     }
@@ -218,7 +219,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
       throw new HoldfastError(
         "invalid-argument",
         `This candidate for "${this.name}" already campaigns or leads. For another candidate, ` +
-          `call election("${this.name}") again.`,
+          `call election(client, "${this.name}") again.`,
         { lockName: this.name },
       );
     }
@@ -287,4 +288,18 @@ export class Election<S extends FormatTypes = NativeTypes> {
       term.end("a preferred candidate stands by");
     }
   }
+}
+
+/**
+ * Returns one candidate for the leadership of this name. An election and a lock of the same name are
+ * independent, except in the formats of other clients. The client's lengths of time do not apply to an
+ * election. Costs no request. Throws `invalid-argument`.
+ */
+export function election<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: S["name"],
+  options: ElectionOptions = {},
+): Election<S> {
+  const parts = partsOf(client, "election()");
+  return new Election<S>(parts, name, checkNames("election()", options, ELECTION_NAMES));
 }

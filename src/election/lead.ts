@@ -4,14 +4,6 @@ import type { Term } from "./term.js";
 /** The work of a leader. Must end when the term's signal aborts. */
 export type LeaderBody<S extends FormatTypes = NativeTypes> = (term: Term<S>) => unknown;
 
-/** A call of `lead()`, which the closing client ends. */
-export interface Leading {
-  /** Settles once the call has ended; never rejects. */
-  readonly ended: Promise<unknown>;
-  /** Ends the term in this process alone, for a body that ignores its signal. */
-  forsake(): void;
-}
-
 /**
  * Runs the body during a term, and releases the term after the body has ended.
  *

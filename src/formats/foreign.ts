@@ -78,7 +78,7 @@ const WANTED_BY = {
   once: "once()",
   session: "a session",
   semaphore: "semaphore()",
-  "read-write": "readWriteLock()",
+  "read-write": "readLock()",
 } as const;
 
 /** The name in the key of an item; undefined if the item has no such key. */

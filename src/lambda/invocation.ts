@@ -1,5 +1,6 @@
+import { partsOf } from "../client.js";
 import { HoldfastError } from "../errors.js";
-import type { Duration, Holdfast, Json, Lease } from "../index.js";
+import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
 import { type DurationRange, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
@@ -112,7 +113,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     const seen = reuse ? await this.#tryFirst(leftMs) : undefined;
     if (typeof seen === "object") return this.#begun(seen);
     const rest = { wait: Math.min(this.#waitMs, Math.max(0, this.#leftMs() - this.#needsMs)) };
-    const lease = await locks.mutex(this.#name).acquire({ ...this.#grant(leftMs), ...rest });
+    const lease = await mutex(locks, this.#name).acquire({ ...this.#grant(leftMs), ...rest });
     this.#lease = lease;
     const stored = seen === undefined ? undefined : storedIn(lease.data);
     // Compares fences, not times: a grant with this fence or a later fence ended after the first attempt.
@@ -147,9 +148,9 @@ export class Invocation<Event, Context extends LambdaContext> {
   /** Tries once: a lease, or the fence of the grant that holds the lock. */
   async #tryFirst(leftMs: number): Promise<Lease | bigint> {
     const { locks } = this.#options;
-    const lease = await locks.mutex(this.#name).tryAcquire(this.#grant(leftMs));
+    const lease = await mutex(locks, this.#name).tryAcquire(this.#grant(leftMs));
     if (lease !== null) return lease;
-    return (await locks.inspect(this.#name)).fence ?? 0n;
+    return (await inspect(locks, this.#name)).fence ?? 0n;
   }
 
   #grant(leftMs: number) {
@@ -177,7 +178,8 @@ export class Invocation<Event, Context extends LambdaContext> {
   async #settle(): Promise<void> {
     const { locks } = this.#options;
     const bound = new AbortController();
-    const mostMs = SETTLES_FOR_TIMEOUTS * locks.requestTimeoutMs;
+    const mostMs =
+      SETTLES_FOR_TIMEOUTS * partsOf(locks, "withLock()").context.settings.requestTimeoutMs;
     const leftMs = Math.min(mostMs, Math.max(0, this.#leftMs()));
     const late = sleep(systemTimers, leftMs, true, bound.signal);
     await Promise.race([locks.drain(), late]);

@@ -1,3 +1,4 @@
+import { type Holdfast, partsOf } from "../client.js";
 import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantWrite } from "../core/acquire/grant.js";
@@ -6,29 +7,35 @@ import type { ClaimTurn } from "../core/admission.js";
 import { type LeaseTransfer, SHORTEST_LEASE_MS } from "../core/hold/export.js";
 import { Hold } from "../core/hold/hold.js";
 import { Lease } from "../core/hold/lease.js";
-import type { AnyAcquireOptions } from "../core/options.js";
+import { ACQUIRE_NAMES } from "../core/option-names.js";
+import type { AcquireOptions } from "../core/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
+import type { FormatTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
+import { checkNames } from "../internal/option-names.js";
 import { shown } from "../internal/shown.js";
 import { settingsOf } from "./locking.js";
 
 /**
- * Imports an exported lease; see `Holdfast.import`. The third parameter has the options, the most specific first, then
- * the defaults. Throws `invalid-argument`.
+ * Imports the lock from a handle of `lease.export()`; each handle works once. The import is a new grant with a
+ * new fence, and its deadline counts from before the send. Without a new `data`, the record keeps the old data.
+ * Costs one write. Rejects with `not-acquired` if the handle was used before, or if its lease expired and
+ * another client acquired the lock; otherwise as {@link Lock.acquire}. Throws `invalid-argument`.
  */
-export function importLease(
-  context: AcquireContext,
+export function adoptLease(
+  client: Holdfast<FormatTypes>,
   handle: LeaseTransfer,
-  [asked, ...defaults]: readonly AnyAcquireOptions[],
-  owner: string,
+  options: AcquireOptions = {},
 ): Promise<Lease> {
+  const { context, clientOptions, defaultOwner } = partsOf(client, "adoptLease()");
+  const asked = checkNames("adoptLease()", options, ACQUIRE_NAMES);
   checkHandle(context.format, handle);
   // The data of the exporter stay in the record unless the importer gives data.
-  const existingData = asked?.data === undefined ? ("keep" as const) : undefined;
-  const layers = [asked ?? {}, { existingData, lease: handle.leaseMs }, ...defaults];
-  const settings = settingsOf(context, layers, owner, undefined);
+  const existingData = asked.data === undefined ? ("keep" as const) : undefined;
+  const layers = [asked, { existingData, lease: handle.leaseMs }, clientOptions];
+  const settings = settingsOf(context, layers, defaultOwner, undefined);
   const { name, namespace } = handle;
   const ref =
     namespace === undefined

@@ -152,7 +152,7 @@ function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord
  * Reads one record by a strongly consistent read, and inspects the record. If a session keeps the lease alive, reads
  * the session, too. Costs one read unit, or two with a session. Throws coded errors.
  */
-export async function inspect(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
+export async function inspectRecord(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
   const record = context.seeRecord(ref, found(ref, answer), "strong");

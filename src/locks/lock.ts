@@ -1,3 +1,4 @@
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
@@ -19,7 +20,7 @@ import { queueRefOf, refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
-import { type Inspection, inspect } from "./inspect.js";
+import { type Inspection, inspectRecord } from "./inspect.js";
 import {
   keepAliveChoice,
   notAcquired,
@@ -51,7 +52,7 @@ export interface LockOptions<S extends FormatTypes = NativeTypes>
    */
   readonly reentrant?: boolean | undefined;
   /**
-   * A session, from `Holdfast.session()`, that keeps the leases of this lock and the places in a queue alive. The
+   * A session, from `openSession()`, that keeps the leases of this lock and the places in a queue alive. The
    * session sets the length and the renewals of the leases. Default: the shared session of a client with
    * `sharedSession: true`, else no session.
    */
@@ -89,19 +90,6 @@ const TRYING_NAMES: OptionNames<AcquireOptions & QueueOptions & TryAcquireOption
   barge: true,
 };
 
-/** The parts that a lock is constructed from. */
-export interface LockParts<S extends FormatTypes> {
-  readonly context: AcquireContext;
-  readonly name: S["name"];
-  /** Undefined for a mutex without own options, the most common case. */
-  readonly options: LockOptions<S> | undefined;
-  /** The defaults of all locks of the client. */
-  readonly clientOptions: ClientOptions;
-  readonly defaultOwner: string;
-  /** The shared session of a client with `sharedSession: true`. */
-  readonly shared: KeepAliveSource<Hold> | undefined;
-}
-
 // A mutex promises no order. Its waiters take a place only if others are queued, or if others often get the lock first.
 const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
 const NO_OPTIONS = Object.freeze({});
@@ -135,8 +123,12 @@ export class Lock<S extends FormatTypes = NativeTypes> {
   readonly #reentry: Reentry | undefined;
   readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
-  /** @internal Created by `Holdfast.mutex` and `Holdfast.fairLock`. */
-  constructor({ context, name, options, clientOptions, defaultOwner, shared }: LockParts<S>) {
+  /** @internal Created by {@link mutex} and {@link fairLock}. */
+  constructor(
+    { context, clientOptions, defaultOwner, shared }: ClientParts,
+    name: S["name"],
+    options: LockOptions<S> | undefined,
+  ) {
     const asked = (options === undefined ? NO_OPTIONS : options) as LockOptions;
     checkNames("mutex()", asked, LOCK_NAMES);
     this.#isFair = asked.fair === true;
@@ -220,11 +212,11 @@ export class Lock<S extends FormatTypes = NativeTypes> {
 
   /**
    * Reads the state of the lock without acquiring the lock. Costs one strongly consistent read, which also counts as
-   * watching the holder. For the waiters, see `Admin.queue`. Rejects with `unreachable`, `throttled`, `misconfigured`,
+   * watching the holder. For the waiters, see `listQueue()` of `holdfast/admin`. Rejects with `unreachable`, `throttled`, `misconfigured`,
    * `access-denied`, `foreign-record` or `unsupported-layout`.
    */
   inspect(): Promise<Inspection<S>> {
-    return inspect(this.#context, this.#ref) as Promise<Inspection<S>>;
+    return inspectRecord(this.#context, this.#ref) as Promise<Inspection<S>>;
   }
 
   #settings(options: AnyAcquireOptions & QueueOptions): AcquireSettings {
@@ -246,6 +238,33 @@ export class Lock<S extends FormatTypes = NativeTypes> {
     const taken = this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
     return taken as Promise<Lease<S> | undefined>;
   }
+}
+
+/**
+ * Returns the mutex of this name: one holder at a time. With `fair: true` it is a fair lock. A name is any
+ * well-formed string of 1 to 1,900 bytes, or two such strings in a format with a sort key. Costs no request.
+ * Throws `invalid-argument`.
+ */
+export function mutex<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: S["name"],
+  options?: LockOptions<S>,
+): Lock<S> {
+  return new Lock<S>(partsOf(client, "mutex()"), name, options);
+}
+
+/**
+ * Returns the fair lock of this name, `mutex(client, name, { fair: true })`: one holder at a time, first come, first
+ * served. Without a namespace it is the same lock as `mutex(client, name)`. Needs a table with a sort key. Costs no
+ * request. Throws `invalid-argument`.
+ */
+export function fairLock<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: string,
+  options: Omit<LockOptions, "fair"> = {},
+): Lock<S> {
+  const fair = { ...options, fair: true } as LockOptions as LockOptions<S>;
+  return new Lock<S>(partsOf(client, "fairLock()"), name, fair);
 }
 
 function refFor(

@@ -28,7 +28,7 @@ export function keepAliveChoice(
   if (!(session instanceof Session)) {
     throw new HoldfastError(
       "invalid-argument",
-      "The option `session` must be a Session of this client, from `Holdfast.session()`.",
+      "The option `session` must be a Session of this client, from `openSession()`.",
     );
   }
   const life = Session.lifeOf(session);

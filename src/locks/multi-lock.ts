@@ -1,3 +1,4 @@
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
@@ -7,6 +8,7 @@ import { LEASE_NAMES } from "../core/option-names.js";
 import type { AnyAcquireOptions, LeaseOptions } from "../core/options.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
@@ -79,16 +81,13 @@ export class MultiLock {
   readonly #defaultOwner: string;
   readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
-  /** @internal Created by `Holdfast.multiLock`. */
+  /** @internal Created by {@link all}. */
   constructor(
-    context: AcquireContext,
+    { context, clientOptions, defaultOwner, shared }: ClientParts,
     names: readonly string[],
     options: MultiLockOptions,
-    clientOptions: LeaseOptions,
-    defaultOwner: string,
-    shared: KeepAliveSource<Hold> | undefined,
   ) {
-    checkNames("multiLock()", options, MULTI_LOCK_NAMES);
+    checkNames("all()", options, MULTI_LOCK_NAMES);
     this.#context = context;
     this.#refs = refsOf(context, names, options.namespace);
     this.names = this.#refs.map(({ name }) => name);
@@ -183,6 +182,19 @@ export class MultiLock {
       this.#context.decide(ref, false).kind === "queued";
     return (this.#refs.find(isHeld) ?? this.#refs.find(isQueued) ?? this.#refs[0]) as RecordRef;
   }
+}
+
+/**
+ * Returns a multi-lock of 1 to 50 different names. DynamoDB grants all of them together or none, so two
+ * multi-locks cannot deadlock. Needs a table with a sort key, and transactions: not a global table with
+ * strong consistency. Costs no request. Throws `invalid-argument`.
+ */
+export function all(
+  client: Holdfast<FormatTypes>,
+  names: readonly string[],
+  options: MultiLockOptions = {},
+): MultiLock {
+  return new MultiLock(partsOf(client, "all()"), names, options);
 }
 
 function refsOf(

@@ -1,11 +1,11 @@
-import type { AcquireContext } from "../core/acquire/context.js";
+import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
-import type { ClientOptions, PollOptions } from "../core/options.js";
+import type { PollOptions } from "../core/options.js";
 import { resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
-import type { PermitMarks } from "../core/permits/marks.js";
+import { PermitMarks } from "../core/permits/marks.js";
 import {
   checkQueueOptions,
   FAIR_DEFAULTS,
@@ -34,7 +34,7 @@ export interface PermitOptions extends QueueOptions {
   /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
   /**
-   * A session, from `Holdfast.session()`, that keeps the permits alive. Default: a session of this client for all its
+   * A session, from `openSession()`, that keeps the permits alive. Default: a session of this client for all its
    * permits. The client opens this session for the first permit, and closes it when it has had no permit for a lease.
    */
   readonly session?: Session | undefined;
@@ -63,14 +63,23 @@ export const PERMIT_NAMES: OptionNames<PermitOptions> = {
 };
 
 /** The parts that a semaphore or a read-write lock is constructed from. */
-export interface PermitParts {
-  readonly context: AcquireContext;
-  readonly clientOptions: ClientOptions;
-  readonly defaultOwner: string;
+export interface PermitParts extends ClientParts {
   /** The marks that the client knows of, for all its semaphores and read-write locks. */
   readonly marks: PermitMarks;
   /** The session of the client's permits. */
   readonly sessions: PermitSessions & KeepAliveSource<Hold>;
+}
+
+const parts = new WeakMap<ClientParts, PermitParts>();
+
+/** Returns the parts of a client's semaphores and read-write locks, the same at each call. Throws `invalid-argument`. */
+export function permitPartsOf(client: ClientParts): PermitParts {
+  const known = parts.get(client);
+  if (known !== undefined) return known;
+  const sessions = client.shared ?? permitSessions(client);
+  const made = { ...client, marks: new PermitMarks(), sessions };
+  parts.set(client, made);
+  return made;
 }
 
 /** A lease that can be released. */
@@ -189,7 +198,7 @@ function sessionsOf(session: Session): PermitSessions & KeepAliveSource<Hold> {
   if (session instanceof Session) return Session.lifeOf(session);
   throw new HoldfastError(
     "invalid-argument",
-    "The option `session` must be a Session of this client, from `Holdfast.session()`.",
+    "The option `session` must be a Session of this client, from `openSession()`.",
   );
 }
 
@@ -199,11 +208,7 @@ function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs
 }
 
 /** Makes the session of a client's permits. Throws `invalid-argument` if the client's leases are renewed by hand. */
-export function permitSessions(
-  context: AcquireContext,
-  clientOptions: ClientOptions,
-  defaultOwner: string,
-): SharedSession {
+function permitSessions({ context, clientOptions, defaultOwner }: ClientParts): SharedSession {
   requireCapability(context.format, "permits");
   const settings = resolveAcquire([clientOptions], defaultOwner, context.format.facts.defaults);
   if (settings.renewMs === "manual") {

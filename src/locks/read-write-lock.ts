@@ -1,6 +1,8 @@
+import { type Holdfast, partsOf } from "../client.js";
 import type { Hold } from "../core/hold/hold.js";
 import { cannotUpgrade, exchange } from "../core/permits/exchange.js";
 import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes } from "../core/record/format-types.js";
 import { checkNames } from "../internal/option-names.js";
 import type { PermitInspection } from "./inspect-permits.js";
 import { type RunArguments, runHolding } from "./locking.js";
@@ -9,8 +11,8 @@ import {
   type AcquirePermitOptions,
   PERMIT_NAMES,
   type PermitOptions,
-  type PermitParts,
   Permits,
+  permitPartsOf,
 } from "./permits.js";
 
 // A writer is a permit of the whole limit, so the limit is also the most readers at once. With so many readers, each
@@ -21,7 +23,7 @@ const MOST_READERS = 1_000;
 export class ReadPermit extends Permit {
   readonly #ref: RecordRef;
 
-  /** @internal Created by {@link ReadWriteLock.read}. */
+  /** @internal Created by {@link readLock}. */
   constructor(hold: Hold) {
     super(hold);
     this.#ref = hold.ref;
@@ -42,7 +44,7 @@ export class WritePermit extends Permit {
   readonly #ref: RecordRef;
   #reader: Promise<ReadPermit> | undefined;
 
-  /** @internal Created by {@link ReadWriteLock.write}. */
+  /** @internal Created by {@link writeLock}. */
   constructor(hold: Hold, ref: RecordRef) {
     super(hold);
     this.#hold = hold;
@@ -72,12 +74,14 @@ export class WritePermit extends Permit {
 
 /** One side of a read-write lock: acquires read permits, or write permits. */
 export class PermitLock<P extends Permit> {
+  readonly name: string;
   readonly #permits: Permits;
   readonly #weight: number;
   readonly #begin: (hold: Hold) => P;
 
-  /** @internal Created by {@link ReadWriteLock}. */
+  /** @internal Created by {@link readLock} and {@link writeLock}. */
   constructor(permits: Permits, weight: number, begin: (hold: Hold) => P) {
+    this.name = permits.ref.name;
     this.#permits = permits;
     this.#weight = weight;
     this.#begin = begin;
@@ -104,47 +108,6 @@ export class PermitLock<P extends Permit> {
       async (permit) => (permit instanceof WritePermit ? permit.last() : permit),
     );
   }
-}
-
-/**
- * Many readers at once, up to 1,000, or one writer alone. Readers and writers are served first come, first served: a
- * reader that comes after a waiting writer waits for the writer, so neither side starves. A read-write lock does
- * **not** protect the data from a reader or writer that was paused beyond its deadline: use {@link Permit.condition} or
- * the fence. It is not reentrant: a reader that asks for the write lock waits for itself.
- *
- * Works as a semaphore with a limit of 1,000: a reader takes one permit, and a writer takes all of them.
- *
- * Protocol: spec/protocol.md, "Permits".
- */
-export class ReadWriteLock {
-  readonly name: string;
-  readonly #permits: Permits;
-  readonly #read: PermitLock<ReadPermit>;
-  readonly #write: PermitLock<WritePermit>;
-
-  /** @internal Created by `Holdfast.readWriteLock`. */
-  constructor(parts: PermitParts, name: string, options: PermitOptions) {
-    const asked = checkNames("readWriteLock()", options, PERMIT_NAMES);
-    const permits = new Permits(parts, { kind: "read-write", name, limit: MOST_READERS }, asked);
-    this.name = name;
-    this.#permits = permits;
-    this.#read = new PermitLock(permits, 1, (hold) => new ReadPermit(hold));
-    this.#write = new PermitLock(
-      permits,
-      MOST_READERS,
-      (hold) => new WritePermit(hold, permits.ref),
-    );
-  }
-
-  /** Returns the read side. Costs no request. */
-  read(): PermitLock<ReadPermit> {
-    return this.#read;
-  }
-
-  /** Returns the write side. Costs no request. */
-  write(): PermitLock<WritePermit> {
-    return this.#write;
-  }
 
   /**
    * Reads who reads or writes under the lock. Acquires nothing. A reader's permit weighs 1, and a writer's permit
@@ -153,4 +116,50 @@ export class ReadWriteLock {
   inspect(): Promise<PermitInspection> {
     return this.#permits.inspect();
   }
+}
+
+/**
+ * Returns the read side of the read-write lock of this name: many readers at once, up to 1,000, or one writer alone. Readers
+ * and writers are served first come, first served: a reader that comes after a waiting writer waits for the writer, so
+ * neither side starves. A read-write lock does **not** protect the data from a reader or writer that was paused beyond
+ * its deadline: use {@link Permit.condition} or the fence. It is not reentrant: a reader that asks for the write lock
+ * waits for itself.
+ *
+ * Works as a semaphore with a limit of 1,000: a reader takes one permit, and a writer takes all of them. Needs a table
+ * with a sort key. The length of the permits is the client's `lease`, or the length of `session`. Costs no request.
+ * Throws `invalid-argument`.
+ *
+ * Protocol: spec/protocol.md, "Permits".
+ */
+export function readLock(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options: PermitOptions = {},
+): PermitLock<ReadPermit> {
+  const permits = permitsOf(client, "readLock()", name, options);
+  return new PermitLock(permits, 1, (hold) => new ReadPermit(hold));
+}
+
+/**
+ * Returns the write side of the read-write lock of this name: see {@link readLock}. Costs no request. Throws
+ * `invalid-argument`.
+ */
+export function writeLock(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options: PermitOptions = {},
+): PermitLock<WritePermit> {
+  const permits = permitsOf(client, "writeLock()", name, options);
+  return new PermitLock(permits, MOST_READERS, (hold) => new WritePermit(hold, permits.ref));
+}
+
+function permitsOf(
+  client: Holdfast<FormatTypes>,
+  caller: string,
+  name: string,
+  options: PermitOptions,
+): Permits {
+  const parts = permitPartsOf(partsOf(client, caller));
+  const asked = checkNames(caller, options, PERMIT_NAMES);
+  return new Permits(parts, { kind: "read-write", name, limit: MOST_READERS }, asked);
 }

@@ -1,3 +1,5 @@
+import { type Holdfast, partsOf } from "../client.js";
+import type { FormatTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { PermitInspection } from "./inspect-permits.js";
@@ -10,6 +12,7 @@ import {
   type PermitOptions,
   type PermitParts,
   Permits,
+  permitPartsOf,
 } from "./permits.js";
 
 /** Options of a semaphore. */
@@ -17,7 +20,7 @@ export interface SemaphoreOptions extends PermitOptions {
   /**
    * The limit: the largest total weight of the held permits, from 1 to 1,000. The first acquisition stores the limit in
    * the table. An acquisition with another limit then rejects with `limit-mismatch`. A waiter that was in the queue when
-   * `Admin.setLimit` changed the limit goes on waiting, under the new limit.
+   * `setLimit()` of `holdfast/admin` changed the limit goes on waiting, under the new limit.
    */
   readonly permits: number;
 }
@@ -60,7 +63,7 @@ export class Semaphore {
   readonly permits: number;
   readonly #permits: Permits;
 
-  /** @internal Created by `Holdfast.semaphore`. */
+  /** @internal Created by {@link semaphore}. */
   constructor(parts: PermitParts, name: string, options: SemaphoreOptions) {
     const { permits, ...others } = checkNames("semaphore()", options, SEMAPHORE_NAMES);
     checkPermits(permits);
@@ -131,6 +134,18 @@ export class Semaphore {
       `The option \`weight\` must be a whole number from 1 to ${this.permits}, the number of permits; it is ${weight}.`,
     );
   }
+}
+
+/**
+ * Returns the semaphore of this name: up to `permits` holders at a time. Needs a table with a sort key. The length of
+ * its permits is the client's `lease`, or the length of `session`. Costs no request. Throws `invalid-argument`.
+ */
+export function semaphore(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options: SemaphoreOptions,
+): Semaphore {
+  return new Semaphore(permitPartsOf(partsOf(client, "semaphore()")), name, options);
 }
 
 /** Checks the limit of a semaphore. Throws `invalid-argument`. */

@@ -1,4 +1,4 @@
-import type { Lease, Occurrence, OnceOptions } from "../index.js";
+import { type Lease, type Occurrence, type OnceOptions, once } from "../index.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { replaceMethod } from "./method.js";
 
@@ -24,8 +24,8 @@ const ONCE_METHOD_NAMES: OptionNames<OnceMethodOptions> = {
 
 /**
  * Runs each occurrence of a scheduled method on only one instance. Put this decorator above or below `@Cron` or
- * `@Interval`. The method gets the lease of `Holdfast.once` in place of its arguments. A call that does not run the
- * occurrence resolves to undefined. Needs {@link HoldfastModule}. Costs and rejects as `Holdfast.once`.
+ * `@Interval`. The method gets the lease of `once()` in place of its arguments. A call that does not run the
+ * occurrence resolves to undefined. Needs {@link HoldfastModule}. Costs and rejects as `once()`.
  * @example
  * \@Cron("0 * * * * *")
  * \@Once({ occurrence: { every: "1m" } })
@@ -37,7 +37,7 @@ export function Once(options: OnceMethodOptions): MethodDecorator {
     const task = name ?? `${target.constructor.name}.${String(key)}`;
     replaceMethod(target, descriptor as PropertyDescriptor, async (locks, call) => {
       const which = typeof occurrence === "function" ? occurrence() : occurrence;
-      const result = await locks.once(task, { ...rest, occurrence: which }, (lease: Lease) =>
+      const result = await once(locks, task, { ...rest, occurrence: which }, (lease: Lease) =>
         call(lease),
       );
       return result.ran ? result.value : undefined;

@@ -1,4 +1,4 @@
-import type { AcquireOptions } from "../index.js";
+import { type AcquireOptions, mutex } from "../index.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { replaceMethod } from "./method.js";
 
@@ -39,7 +39,7 @@ export function WithLock(
   const { fair = false, ...asked } = checkNames("@WithLock()", options, WITH_LOCK_NAMES);
   return (target, _key, descriptor) => {
     replaceMethod(target, descriptor as PropertyDescriptor, (locks, call, given) => {
-      const lock = locks.mutex(typeof name === "function" ? name(...given) : name, { fair });
+      const lock = mutex(locks, typeof name === "function" ? name(...given) : name, { fair });
       return lock.run(asked, async (lease) => call(...given, lease));
     });
     return descriptor;

@@ -1,6 +1,7 @@
 import type { FormatTypes } from "../formats/index.js";
 import type { Holdfast, OnceOptions } from "../index.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { occurrences } from "../once/once.js";
 
 /** Options of {@link nodeCronCoordinator}. */
 export type NodeCronOptions = Pick<OnceOptions, "atMostFor" | "atLeastFor" | "owner">;
@@ -24,7 +25,7 @@ const KEY = /^(.*):(-?[+\d-]+T[\d:.]+Z)$/s;
  * Returns a `RunCoordinator` for node-cron 4.6 and later. Each occurrence of a `distributed` task then runs on only one
  * instance.
  *
- * The task's `distributedLease` overrides `atMostFor`. Each occurrence costs the same as `Holdfast.once`. If the table
+ * The task's `distributedLease` overrides `atMostFor`. Each occurrence costs the same as `once()`. If the table
  * does not answer, node-cron skips the occurrence. Throws `invalid-argument` if the client's format does not support
  * `once`.
  *
@@ -38,7 +39,7 @@ export function nodeCronCoordinator<S extends FormatTypes>(
   checkNames("nodeCronCoordinator()", options, OPTION_NAMES);
   // Throws here if the format does not support `once`. If `shouldRun` rejected instead, node-cron would only skip the
   // occurrence.
-  const begin = locks.occurrences();
+  const begin = occurrences(locks);
   const ends = new Map<string, () => Promise<void>>();
   return {
     async shouldRun(key, ttlMs) {

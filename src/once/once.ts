@@ -1,3 +1,4 @@
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
@@ -5,13 +6,15 @@ import type { GrantEvent } from "../core/events.js";
 import type { Lease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes } from "../core/record/format-types.js";
+import { checkName } from "../core/record/name.js";
 import type { Consistency } from "../core/record/observation.js";
 import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
-import type { OnceSettings } from "./options.js";
+import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
 
 /**
@@ -308,4 +311,50 @@ function closed(name: string): HoldfastError {
     `No occurrence of "${name}" was begun: the client was closed. Create a new client.`,
     { lockName: name },
   );
+}
+
+const occurrencesBy = new WeakMap<ClientParts, Occurrences>();
+
+function occurrencesOf(parts: ClientParts): Occurrences {
+  const known = occurrencesBy.get(parts);
+  if (known !== undefined) return known;
+  const made = new Occurrences(parts.context);
+  occurrencesBy.set(parts, made);
+  return made;
+}
+
+/**
+ * Runs one occurrence of a scheduled task, unless another instance has begun it. By default at most once,
+ * even if the process dies: see {@link OnceOptions.ifInterrupted}. **Not** promised: a run that continues
+ * after its signal has aborted can overlap the next occurrence.
+ *
+ * Costs a read of half a unit. The caller that runs the occurrence sends three writes more, or four with both
+ * `"rerun"` and `atLeastFor`. Rejects with `fn`'s error; with `lost` if the lease was lost before `fn` ended;
+ * with `outcome-unknown` if the end was not acknowledged, so that a rerun may follow; with `misconfigured` for an instant
+ * that is not due yet by the table's time; with `unreachable` or `throttled` if the occurrence was not begun. Throws
+ * `invalid-argument`.
+ */
+export function once<T>(
+  client: Holdfast<FormatTypes>,
+  name: string,
+  options: OnceOptions,
+  fn: (lease: Lease) => T | PromiseLike<T>,
+): Promise<OnceResult<T>> {
+  const parts = partsOf(client, "once()");
+  const settings = resolveOnce(options, parts.defaultOwner);
+  const ref = parts.context.format.codec.refOf("once", checkName(name));
+  return occurrencesOf(parts).run(ref, settings, fn);
+}
+
+/** @internal Begins occurrences and leaves their runs to the caller. Throws `invalid-argument` as `once`. */
+export function occurrences(
+  client: Holdfast<FormatTypes>,
+): (name: string, options: OnceOptions) => Promise<OnceBeginning> {
+  const parts = partsOf(client, "occurrences()");
+  const { codec } = parts.context.format;
+  codec.refOf("once", "any");
+  return (name, options) => {
+    const settings = resolveOnce(options, parts.defaultOwner);
+    return occurrencesOf(parts).begin(codec.refOf("once", checkName(name)), settings);
+  };
 }

@@ -18,7 +18,7 @@ import type { Due } from "./due.js";
  */
 export type Occurrence = string | number | { getTime(): number } | { readonly every: Duration };
 
-/** Options of `Holdfast.once`. */
+/** Options of {@link once}. */
 export interface OnceOptions {
   /** The occurrence. A later occurrence has a higher value. After an occurrence, no earlier occurrence runs. */
   readonly occurrence: Occurrence;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease } from "../../src/admin/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
-import type { HoldfastError, Lease } from "../../src/index.js";
+import { type HoldfastError, type Lease, mutex } from "../../src/index.js";
 import { compileCondition } from "../../src/platform/dynamodb/expressions.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -46,7 +47,7 @@ class Crowd {
 
   async #contends({ locks, process }: Inhabitant): Promise<void> {
     while (!this.isOver) {
-      const lease = await locks.mutex("a").acquire();
+      const lease = await mutex(locks, "a").acquire();
       this.held.add(lease);
       lease.signal.addEventListener("abort", () => {
         const error = lease.signal.reason as HoldfastError;
@@ -92,7 +93,7 @@ describe("forced releases with now, under load", () => {
         await world.time.advance(400 + 77 * (turn % 10));
         const lease = crowd.holder() as Lease;
         const reason = `turn ${turn}`;
-        const forced = operator.locks.admin.forceRelease("a", { by: "alice", reason, now: true });
+        const forced = forceRelease(operator.locks, "a", { by: "alice", reason, now: true });
         const { holder } = await world.until(forced);
         expect(holder).toBe(lease.holder);
         victims.push({ lease, atMs: world.time.nowMs, reason });
@@ -127,11 +128,11 @@ describe("forced releases with now, under load", () => {
       Inhabitant,
       Inhabitant,
     ];
-    const first = await world.until(one.locks.mutex("a").acquire());
-    const second = two.locks.mutex("a").acquire();
-    await world.until(operator.locks.admin.forceRelease("a", { reason: "once", now: true }));
+    const first = await world.until(mutex(one.locks, "a").acquire());
+    const second = mutex(two.locks, "a").acquire();
+    await world.until(forceRelease(operator.locks, "a", { reason: "once", now: true }));
     await world.until(second);
-    await world.until(operator.locks.admin.forceRelease("a", { reason: "again", now: true }));
+    await world.until(forceRelease(operator.locks, "a", { reason: "again", now: true }));
     await world.time.advance(1.1 * RENEW_MS);
     expect(first.signal.reason).toMatchObject({ code: "lost", reason: "released-elsewhere" });
     expect((await second).signal.reason).toMatchObject({ reason: "released-by-force" });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ForceReleaseOptions } from "../../src/admin/index.js";
-import { HoldfastError, type Lease } from "../../src/index.js";
+import { type ForceReleaseOptions, forceRelease } from "../../src/admin/index.js";
+import { HoldfastError, inspect, type Lease, mutex } from "../../src/index.js";
 import { type ExpectedError, expectErrorToBe } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -27,7 +27,7 @@ function scene(
 }
 
 const held = ({ world, holder }: ReturnType<typeof scene>): Promise<Lease> =>
-  world.until(holder.locks.mutex("a").acquire());
+  world.until(mutex(holder.locks, "a").acquire());
 
 /** Releases its lease as soon as the signal aborts, as the end of a `run()` does. */
 function obeys(lease: Lease): void {
@@ -40,7 +40,7 @@ describe("a forced release", () => {
     const { world, operator } = stage;
     const lease = await held(stage);
     obeys(lease);
-    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    const result = await world.until(forceRelease(operator.locks, "a", WHY));
     expect(result).toEqual({
       isFree: true,
       wasDead: false,
@@ -62,7 +62,7 @@ describe("a forced release", () => {
       sent.push(request.kind);
       return undefined;
     });
-    await world.until(operator.locks.admin.forceRelease("a", WHY));
+    await world.until(forceRelease(operator.locks, "a", WHY));
     expect(sent.slice(0, 2)).toEqual(["read", "write"]);
     expect(new Set(sent.slice(2))).toEqual(new Set(["read"]));
   });
@@ -73,7 +73,7 @@ describe("a forced release", () => {
     const { world, operator } = stage;
     const lease = await held(stage);
     const before = world.record("a");
-    const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 });
+    const asked = forceRelease(operator.locks, "a", { ...WHY, wait: 0 });
     await world.time.advance(40);
     const { request, ...after } = world.record("a") ?? {};
     expect(after).toEqual(before);
@@ -92,9 +92,9 @@ describe("a forced release", () => {
     lease.signal.addEventListener("abort", () => {
       lostAtMs = world.time.nowMs;
     });
-    const mate = holder.locks.mutex("a").acquire();
-    const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
-    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    const mate = mutex(holder.locks, "a").acquire();
+    const rival = mutex(world.inhabitant(LENGTHS).locks, "a").acquire();
+    const result = await world.until(forceRelease(operator.locks, "a", WHY));
     const next = await world.until(Promise.race([mate, rival]));
     expect(result).toMatchObject({ isFree: false, successor: { holder: next.holder } });
     expect(world.time.nowMs - lostAtMs).toBeGreaterThanOrEqual(LEASE_MS);
@@ -103,7 +103,7 @@ describe("a forced release", () => {
   it("resolves at once for a free lock", async () => {
     const { world, operator } = scene();
     const { result, writes, reads } = await world.requests(() =>
-      operator.locks.admin.forceRelease("a", WHY),
+      forceRelease(operator.locks, "a", WHY),
     );
     expect({ result, writes, reads }).toEqual({
       result: { isFree: true, wasDead: false, holder: undefined, owner: undefined },
@@ -117,7 +117,7 @@ describe("a forced release", () => {
     const { world, holder, operator } = stage;
     await held(stage);
     holder.process.kill();
-    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    const result = await world.until(forceRelease(operator.locks, "a", WHY));
     expect(result).toMatchObject({ isFree: true, wasDead: true });
     expect(world.record("a")?.["holder"]).toBeUndefined();
     expect(world.time.nowMs).toBeGreaterThanOrEqual(LEASE_MS * 1.02);
@@ -130,7 +130,7 @@ describe("a forced release", () => {
     await held(stage);
     holder.process.kill();
     await world.time.advance(LEASE_MS + 13_000);
-    const counted = await world.requests(() => operator.locks.admin.forceRelease("a", WHY));
+    const counted = await world.requests(() => forceRelease(operator.locks, "a", WHY));
     expect(counted).toMatchObject({ writes: 1, reads: 1 });
     expect(counted.result).toMatchObject({ isFree: true, wasDead: true });
     expect(world.record("a")?.["holder"]).toBeUndefined();
@@ -138,12 +138,12 @@ describe("a forced release", () => {
 
   it("leaves a dead holder's data to the next holder", async () => {
     const { world, holder, operator } = scene({}, (trueMs) => trueMs);
-    await world.until(holder.locks.mutex("a").acquire({ data: { x: 1 } }));
+    await world.until(mutex(holder.locks, "a").acquire({ data: { x: 1 } }));
     holder.process.kill();
     await world.time.advance(LEASE_MS + 13_000);
-    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    const result = await world.until(forceRelease(operator.locks, "a", WHY));
     expect(result).toMatchObject({ isFree: true, wasDead: true });
-    expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
+    expect((await world.until(inspect(operator.locks, "a"))).data).toEqual({ x: 1 });
   });
 
   it("ends a dead session first, and then frees the lock", async () => {
@@ -154,7 +154,7 @@ describe("a forced release", () => {
     expect(world.record("a")?.["session"]).toBeDefined();
     holder.process.kill();
     await world.time.advance(LEASE_MS + 13_000);
-    const counted = await world.requests(() => operator.locks.admin.forceRelease("a", WHY));
+    const counted = await world.requests(() => forceRelease(operator.locks, "a", WHY));
     expect(counted).toMatchObject({ writes: 2, reads: 2 });
     expect(counted.result).toMatchObject({ isFree: true, wasDead: true });
     expect(world.record("a")).not.toHaveProperty("session");
@@ -165,7 +165,7 @@ describe("a forced release", () => {
     const { world, operator } = stage;
     const lease = await held(stage);
     obeys(lease);
-    const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
+    const result = await world.until(forceRelease(operator.locks, "a", { ...WHY, wait: 0 }));
     expect(result).toMatchObject({ isFree: false, wasDead: false, holder: lease.holder });
     expect(lease.isHeld).toBe(true);
     await world.time.advance(1_500);
@@ -178,10 +178,10 @@ describe("a forced release", () => {
     const { world, holder, operator } = stage;
     const first = await held(stage);
     operator.network.next("write", { fault: "delayed", delayMs: 4_000 });
-    const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: "10s" });
+    const asked = forceRelease(operator.locks, "a", { ...WHY, wait: "10s" });
     await world.time.advance(50);
     await world.until(first.release());
-    const second = await world.until(holder.locks.mutex("a").acquire());
+    const second = await world.until(mutex(holder.locks, "a").acquire());
     const successor = { holder: second.holder, owner: second.owner };
     const told = {
       isFree: false,
@@ -200,12 +200,12 @@ describe("a forced release", () => {
     const { world, holder, operator } = stage;
     const lease = await held(stage);
     obeys(lease);
-    await world.until(operator.locks.admin.forceRelease("a", WHY));
-    await world.until(holder.locks.mutex("a").acquire());
-    const { forced } = await world.until(operator.locks.inspect("a"));
+    await world.until(forceRelease(operator.locks, "a", WHY));
+    await world.until(mutex(holder.locks, "a").acquire());
+    const { forced } = await world.until(inspect(operator.locks, "a"));
     expect(forced).toEqual({ ...WHY, holder: lease.holder, at: expect.any(String), now: false });
-    await world.until(operator.locks.admin.forceRelease("a", { reason: "again", now: true }));
-    const again = await world.until(operator.locks.inspect("a"));
+    await world.until(forceRelease(operator.locks, "a", { reason: "again", now: true }));
+    const again = await world.until(inspect(operator.locks, "a"));
     expect(again.forced).toMatchObject({ by: "operator", reason: "again", now: true });
   });
 
@@ -218,7 +218,7 @@ describe("a forced release", () => {
       obeys(lease);
       operator.network.next("write", { fault, unknownAfterMs: 20 }, 3);
       operator.network.next("read", { fault, unknownAfterMs: 20 });
-      expect(await world.until(operator.locks.admin.forceRelease("a", WHY))).toMatchObject({
+      expect(await world.until(forceRelease(operator.locks, "a", WHY))).toMatchObject({
         isFree: true,
         wasDead: false,
         holder: lease.holder,
@@ -232,15 +232,15 @@ describe("a forced release", () => {
     const { world, operator } = stage;
     await held(stage);
     const signal = AbortSignal.abort("enough");
-    await expect(
-      world.until(operator.locks.admin.forceRelease("a", { ...WHY, signal })),
-    ).rejects.toBe("enough");
+    await expect(world.until(forceRelease(operator.locks, "a", { ...WHY, signal }))).rejects.toBe(
+      "enough",
+    );
     operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
-    const late = operator.locks.admin.forceRelease("a", { ...WHY, wait: "1s" });
+    const late = forceRelease(operator.locks, "a", { ...WHY, wait: "1s" });
     await expect(world.until(late)).rejects.toMatchObject({ code: "unreachable" });
-    const waiting = operator.locks.admin
-      .forceRelease("a", WHY)
-      .catch((error: HoldfastError) => error.code);
+    const waiting = forceRelease(operator.locks, "a", WHY).catch(
+      (error: HoldfastError) => error.code,
+    );
     await world.until(operator.locks.close());
     expect(await world.until(waiting)).toBe("closed");
   });
@@ -249,9 +249,9 @@ describe("a forced release", () => {
     const world = new World();
     const holder = world.inhabitant();
     const operator = world.inhabitant();
-    const lease = await world.until(holder.locks.mutex("a").acquire({ lease: "2m" }));
+    const lease = await world.until(mutex(holder.locks, "a").acquire({ lease: "2m" }));
     holder.process.kill();
-    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    const result = await world.until(forceRelease(operator.locks, "a", WHY));
     expect(result).toMatchObject({ isFree: true, wasDead: true, holder: lease.holder });
     expect(world.time.nowMs).toBeGreaterThan(120_000);
     expect(world.time.nowMs).toBeLessThan(125_000);
@@ -265,7 +265,7 @@ describe("a forced release", () => {
     expect(world.record("a")?.["session"]).toBeDefined();
     holder.process.kill();
     const fromMs = world.time.nowMs;
-    const asked = operator.locks.admin.forceRelease("a", { ...WHY, wait: "10s" });
+    const asked = forceRelease(operator.locks, "a", { ...WHY, wait: "10s" });
     const told = { isFree: true, wasDead: true, holder: lease.holder };
     expect(await world.until(asked)).toMatchObject(told);
     expect(world.time.nowMs - fromMs).toBeLessThan(LEASE_MS + 600);
@@ -282,7 +282,7 @@ describe("a forced release", () => {
       return undefined;
     });
     const before = world.table.counts.consistentReads;
-    const done = await world.requests(() => operator.locks.admin.forceRelease("a", WHY));
+    const done = await world.requests(() => forceRelease(operator.locks, "a", WHY));
     expect(done).toMatchObject({ writes: 1, reads: 1, result: { holder: lease.holder } });
     expect(world.table.counts.consistentReads - before).toBe(1);
   });
@@ -291,7 +291,7 @@ describe("a forced release", () => {
     const { world, operator } = scene();
     operator.network.script(() => ({ fault: "request-lost", unknownAfterMs: 20 }));
     const fromMs = world.time.nowMs;
-    const asked = world.until(operator.locks.admin.forceRelease("a", WHY));
+    const asked = world.until(forceRelease(operator.locks, "a", WHY));
     await expect(asked).rejects.toMatchObject({ code: "unreachable" });
     const tookMs = world.time.nowMs - fromMs;
     expect(tookMs).toBeGreaterThanOrEqual(20_000);
@@ -314,14 +314,12 @@ describe("a forced release", () => {
     operator.network.script((request, ordinal) =>
       request.kind === kind && ordinal === at ? { fault: "misconfigured", error } : undefined,
     );
-    await expect(world.until(operator.locks.admin.forceRelease("a", WHY))).rejects.toBe(error);
+    await expect(world.until(forceRelease(operator.locks, "a", WHY))).rejects.toBe(error);
   });
 
   it("accepts a wait of a day", async () => {
     const { world, operator } = scene();
-    const result = await world.until(
-      operator.locks.admin.forceRelease("a", { ...WHY, wait: "24h" }),
-    );
+    const result = await world.until(forceRelease(operator.locks, "a", { ...WHY, wait: "24h" }));
     expect(result).toEqual({ isFree: true, wasDead: false, holder: undefined, owner: undefined });
   });
 
@@ -335,7 +333,7 @@ describe("a forced release", () => {
     [{ ...WHY, wait: "soon" }, "wait"],
   ])("refuses %j", async (options, word) => {
     const { operator } = scene();
-    await expect(operator.locks.admin.forceRelease("a", options as never)).rejects.toThrow(word);
+    await expect(forceRelease(operator.locks, "a", options as never)).rejects.toThrow(word);
     expect(Object.values(operator.network.requests).every((count) => count === 0)).toBe(true);
   });
 });
@@ -344,21 +342,21 @@ describe("a forced release with now", () => {
   it("costs a read and two writes, and leaves the data to the next holder", async () => {
     const stage = scene();
     const { world, holder, operator } = stage;
-    await world.until(holder.locks.mutex("a").acquire({ data: { x: 1 } }));
+    await world.until(mutex(holder.locks, "a").acquire({ data: { x: 1 } }));
     const options = { ...WHY, now: true };
-    const done = await world.requests(() => operator.locks.admin.forceRelease("a", options));
+    const done = await world.requests(() => forceRelease(operator.locks, "a", options));
     expect(done).toMatchObject({ writes: 2, reads: 1, result: { isFree: true } });
     expect(done).toMatchObject({ writeUnits: 2, readUnits: 1 });
-    expect((await world.until(operator.locks.inspect("a"))).data).toEqual({ x: 1 });
+    expect((await world.until(inspect(operator.locks, "a"))).data).toEqual({ x: 1 });
   });
 
   it("frees the lock, and reports operator and reason at the holder's next renewal, also after another grant", async () => {
     const stage = scene();
     const { world, operator } = stage;
     const victim = await held(stage);
-    const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
+    const result = await world.until(forceRelease(operator.locks, "a", { ...WHY, now: true }));
     expect(result).toMatchObject({ isFree: true, wasDead: false, holder: victim.holder });
-    const rival = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
+    const rival = await world.until(mutex(world.inhabitant(LENGTHS).locks, "a").acquire());
     expect(rival.fence).toBe(victim.fence + 1n);
     expect(victim.isHeld).toBe(true);
     await world.time.advance(1_100);
@@ -371,7 +369,7 @@ describe("a forced release of a lock on a session", () => {
   async function onSession() {
     const stage = scene({ sharedSession: true });
     const { world, holder } = stage;
-    const [a, b] = [await held(stage), await world.until(holder.locks.mutex("b").acquire())];
+    const [a, b] = [await held(stage), await world.until(mutex(holder.locks, "b").acquire())];
     await world.time.advance(4_000);
     expect(world.record("a")?.["session"]).toBeDefined();
     return { ...stage, a, b };
@@ -388,7 +386,7 @@ describe("a forced release of a lock on a session", () => {
       return request.read.consistent ? undefined : { fault: "stale" };
     });
     const fromMs = world.time.nowMs;
-    const result = await world.until(operator.locks.admin.forceRelease("a", WHY));
+    const result = await world.until(forceRelease(operator.locks, "a", WHY));
     expect(result).toMatchObject({ isFree: true, wasDead: false, holder: a.holder });
     expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
     expect(a.signal.reason).toMatchObject({ reason: "released-by-force" });
@@ -403,7 +401,7 @@ describe("a forced release of a lock on a session", () => {
     async (fault) => {
       const { world, operator, a, b } = await onSession();
       if (fault !== undefined) operator.network.next("write", { fault, unknownAfterMs: 20 });
-      await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
+      await world.until(forceRelease(operator.locks, "a", { ...WHY, now: true }));
       await world.time.advance(1_100);
       expectErrorToBe(a.signal.reason, FORCED);
       expect(b.isHeld).toBe(true);
@@ -413,13 +411,13 @@ describe("a forced release of a lock on a session", () => {
   // rule: protocol 66
   it("frees the lock after a lease if the holder never releases, while the session stays alive", async () => {
     const { world, holder, operator, a, b } = await onSession();
-    const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire();
+    const rival = mutex(world.inhabitant(LENGTHS).locks, "a").acquire();
     const fromMs = world.time.nowMs;
     let endedAtMs = Number.NaN;
     a.signal.addEventListener("abort", () => {
       endedAtMs = world.time.nowMs;
     });
-    await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
+    await world.until(forceRelease(operator.locks, "a", { ...WHY, wait: 0 }));
     await world.time.advance(1_100);
     expect(a.signal.aborted).toBe(true);
     expect(holder.process.pendingTimers({ keepsAlive: true })).toBe(0);
@@ -442,9 +440,9 @@ describe("forced releases under load", () => {
     let turns = 0;
     let forced = 0;
     const ends = crowd.map(async ({ locks, process }, index) => {
-      const mutex = locks.mutex("a", { wait: Number.POSITIVE_INFINITY });
+      const lock = mutex(locks, "a", { wait: Number.POSITIVE_INFINITY });
       for (let turn = 0; turn < 8; turn += 1) {
-        await mutex
+        await lock
           .run(async (lease) => {
             inside += 1;
             most = Math.max(most, inside);
@@ -470,7 +468,7 @@ describe("forced releases under load", () => {
       isOver = true;
     });
     while (!isOver) {
-      await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: "20s" }));
+      await world.until(forceRelease(operator.locks, "a", { ...WHY, wait: "20s" }));
       await world.time.advance(500);
     }
     await everybody;
@@ -485,12 +483,12 @@ describe("a record with a malformed forced release", () => {
     async (forced) => {
       const world = new World();
       const who = world.inhabitant();
-      const lease = await world.until(who.locks.mutex("a").acquire());
+      const lease = await world.until(mutex(who.locks, "a").acquire());
       await world.until(lease.release());
       world.table.putItem(KEY, { ...world.record("a"), forced } as never);
-      const again = await world.until(who.locks.mutex("a").acquire());
+      const again = await world.until(mutex(who.locks, "a").acquire());
       expect(again.isHeld).toBe(true);
-      expect((await world.until(who.locks.inspect("a"))).forced).toBeUndefined();
+      expect((await world.until(inspect(who.locks, "a"))).forced).toBeUndefined();
     },
   );
 });

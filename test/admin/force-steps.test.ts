@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ForceReleaseOptions } from "../../src/admin/index.js";
-import type { HoldfastError, Lease } from "../../src/index.js";
+import { type ForceReleaseOptions, forceRelease } from "../../src/admin/index.js";
+import { fairLock, type HoldfastError, inspect, type Lease, mutex } from "../../src/index.js";
 import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
 
@@ -16,9 +16,9 @@ async function scene(options: InhabitantOptions = { sharedSession: true }) {
   const world = new World();
   const holder = world.inhabitant({ ...LENGTHS, ...options });
   // Opens the session, which stays alive with this lock.
-  const other = await world.until(holder.locks.mutex("other").acquire());
+  const other = await world.until(mutex(holder.locks, "other").acquire());
   await world.time.advance(2 * LEASE_MS);
-  const lease = await world.until(holder.locks.mutex("a").acquire());
+  const lease = await world.until(mutex(holder.locks, "a").acquire());
   return { world, holder, operator: world.inhabitant(), lease, other };
 }
 
@@ -60,7 +60,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
       const { world, operator, lease, other } = await scene();
       await world.time.advance(500);
       operator.network.next("write", fault);
-      const released = operator.locks.admin.forceRelease("a", { ...WHY, now, wait: "2s" });
+      const released = forceRelease(operator.locks, "a", { ...WHY, now, wait: "2s" });
       await world.time.advance(550);
       expect([onSession(world), asked(world)]).toEqual([true, false]);
       await world.until(released);
@@ -83,7 +83,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
         moves += isMove(request) ? 1 : 0;
         return isMove(request) && moves === 1 ? fault : undefined;
       });
-      await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now, wait: 0 }));
+      await world.until(forceRelease(operator.locks, "a", { ...WHY, now, wait: 0 }));
       await expectTold(world, lease);
       expect(moves).toBeGreaterThan(0);
       expect(other.isHeld).toBe(true);
@@ -101,8 +101,8 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
       const isMoved = onSession(world);
       expect(isMoved).toBe(afterMs > RENEW_MS);
       diesAtWrite(operator, 2);
-      void operator.locks.admin.forceRelease("a", { ...WHY, now }).catch(() => undefined);
-      const rival = world.inhabitant(LENGTHS).locks.mutex("a").acquire({ wait: "10m" });
+      void forceRelease(operator.locks, "a", { ...WHY, now }).catch(() => undefined);
+      const rival = mutex(world.inhabitant(LENGTHS).locks, "a").acquire({ wait: "10m" });
       await world.time.advance(TOLD_WITHIN_MS);
       expect(asked(world)).toBe(true);
       // A holder that renews the record, or has not moved yet, reads the request all the same.
@@ -110,9 +110,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
       if (isMoved) {
         await world.time.advance(20 * LEASE_MS);
         expect([lease.isHeld, world.record("a")?.["holder"]]).toEqual([true, { S: lease.holder }]);
-        await world.until(
-          world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now, wait: 0 }),
-        );
+        await world.until(forceRelease(world.inhabitant().locks, "a", { ...WHY, now, wait: 0 }));
         await expectTold(world, lease);
       }
       await world.until(rival);
@@ -125,9 +123,7 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     await world.time.advance(1_500);
     const second = world.inhabitant();
     operator.network.next("write", { fault: "reordered", delayMs: 20 }, 2);
-    const both = [operator, second].map(({ locks }) =>
-      locks.admin.forceRelease("a", { ...WHY, now }),
-    );
+    const both = [operator, second].map(({ locks }) => forceRelease(locks, "a", { ...WHY, now }));
     const results = await world.until(Promise.all(both));
     expect(results).toMatchObject([{ holder: lease.holder }, { holder: lease.holder }]);
     expect(results.map(({ isFree }) => isFree)).toEqual([true, true]);
@@ -137,15 +133,14 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
   it("resolves for a dead holder with dead waiters once the lease has expired", async () => {
     const world = new World();
     const dead = world.inhabitant(LENGTHS);
-    const lease = await world.until(dead.locks.fairLock("a").acquire(LENGTHS));
+    const lease = await world.until(fairLock(dead.locks, "a").acquire(LENGTHS));
     const waiter = world.inhabitant(LENGTHS);
-    void waiter.locks
-      .fairLock("a")
+    void fairLock(waiter.locks, "a")
       .acquire({ wait: "10m" })
       .catch(() => undefined);
     await world.time.advance(500);
     for (const { process } of [dead, waiter]) process.kill();
-    const released = world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now });
+    const released = forceRelease(world.inhabitant().locks, "a", { ...WHY, now });
     expect(await world.until(released)).toMatchObject({
       isFree: true,
       wasDead: !now,
@@ -157,10 +152,10 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
   it("reports the next holder, and sends it no request, if the first has released meanwhile", async () => {
     const { world, operator, lease } = await scene({});
     operator.network.next("write", { fault: "reordered", delayMs: 1_000 });
-    const released = operator.locks.admin.forceRelease("a", { ...WHY, now });
+    const released = forceRelease(operator.locks, "a", { ...WHY, now });
     await world.time.advance(100);
     await world.until(lease.release());
-    const next = await world.until(world.inhabitant(LENGTHS).locks.mutex("a").acquire());
+    const next = await world.until(mutex(world.inhabitant(LENGTHS).locks, "a").acquire());
     expect(await world.until(released)).toEqual({
       ...{ isFree: false, wasDead: false, holder: lease.holder, owner: lease.owner },
       successor: { holder: next.holder, owner: next.owner },
@@ -173,14 +168,14 @@ describe.each([[false], [true]])("a forced release, with now: %s", (now) => {
     const { world, holder, operator, lease } = await scene();
     await world.time.advance(1_500);
     lease.signal.addEventListener("abort", () => void lease.release());
-    const waiting = holder.locks.mutex("a").acquire({ wait: "10m" });
+    const waiting = mutex(holder.locks, "a").acquire({ wait: "10m" });
     // The freeing write is late.
     let writes = 0;
     operator.network.script(({ kind }) => {
       writes += kind === "write" ? 1 : 0;
       return writes === 3 && kind === "write" ? { fault: "reordered", delayMs: 2_000 } : undefined;
     });
-    const released = world.until(operator.locks.admin.forceRelease("a", { ...WHY, now }));
+    const released = world.until(forceRelease(operator.locks, "a", { ...WHY, now }));
     const [result, next] = await Promise.all([released, waiting]);
     const { isFree, successor } = result;
     expect({ isFree, successor }).toEqual({
@@ -197,7 +192,7 @@ describe("a forced release after a pause of the operator", () => {
     await world.time.advance(1_500);
     expect(onSession(world)).toBe(true);
     // From here on the operator's client watches the session.
-    const waiting = operator.locks.mutex("a").acquire({ wait: "1h" });
+    const waiting = mutex(operator.locks, "a").acquire({ wait: "1h" });
     await world.time.advance(100);
     operator.network.script((request) => {
       const isOfSession =
@@ -208,7 +203,7 @@ describe("a forced release after a pause of the operator", () => {
       void operator.process.block(3 * LEASE_MS, { first: "io" });
       return undefined;
     });
-    const result = await world.until(operator.locks.admin.forceRelease("a", { ...WHY, wait: 0 }));
+    const result = await world.until(forceRelease(operator.locks, "a", { ...WHY, wait: 0 }));
     expect(world.time.nowMs).toBeGreaterThan(3 * LEASE_MS);
     expect(result).toMatchObject({ isFree: false, wasDead: false, holder: lease.holder });
     await expectTold(world, lease);
@@ -221,7 +216,7 @@ describe("a forced release after a pause of the operator", () => {
     holder.process.kill();
     await world.time.advance(3 * LEASE_MS);
     const operators = [operator, world.inhabitant()];
-    const released = operators.map(({ locks }) => locks.admin.forceRelease("a", WHY));
+    const released = operators.map(({ locks }) => forceRelease(locks, "a", WHY));
     const results = await world.until(Promise.all(released));
     expect(results.map(({ isFree }) => isFree)).toEqual([true, true]);
     expect(world.time.nowMs).toBeLessThan(8 * LEASE_MS);
@@ -238,7 +233,7 @@ describe("a forced release with now", () => {
       return kind === "write" && writes === 2 ? { fault: "request-lost" } : undefined;
     });
     const done = await world.requests(() =>
-      operator.locks.admin.forceRelease("a", { ...WHY, now: true }),
+      forceRelease(operator.locks, "a", { ...WHY, now: true }),
     );
     expect(world.record("a")?.["holder"]).toBeUndefined();
     // A request, a lost notification, the notification, and the freeing write.
@@ -255,7 +250,7 @@ describe("a forced release with now", () => {
       sent.push(kind);
       return undefined;
     });
-    await world.until(operator.locks.admin.forceRelease("a", { ...WHY, now: true }));
+    await world.until(forceRelease(operator.locks, "a", { ...WHY, now: true }));
     expect(sent).toEqual(["read", "read", "write", "write", "write"]);
   });
 
@@ -267,7 +262,7 @@ describe("a forced release with now", () => {
       writes += kind === "write" ? 1 : 0;
       return kind === "write" && writes > 1 ? { fault: "throttled" } : undefined;
     });
-    const released = operator.locks.admin.forceRelease("a", { ...WHY, now: true, wait: "1s" });
+    const released = forceRelease(operator.locks, "a", { ...WHY, now: true, wait: "1s" });
     const error = await world.until(
       released.then(
         () => undefined,
@@ -284,11 +279,11 @@ describe("a forced release with now", () => {
     const { world, operator, lease } = await scene();
     await world.time.advance(1_500);
     diesAtWrite(operator, 3);
-    void operator.locks.admin.forceRelease("a", { ...WHY, now: true }).catch(() => undefined);
+    void forceRelease(operator.locks, "a", { ...WHY, now: true }).catch(() => undefined);
     await world.time.advance(100);
-    const look = () => world.until(world.inhabitant().locks.inspect("a"));
+    const look = () => world.until(inspect(world.inhabitant().locks, "a"));
     expect(await look()).toMatchObject({ holder: lease.holder, forced: { now: false } });
-    await world.until(world.inhabitant().locks.admin.forceRelease("a", { ...WHY, now: true }));
+    await world.until(forceRelease(world.inhabitant().locks, "a", { ...WHY, now: true }));
     expect(await look()).toMatchObject({ state: "free", forced: { now: true } });
   });
 });
@@ -297,7 +292,7 @@ describe("a forced release without options", () => {
   it.each([[undefined], [null], [{}]])("is refused as an invalid argument: %j", async (options) => {
     const { locks, network } = new World().inhabitant();
     const missing = options ? "`reason`" : "forceRelease()";
-    const refused = (async () => locks.admin.forceRelease("a", options as never))();
+    const refused = (async () => forceRelease(locks, "a", options as never))();
     await expect(refused).rejects.toMatchObject({
       code: "invalid-argument",
       message: expect.stringContaining(missing),

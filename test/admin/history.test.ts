@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease, history, listLocks } from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast, HoldfastError } from "../../src/index.js";
+import {
+  election,
+  fairLock,
+  Holdfast,
+  HoldfastError,
+  mutex,
+  once,
+  openSession,
+} from "../../src/index.js";
 import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -22,7 +31,7 @@ const notesIn = (world: World) =>
 
 async function grants(world: World, { locks }: Inhabitant, times: number): Promise<void> {
   for (let time = 0; time < times; time += 1) {
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     await world.until(lease.release());
   }
 }
@@ -30,14 +39,14 @@ async function grants(world: World, { locks }: Inhabitant, times: number): Promi
 describe("the history of a lock", () => {
   it("shows who, when, how and with which fence for each grant, newest first", async () => {
     const { world, one, two } = scene();
-    const first = await world.until(one.locks.mutex("a").acquire());
-    const waiting = one.locks.mutex("a").acquire();
+    const first = await world.until(mutex(one.locks, "a").acquire());
+    const waiting = mutex(one.locks, "a").acquire();
     await world.until(first.release());
     const second = await world.until(waiting);
     one.process.kill();
-    const third = await world.until(two.locks.mutex("a").acquire());
+    const third = await world.until(mutex(two.locks, "a").acquire());
     await world.time.advance(100);
-    const { name, grants, forced } = await world.until(two.locks.admin.history("a"));
+    const { name, grants, forced } = await world.until(history(two.locks, "a"));
     expect(name).toBe("a");
     expect(forced).toEqual([]);
     expect(grants.map(({ owner, how, fence, holder }) => [owner, how, fence, holder])).toEqual([
@@ -52,7 +61,7 @@ describe("the history of a lock", () => {
     const { world, one } = scene();
     await grants(world, one, 21);
     await world.time.advance(100);
-    const found = await world.until(one.locks.admin.history("a"));
+    const found = await world.until(history(one.locks, "a"));
     const newest = found.grants[0]?.fence ?? 0n;
     expect(found.grants.map(({ fence }) => newest - fence)).toEqual(
       Array.from({ length: 16 }, (_, back) => BigInt(back)),
@@ -67,7 +76,7 @@ describe("the history of a lock", () => {
     await grants(world, silent, 2);
     await grants(world, one, 1);
     await world.time.advance(100);
-    const { grants: found } = await world.until(silent.locks.admin.history("a"));
+    const { grants: found } = await world.until(history(silent.locks, "a"));
     expect(found).toHaveLength(2);
     expect((found[0]?.fence ?? 0n) - (found[1]?.fence ?? 0n)).toBe(3n);
   });
@@ -81,9 +90,9 @@ describe("the history of a lock", () => {
     await grants(world, one, 1);
     one.network.script(() => undefined);
     await grants(world, two, 16);
-    const before = (await world.until(two.locks.admin.history("a"))).grants;
+    const before = (await world.until(history(two.locks, "a"))).grants;
     await world.time.advance(70_000);
-    expect((await world.until(two.locks.admin.history("a"))).grants).toEqual(before);
+    expect((await world.until(history(two.locks, "a"))).grants).toEqual(before);
     expect(before.every(({ owner }) => owner === "two")).toBe(true);
   });
 
@@ -91,15 +100,15 @@ describe("the history of a lock", () => {
     const { world, one, two } = scene();
     const { locks } = world.inhabitant({ owner: "operator" });
     for (const reason of ["the first", "the second"]) {
-      const lease = await world.until(one.locks.mutex("a").acquire());
+      const lease = await world.until(mutex(one.locks, "a").acquire());
       lease.signal.addEventListener("abort", () => void lease.release());
-      await world.until(locks.admin.forceRelease("a", { reason }));
+      await world.until(forceRelease(locks, "a", { reason }));
       await grants(world, two, 2);
     }
-    const killed = await world.until(one.locks.mutex("a").acquire());
-    await world.until(locks.admin.forceRelease("a", { reason: "at once", now: true }));
+    const killed = await world.until(mutex(one.locks, "a").acquire());
+    await world.until(forceRelease(locks, "a", { reason: "at once", now: true }));
     await world.time.advance(5_000);
-    const { forced, grants: found } = await world.until(two.locks.admin.history("a"));
+    const { forced, grants: found } = await world.until(history(two.locks, "a"));
     expect(forced.map(({ reason, by, now }) => [reason, by, now])).toEqual([
       ["at once", "operator", true],
       ["the second", "operator", false],
@@ -115,13 +124,13 @@ describe("the history of a lock", () => {
   it("shows an earlier forced release whose victim died, beside the later release in the record", async () => {
     const { world, one, two } = scene();
     const { locks } = world.inhabitant({ owner: "operator" });
-    const victim = await world.until(one.locks.mutex("a").acquire());
+    const victim = await world.until(mutex(one.locks, "a").acquire());
     one.process.kill();
-    await world.until(locks.admin.forceRelease("a", { reason: "the first", wait: 0 }));
-    const taken = await world.until(two.locks.mutex("a").acquire());
+    await world.until(forceRelease(locks, "a", { reason: "the first", wait: 0 }));
+    const taken = await world.until(mutex(two.locks, "a").acquire());
     await world.time.advance(100);
-    await world.until(locks.admin.forceRelease("a", { reason: "the second", now: true }));
-    const { forced } = await world.until(two.locks.admin.history("a"));
+    await world.until(forceRelease(locks, "a", { reason: "the second", now: true }));
+    const { forced } = await world.until(history(two.locks, "a"));
     expect(forced.map(({ reason, holder }) => [reason, holder])).toEqual([
       ["the second", taken.holder],
       ["the first", victim.holder],
@@ -134,12 +143,12 @@ describe("the history of a lock", () => {
       isNote(request) ? { fault: "request-lost", unknownAfterMs: 5_000 } : undefined,
     );
     const fromMs = world.time.nowMs;
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     expect(world.time.nowMs - fromMs).toBe(10);
     await world.time.advance(20_000);
     expect(lease.isHeld).toBe(true);
     expect(one.reported).toEqual([]);
-    expect((await world.until(one.locks.admin.history("a"))).grants).toEqual([]);
+    expect((await world.until(history(one.locks, "a"))).grants).toEqual([]);
   });
 
   it.each(["request-lost", "throttled", "conflict"] as const)(
@@ -153,14 +162,14 @@ describe("the history of a lock", () => {
         if (notes > 2) return undefined;
         return fault === "request-lost" ? { fault, unknownAfterMs: 20 } : { fault };
       });
-      await world.until(one.locks.mutex("a").acquire());
+      await world.until(mutex(one.locks, "a").acquire());
       await world.time.advance(500);
       expect(notes).toBe(2);
       notes = 1;
-      await world.until(one.locks.mutex("b").acquire());
+      await world.until(mutex(one.locks, "b").acquire());
       await world.time.advance(500);
       expect(notes).toBe(3);
-      expect((await world.until(one.locks.admin.history("b"))).grants).toHaveLength(1);
+      expect((await world.until(history(one.locks, "b"))).grants).toHaveLength(1);
     },
   );
 
@@ -181,7 +190,7 @@ describe("the history of a lock", () => {
 
   it("notes no occurrence of `once`", async () => {
     const { world, one } = scene();
-    await world.until(one.locks.once("o", { occurrence: "1" }, () => undefined));
+    await world.until(once(one.locks, "o", { occurrence: "1" }, () => undefined));
     await world.time.advance(100);
     expect(notesIn(world)).toEqual([]);
   });
@@ -189,11 +198,11 @@ describe("the history of a lock", () => {
   it("reads its notes eventually consistent, and rejects without the permission", async () => {
     const { world, one } = scene();
     const before = world.table.counts;
-    await world.until(one.locks.admin.history("a"));
+    await world.until(history(one.locks, "a"));
     expect(world.table.counts.eventualReads - before.eventualReads).toBe(17);
     const error = new HoldfastError("misconfigured", "no reads here");
     one.network.script(() => ({ fault: "misconfigured", error }));
-    await expect(world.until(one.locks.admin.history("a"))).rejects.toBe(error);
+    await expect(world.until(history(one.locks, "a"))).rejects.toBe(error);
   });
 
   it("costs a write a grant, and nothing without the option", async () => {
@@ -202,37 +211,35 @@ describe("the history of a lock", () => {
     const work =
       ({ locks }: Inhabitant) =>
       async () => {
-        const lease = await locks.mutex("a").acquire();
+        const lease = await mutex(locks, "a").acquire();
         await lease.release();
         await locks.close();
       };
     expect(await kept.world.requests(work(kept.one))).toMatchObject({ writes: 3 });
     expect(await none.world.requests(work(none.one))).toMatchObject({ writes: 2 });
     expect(notesIn(none.world)).toEqual([]);
-    const reading = await kept.world.requests(() => kept.two.locks.admin.history("a"));
+    const reading = await kept.world.requests(() => history(kept.two.locks, "a"));
     expect(reading).toMatchObject({ reads: 17, readUnits: 8.5, writes: 0 });
   });
 
   it("appears in no listing of locks or of leaders; sessions and queue entries have no history", async () => {
     const { world, one, two } = scene();
-    await world.until(one.locks.session());
-    await world.until(one.locks.election("e").campaign());
-    await world.until(one.locks.fairLock("q").acquire());
-    void two.locks.fairLock("q").acquire();
+    await world.until(openSession(one.locks));
+    await world.until(election(one.locks, "e").campaign());
+    await world.until(fairLock(one.locks, "q").acquire());
+    void fairLock(two.locks, "q").acquire();
     await world.time.advance(2_000);
     const named = notesIn(world).map((item) => JSON.stringify(item["pk"]));
     expect(named).toEqual(['{"S":"leader#e"}', '{"S":"lock#q"}']);
     for (const kind of ["lock", "leader"] as const) {
-      const pages = one.locks.admin.list({ kind, free: true })[Symbol.asyncIterator]();
+      const pages = listLocks(one.locks, { kind, free: true })[Symbol.asyncIterator]();
       const { value } = await world.until(pages.next());
       expect(value.locks.map((lock: { name: string }) => lock.name)).toEqual([
         kind === "lock" ? "q" : "e",
       ]);
       expect(value.unreadable ?? []).toEqual([]);
     }
-    expect(
-      (await world.until(one.locks.admin.history("e", { kind: "leader" }))).grants,
-    ).toHaveLength(1);
+    expect((await world.until(history(one.locks, "e", { kind: "leader" }))).grants).toHaveLength(1);
   });
 
   it("is refused, by name, in formats without histories", async () => {
@@ -246,9 +253,9 @@ describe("the history of a lock", () => {
         refused,
       );
       const locks = new Holdfast({ client, table: "locks", ...options });
-      await expect(locks.admin.history("a")).rejects.toEqual(refused);
+      await expect(history(locks, "a")).rejects.toEqual(refused);
     }
-    const history = "yes" as unknown as boolean;
-    expect(() => new Holdfast({ client, table: "locks", history })).toThrow(/`history`/);
+    const told = "yes" as unknown as boolean;
+    expect(() => new Holdfast({ client, table: "locks", history: told })).toThrow(/`history`/);
   });
 });

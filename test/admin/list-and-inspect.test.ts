@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { ListOptions, ListPage } from "../../src/admin/index.js";
+import {
+  type ListOptions,
+  type ListPage,
+  listLocks,
+  releaseByHolder,
+} from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { HoldfastError } from "../../src/index.js";
+import { HoldfastError, inspect, mutex, openSession } from "../../src/index.js";
 import type { ScanAnswer } from "../../src/platform/table.js";
 import { unlocked } from "../../src/testing/local/local.js";
 import { ForeignWorld } from "../formats/foreign-world.js";
@@ -29,8 +34,8 @@ describe("a release by holder", () => {
   it("frees the lock with a single write, and deletes the data", async () => {
     const { world, locks, network } = setUp();
     const other = world.inhabitant();
-    const lease = await world.until(other.locks.mutex("a").acquire({ data: 1, keepData: true }));
-    expect(await world.until(locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
+    const lease = await world.until(mutex(other.locks, "a").acquire({ data: 1, keepData: true }));
+    expect(await world.until(releaseByHolder(locks, "a", lease.holder))).toBe(true);
     expect(network.requests.write).toBe(1);
     expect(world.record("a")).toMatchObject({ lastHolder: { S: lease.holder } });
     expect(world.record("a")?.["holder"]).toBeUndefined();
@@ -45,7 +50,7 @@ describe("a release by holder", () => {
   ])("answers false if %s", async (_title, item) => {
     const { world, locks, network } = setUp();
     if (item !== undefined) world.table.putItem(KEY, item);
-    expect(await world.until(locks.admin.releaseByHolder("a", "me"))).toBe(false);
+    expect(await world.until(releaseByHolder(locks, "a", "me"))).toBe(false);
     expect(network.requests.write).toBe(1);
   });
 
@@ -59,7 +64,7 @@ describe("a release by holder", () => {
     const { world, locks, network } = setUp();
     if (item !== undefined) world.table.putItem(KEY, item);
     network.next("write", SILENT);
-    expect(await world.until(locks.admin.releaseByHolder("a", "me"))).toBe(said);
+    expect(await world.until(releaseByHolder(locks, "a", "me"))).toBe(said);
     expect(network.requests.write).toBe(2);
   });
 
@@ -70,7 +75,7 @@ describe("a release by holder", () => {
       sent.push(world.time.nowMs);
       return SILENT;
     });
-    const releasing = locks.admin.releaseByHolder("a", "me");
+    const releasing = releaseByHolder(locks, "a", "me");
     await expect(world.until(releasing)).rejects.toMatchObject({ code: "unreachable" });
     expect(sent).toEqual([0, 210, 620, 1_230]);
   });
@@ -79,7 +84,7 @@ describe("a release by holder", () => {
     const { world, locks, network } = setUp();
     const error = new HoldfastError("access-denied", "No.");
     network.script(() => ({ fault: "misconfigured", error }));
-    await expect(world.until(locks.admin.releaseByHolder("a", "me"))).rejects.toBe(error);
+    await expect(world.until(releaseByHolder(locks, "a", "me"))).rejects.toBe(error);
     expect(network.requests.write).toBe(1);
   });
 });
@@ -91,7 +96,7 @@ describe("a listing", () => {
   ): Promise<ListPage[]> {
     const pages: ListPage[] = [];
     const all = async (): Promise<void> => {
-      for await (const page of locks.admin.list(options)) pages.push(page);
+      for await (const page of listLocks(locks, options)) pages.push(page);
     };
     await world.until(all());
     return pages;
@@ -99,8 +104,8 @@ describe("a listing", () => {
 
   it("shows held locks, and free locks on request", async () => {
     const scene = setUp();
-    await scene.world.until(scene.locks.mutex("held").acquire());
-    await scene.world.until(scene.locks.mutex("free").run(() => undefined));
+    await scene.world.until(mutex(scene.locks, "held").acquire());
+    await scene.world.until(mutex(scene.locks, "free").run(() => undefined));
     const names = async (options?: ListOptions) =>
       (await listed(scene, options)).flatMap((page) => page.locks.map(({ name }) => name)).sort();
     expect(await names()).toEqual(["held"]);
@@ -121,12 +126,12 @@ describe("a listing", () => {
       }),
     });
     const other = fixedProcess(world);
-    const lease = await world.until(other.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(other.locks, "a").acquire());
     const items = world.table.items();
     await world.until(lease.release());
-    expect(await world.until(locks.inspect("a"))).toMatchObject({ state: "free" });
+    expect(await world.until(inspect(locks, "a"))).toMatchObject({ state: "free" });
     pages.push({ kind: "page", items, next: undefined, readUnits: 1 });
-    const { value } = await world.until(locks.admin.list()[Symbol.asyncIterator]().next());
+    const { value } = await world.until(listLocks(locks)[Symbol.asyncIterator]().next());
     expect(value).toMatchObject({ locks: [{ name: "a", state: "held", appearsExpired: false }] });
   });
 
@@ -148,7 +153,7 @@ describe("a listing", () => {
     const scene = setUp();
     const names = ["a", "b", "c", "d", "e", "f"];
     const data = "x".repeat(300_000);
-    for (const name of names) await scene.world.until(scene.locks.mutex(name).acquire({ data }));
+    for (const name of names) await scene.world.until(mutex(scene.locks, name).acquire({ data }));
     const pages = await listed(scene);
     expect(pages.length).toBeGreaterThan(1);
     expect(pages.flatMap(({ locks }) => locks.map(({ name }) => name)).sort()).toEqual(names);
@@ -161,7 +166,7 @@ describe("a listing", () => {
       sent.push(world.time.nowMs);
       return SILENT;
     });
-    const first = locks.admin.list()[Symbol.asyncIterator]().next();
+    const first = listLocks(locks)[Symbol.asyncIterator]().next();
     await expect(world.until(first)).rejects.toMatchObject({
       code: "unreachable",
       cause: expect.any(Error),
@@ -173,9 +178,7 @@ describe("a listing", () => {
     const { world, locks, network } = setUp();
     const error = new HoldfastError("access-denied", "No.");
     network.script(() => ({ fault: "misconfigured", error }));
-    await expect(world.until(locks.admin.list()[Symbol.asyncIterator]().next())).rejects.toBe(
-      error,
-    );
+    await expect(world.until(listLocks(locks)[Symbol.asyncIterator]().next())).rejects.toBe(error);
     expect(network.requests.scan).toBe(1);
   });
 });
@@ -183,7 +186,7 @@ describe("a listing", () => {
 describe("the condition of a lease", () => {
   it("has plain values for the document client, with the same meaning", async () => {
     const { world, locks } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     const { ConditionCheck: low } = lease.condition();
     expect(lease.conditions()).toEqual([lease.condition()]);
     expect(lease.conditions({ document: true })).toEqual([lease.condition({ document: true })]);
@@ -207,8 +210,8 @@ describe("the condition of a lease", () => {
 describe("an inspection", () => {
   it("shows every lock of an unlocked() client as unlocked", async () => {
     const locks = unlocked();
-    const lease = await locks.mutex("a").acquire({ renew: "manual" });
-    expect(await locks.inspect("a")).toMatchObject({ name: "a", state: "unlocked" });
+    const lease = await mutex(locks, "a").acquire({ renew: "manual" });
+    expect(await inspect(locks, "a")).toMatchObject({ name: "a", state: "unlocked" });
     await lease.release();
     await locks.close();
   });
@@ -216,8 +219,8 @@ describe("an inspection", () => {
   it("has no fence in a format without fences, and both parts of a composite name", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
     const { locks } = here.client();
-    await here.until(locks.mutex(["a", "b"]).acquire());
-    const found = await here.until(locks.inspect(["a", "b"]));
+    await here.until(mutex(locks, ["a", "b"]).acquire());
+    const found = await here.until(inspect(locks, ["a", "b"]));
     expect(found).toMatchObject({ state: "held", name: ["a", "b"], fence: undefined });
   });
 });
@@ -230,18 +233,18 @@ describe("the end of a lease in an inspection", () => {
     const world = new World({ dates: (trueMs) => trueMs });
     const holder = world.inhabitant(LEASE);
     // A fresh process each time: it has watched nothing.
-    const inspect = () => world.until(world.inhabitant(LEASE).locks.inspect("a"));
+    const inspection = () => world.until(inspect(world.inhabitant(LEASE).locks, "a"));
     const page = async () => {
       const viewer = world.inhabitant(LEASE);
-      const { value } = await world.until(viewer.locks.admin.list()[Symbol.asyncIterator]().next());
+      const { value } = await world.until(listLocks(viewer.locks)[Symbol.asyncIterator]().next());
       return (value as ListPage).locks[0];
     };
-    return { world, holder, inspect, page };
+    return { world, holder, inspect: inspection, page };
   }
 
   it("is ahead while the holder lives, and past once it is dead, in a listing as in a strong read", async () => {
     const { world, holder, inspect, page } = await dated();
-    await world.until(holder.locks.mutex("a").acquire());
+    await world.until(mutex(holder.locks, "a").acquire());
     const alive = await inspect();
     expect(alive.endsInMs).toBeGreaterThan(29_000);
     expect(alive.endsInMs).toBeLessThan(33_000);
@@ -260,8 +263,8 @@ describe("the end of a lease in an inspection", () => {
 
   it("is the end of the session for a lock on a session", async () => {
     const { world, holder, inspect, page } = await dated();
-    const session = await world.until(holder.locks.session());
-    await world.until(holder.locks.mutex("a", { session }).acquire());
+    const session = await world.until(openSession(holder.locks));
+    await world.until(mutex(holder.locks, "a", { session }).acquire());
     // The record moves to the session when its first renewal would be due.
     await world.time.advance(session.leaseMs / 3 + 100);
     // A listing does not read the session.
@@ -276,16 +279,16 @@ describe("the end of a lease in an inspection", () => {
   });
 
   it("is undefined for a free lock, without a `Date`, and for a number that is no time", async () => {
-    const { world, holder, inspect } = await dated();
+    const { world, holder, inspect: inspection } = await dated();
     const none = { endsAt: undefined, endsInMs: undefined };
-    await world.until(holder.locks.mutex("a").run(() => undefined));
-    expect(await inspect()).toMatchObject({ state: "free", ...none });
+    await world.until(mutex(holder.locks, "a").run(() => undefined));
+    expect(await inspection()).toMatchObject({ state: "free", ...none });
     const undatedWorld = new World();
     const undated = undatedWorld.inhabitant();
-    await undatedWorld.until(undated.locks.mutex("a").acquire());
-    expect(await undatedWorld.until(undated.locks.inspect("a"))).toMatchObject(none);
+    await undatedWorld.until(mutex(undated.locks, "a").acquire());
+    expect(await undatedWorld.until(inspect(undated.locks, "a"))).toMatchObject(none);
     const leaseEnd = { M: { holder: { S: "them" }, at: { N: "9".repeat(38) } } };
     world.table.putItem(KEY, { ...record("me", "them"), leaseEnd });
-    expect(await inspect()).toMatchObject({ state: "held", holder: "them", ...none });
+    expect(await inspection()).toMatchObject({ state: "held", holder: "them", ...none });
   });
 });

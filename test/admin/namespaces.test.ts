@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease, history, listLocks, releaseByHolder } from "../../src/admin/index.js";
 import { dynamolock } from "../../src/formats/index.js";
+import { fairLock, inspect } from "../../src/index.js";
 import { type InhabitantOptions, World } from "../support/world.js";
 
 const NAMESPACE = { namespace: "floor/2" } as const;
@@ -9,30 +11,28 @@ async function scene(options: InhabitantOptions = {}) {
   const world = new World();
   const holder = world.inhabitant({ lease: 3_000, renew: 1_000, ...options });
   const { locks } = holder;
-  const plain = await world.until(locks.fairLock("a").acquire({ lease: 3_000 }));
-  const spaced = await world.until(locks.fairLock("a", NAMESPACE).acquire({ lease: 3_000 }));
+  const plain = await world.until(fairLock(locks, "a").acquire({ lease: 3_000 }));
+  const spaced = await world.until(fairLock(locks, "a", NAMESPACE).acquire({ lease: 3_000 }));
   return { world, holder, plain, spaced, other: world.inhabitant().locks };
 }
 
 describe("the fair locks of the same name", () => {
   it("are inspected separately", async () => {
     const { world, plain, spaced, other } = await scene();
-    expect(await world.until(other.inspect("a", NAMESPACE))).toMatchObject({
+    expect(await world.until(inspect(other, "a", NAMESPACE))).toMatchObject({
       ...{ name: "a", namespace: "floor/2", state: "held", holder: spaced.holder },
     });
-    expect(await world.until(other.inspect("a"))).toMatchObject({
+    expect(await world.until(inspect(other, "a"))).toMatchObject({
       ...{ name: "a", namespace: undefined, holder: plain.holder },
     });
-    const absent = await world.until(other.inspect("a", { namespace: "floor/3" }));
+    const absent = await world.until(inspect(other, "a", { namespace: "floor/3" }));
     expect(absent).toMatchObject({ namespace: "floor/3", state: "absent" });
   });
 
   it("are released by holder separately", async () => {
     const { world, plain, spaced, other } = await scene();
-    expect(await world.until(other.admin.releaseByHolder("a", spaced.holder))).toBe(false);
-    expect(await world.until(other.admin.releaseByHolder("a", spaced.holder, NAMESPACE))).toBe(
-      true,
-    );
+    expect(await world.until(releaseByHolder(other, "a", spaced.holder))).toBe(false);
+    expect(await world.until(releaseByHolder(other, "a", spaced.holder, NAMESPACE))).toBe(true);
     await world.time.advance(1_500);
     expect([plain.isHeld, spaced.isHeld]).toEqual([true, false]);
   });
@@ -40,7 +40,7 @@ describe("the fair locks of the same name", () => {
   it("are released by force separately", async () => {
     const { world, plain, spaced, other } = await scene();
     const why = { ...NAMESPACE, reason: "a drill", now: true };
-    const result = await world.until(other.admin.forceRelease("a", why));
+    const result = await world.until(forceRelease(other, "a", why));
     expect(result).toMatchObject({ isFree: true, wasDead: false, holder: spaced.holder });
     await world.time.advance(1_500);
     expect([plain.isHeld, spaced.isHeld]).toEqual([true, false]);
@@ -51,12 +51,12 @@ describe("the fair locks of the same name", () => {
     const { world, holder, plain, spaced, other } = await scene({ history: true });
     await world.until(holder.locks.drain());
     const holders = async (options: object) =>
-      (await world.until(other.admin.history("a", options))).grants.map((grant) => grant.holder);
+      (await world.until(history(other, "a", options))).grants.map((grant) => grant.holder);
     expect(await holders({})).toEqual([plain.holder]);
     expect(await holders(NAMESPACE)).toEqual([spaced.holder]);
     expect(await holders({ namespace: "floor/3" })).toEqual([]);
     // Notes are stored beside the records, and are not records.
-    const pages = other.admin.list({ free: true })[Symbol.asyncIterator]();
+    const pages = listLocks(other, { free: true })[Symbol.asyncIterator]();
     const { value: page } = await world.until(pages.next());
     expect([page?.locks.length, page?.unreadable.length]).toEqual([2, 0]);
   });
@@ -66,12 +66,12 @@ describe("the fair locks of the same name", () => {
     const { locks } = world.inhabitant();
     const election = { ...NAMESPACE, kind: "leader" } as const;
     const error = expect.objectContaining({ code: "invalid-argument" });
-    expect(() => locks.inspect("a", election)).toThrow(error);
-    expect(() => locks.admin.history("a", election)).toThrow(error);
-    expect(() => locks.admin.forceRelease("a", { ...election, reason: "x" })).toThrow(error);
-    expect(() => locks.inspect("a", { namespace: "" })).toThrow(error);
+    expect(() => inspect(locks, "a", election)).toThrow(error);
+    expect(() => history(locks, "a", election)).toThrow(error);
+    expect(() => forceRelease(locks, "a", { ...election, reason: "x" })).toThrow(error);
+    expect(() => inspect(locks, "a", { namespace: "" })).toThrow(error);
     const foreign = world.inhabitant({ format: dynamolock() as never }).locks;
-    expect(() => foreign.inspect("a", NAMESPACE)).toThrow(error);
-    expect(() => foreign.admin.releaseByHolder("a", "x", NAMESPACE)).toThrow(error);
+    expect(() => inspect(foreign, "a", NAMESPACE)).toThrow(error);
+    expect(() => releaseByHolder(foreign, "a", "x", NAMESPACE)).toThrow(error);
   });
 });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { listSessions } from "../../src/admin/index.js";
+import { mutex } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { World } from "../support/world.js";
 
@@ -28,17 +30,17 @@ describe("a listing of sessions", () => {
     ["unreadable", { ...alive(2), v: { N: "2" } }],
   ] as const)("shows a session that is %s", async (state, session) => {
     const world = worldWith(session);
-    const found = await world.until(world.inhabitant().locks.admin.sessions());
+    const found = await world.until(listSessions(world.inhabitant().locks));
     expect(found).toMatchObject([{ id: ID, state, locks: ["a"] }]);
   });
 
   it("observes sessions, so that a second listing shows a silent session, which a waiter then ends at once", async () => {
     const world = worldWith(alive(2));
     const { locks } = world.inhabitant(LENGTHS);
-    expect(await world.until(locks.admin.sessions())).toMatchObject([{ appearsExpired: false }]);
+    expect(await world.until(listSessions(locks))).toMatchObject([{ appearsExpired: false }]);
     await world.time.advance(1.1 * LEASE_MS);
-    expect(await world.until(locks.admin.sessions())).toMatchObject([{ appearsExpired: true }]);
-    const taken = await world.requests(() => locks.mutex("a").tryAcquire());
+    expect(await world.until(listSessions(locks))).toMatchObject([{ appearsExpired: true }]);
+    const taken = await world.requests(() => mutex(locks, "a").tryAcquire());
     expect(taken.result?.fence).toBe(8n);
     expect(taken).toMatchObject({ reads: 0 });
   });
@@ -48,10 +50,10 @@ describe("a listing of sessions", () => {
     const world = worldWith(alive(1));
     const { locks } = world.inhabitant(LENGTHS);
     for (let times = 0; times < 3; times += 1) {
-      expect(await world.until(locks.admin.sessions())).toMatchObject([{ appearsExpired: false }]);
+      expect(await world.until(listSessions(locks))).toMatchObject([{ appearsExpired: false }]);
       await world.time.advance(1.1 * LEASE_MS);
     }
-    const { result, reads } = await world.requests(() => locks.mutex("a").tryAcquire());
+    const { result, reads } = await world.requests(() => mutex(locks, "a").tryAcquire());
     expect(result).toBeNull();
     expect(reads).toBe(1);
     expect(world.table.item(keyOf(`session#${ID}`))?.["holder"]).toEqual({ S: "s" });
@@ -63,7 +65,7 @@ describe("a lock whose session has a record of an unknown layout", () => {
     const world = worldWith({ ...alive(2), v: { N: "2" } });
     const { locks } = world.inhabitant(LENGTHS);
     for (let times = 0; times < 3; times += 1) {
-      const acquired = world.until(locks.mutex("a").acquire({ wait: "1s" }));
+      const acquired = world.until(mutex(locks, "a").acquire({ wait: "1s" }));
       await expect(acquired).rejects.toMatchObject({ code: "unsupported-layout" });
       await world.time.advance(2 * LEASE_MS);
     }

@@ -1,21 +1,23 @@
 import { describe, expect, it } from "vitest";
+import { setLimit } from "../../src/admin/index.js";
+import { semaphore } from "../../src/index.js";
 import { expectError } from "../support/errors.js";
 import { World } from "../support/world.js";
 
-describe("admin.setLimit", () => {
+describe("setLimit", () => {
   it("changes the limit, and keeps the permits above a lower limit", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const held = await world.until(locks.semaphore("s", { permits: 4 }).acquire({ weight: 3 }));
-    const { result, writes, reads } = await world.requests(() => locks.admin.setLimit("s", 2));
+    const held = await world.until(semaphore(locks, "s", { permits: 4 }).acquire({ weight: 3 }));
+    const { result, writes, reads } = await world.requests(() => setLimit(locks, "s", 2));
     expect(result).toEqual({ before: 4, limit: 2, used: 3 });
     expect({ writes, reads }).toEqual({ writes: 1, reads: 1 });
     expect(held.isHeld).toBe(true);
-    const two = locks.semaphore("s", { permits: 2 });
+    const two = semaphore(locks, "s", { permits: 2 });
     expect(await world.until(two.tryAcquire())).toBeNull();
     await world.until(held.release());
     expect((await world.until(two.tryAcquire({ weight: 2 })))?.isHeld).toBe(true);
-    const old = locks.semaphore("s", { permits: 4 }).acquire();
+    const old = semaphore(locks, "s", { permits: 4 }).acquire();
     await world.until(
       expectError(old, { code: "limit-mismatch", lockName: "s", mentions: ["2", "4"] }),
     );
@@ -24,21 +26,21 @@ describe("admin.setLimit", () => {
   it("sets the limit of a semaphore before its first use", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const set = await world.until(locks.admin.setLimit("s", 2));
+    const set = await world.until(setLimit(locks, "s", 2));
     expect(set).toEqual({ before: undefined, limit: 2, used: 0 });
-    expect((await world.until(locks.semaphore("s", { permits: 2 }).acquire())).isHeld).toBe(true);
+    expect((await world.until(semaphore(locks, "s", { permits: 2 }).acquire())).isHeld).toBe(true);
   });
 
   // rule: protocol 112
   it("keeps the later limit when a copy of an earlier change arrives late", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
-    await world.until(locks.admin.setLimit("s", 20));
+    await world.until(setLimit(locks, "s", 20));
     network.next("write", { fault: "duplicated", delayMs: 5_000 });
-    await world.until(locks.admin.setLimit("s", 30));
-    await world.until(locks.admin.setLimit("s", 10));
+    await world.until(setLimit(locks, "s", 30));
+    await world.until(setLimit(locks, "s", 10));
     await world.time.advance(6_000);
-    expect(await world.until(locks.admin.setLimit("s", 10))).toMatchObject({ before: 10 });
+    expect(await world.until(setLimit(locks, "s", 10))).toMatchObject({ before: 10 });
   });
 
   // rule: protocol 99
@@ -49,7 +51,7 @@ describe("admin.setLimit", () => {
     const world = new World();
     const [holder, operator] = [world.inhabitant(), world.inhabitant()];
     const held = await world.until(
-      holder.locks.semaphore("s", { permits: was }).acquire({ weight: was }),
+      semaphore(holder.locks, "s", { permits: was }).acquire({ weight: was }),
     );
     const waiters = [world.inhabitant(), world.inhabitant()].flatMap(({ locks }) => [locks, locks]);
     let most = 0;
@@ -58,7 +60,7 @@ describe("admin.setLimit", () => {
     const waiting: Promise<void>[] = [];
     for (const [at, locks] of waiters.entries()) {
       const work = async (): Promise<void> => {
-        const permit = await locks.semaphore("s", { permits: was }).acquire({ wait: "10m" });
+        const permit = await semaphore(locks, "s", { permits: was }).acquire({ wait: "10m" });
         order.push(at);
         now += 1;
         most = Math.max(most, now);
@@ -69,7 +71,7 @@ describe("admin.setLimit", () => {
       waiting.push(work());
       await world.time.advance(3_000);
     }
-    await world.until(operator.locks.admin.setLimit("s", is));
+    await world.until(setLimit(operator.locks, "s", is));
     await world.time.advance(5_000);
     expect(now).toBe(Math.max(0, is - was));
     await world.until(held.release());
@@ -81,7 +83,7 @@ describe("admin.setLimit", () => {
   it("refuses a waiter with a weight above the new limit, and then grants the next", async () => {
     const world = new World();
     const [holder, heavy, light] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const of = ({ locks }: typeof holder) => locks.semaphore("s", { permits: 3 });
+    const of = ({ locks }: typeof holder) => semaphore(locks, "s", { permits: 3 });
     const held = await world.until(of(holder).acquire({ weight: 3 }));
     const refused = expectError(of(heavy).acquire({ weight: 3, wait: "10m" }), {
       ...{ code: "limit-mismatch", lockName: "s", mentions: ["2", "3"] },
@@ -89,7 +91,7 @@ describe("admin.setLimit", () => {
     await world.time.advance(3_000);
     const next = of(light).acquire({ wait: "10m" });
     await world.time.advance(3_000);
-    await world.until(holder.locks.admin.setLimit("s", 2));
+    await world.until(setLimit(holder.locks, "s", 2));
     await world.until(refused);
     await world.until(held.release());
     expect((await world.until(next)).isHeld).toBe(true);
@@ -98,16 +100,16 @@ describe("admin.setLimit", () => {
   it("sets the limit once when the answer is lost", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
-    await world.until(locks.semaphore("s", { permits: 4 }).acquire());
+    await world.until(semaphore(locks, "s", { permits: 4 }).acquire());
     network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
-    const set = await world.until(locks.admin.setLimit("s", 2));
+    const set = await world.until(setLimit(locks, "s", 2));
     expect(set).toEqual({ before: 4, limit: 2, used: 1 });
   });
 
   it("follows a change by another operator at the same time", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const both = [a.locks.admin.setLimit("s", 2), b.locks.admin.setLimit("s", 3)];
+    const both = [setLimit(a.locks, "s", 2), setLimit(b.locks, "s", 3)];
     const set = await world.until(Promise.all(both));
     expect(set.map(({ before }) => before).sort()).toEqual([expect.any(Number), undefined]);
   });
@@ -115,9 +117,9 @@ describe("admin.setLimit", () => {
   it("refuses a number that is no limit, and a record of another layout", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    await expectError(locks.admin.setLimit("s", 0), { code: "invalid-argument" });
+    await expectError(setLimit(locks, "s", 0), { code: "invalid-argument" });
     world.table.putItem({ pk: { S: "semaphore#s" }, sk: { S: "lease" } }, { v: { N: "2" } });
-    const refused = locks.admin.setLimit("s", 2);
+    const refused = setLimit(locks, "s", 2);
     await world.until(expectError(refused, { code: "unsupported-layout", lockName: "s" }));
   });
 
@@ -125,7 +127,7 @@ describe("admin.setLimit", () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
     network.script(() => ({ fault: "request-lost", unknownAfterMs: 10 }));
-    const refused = locks.admin.setLimit("s", 2);
+    const refused = setLimit(locks, "s", 2);
     await world.until(expectError(refused, { code: "unreachable", lockName: "s" }));
   });
 });

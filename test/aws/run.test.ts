@@ -1,6 +1,6 @@
 import { PutItemCommand, QueryCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, mutex } from "../../src/index.js";
 import { checkTable, createTable } from "../../src/table/index.js";
 import { awsOf } from "../../verification/aws/clients.js";
 import type { Resource } from "../../verification/aws/ledger.js";
@@ -208,7 +208,7 @@ describe.concurrent("the gate", () => {
       const report = await checkTable({ client, table: "tests" });
       expect(report.table).toBe("tests");
       const locks = new Holdfast({ client, table: "tests" });
-      const lease = await locks.mutex("a").acquire();
+      const lease = await mutex(locks, "a").acquire();
       await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }));
       await lease.release();
       await locks.close();

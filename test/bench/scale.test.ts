@@ -7,7 +7,7 @@ import {
   sumOf,
   writesASecond,
 } from "../../bench/scale/schedules.mjs";
-import type { Holdfast } from "../../src/index.js";
+import { type Holdfast, mutex } from "../../src/index.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 
@@ -23,7 +23,7 @@ async function renewalsOfLocks(count: number, toS: number): Promise<Uint32Array>
     new Promise((resolve) => process.timers.set(ms, true, () => resolve()));
   const taken = Array.from({ length: count }, async (_, at) => {
     await pause((GRANTED_OVER_MS * at) / count);
-    return locks.mutex(`lock ${at}`).acquire({ lease: 3 * RENEW_MS });
+    return mutex(locks, `lock ${at}`).acquire({ lease: 3 * RENEW_MS });
   });
   await world.time.advance(FROM_S * 1_000);
   const bySecond: number[] = [];
@@ -89,7 +89,7 @@ async function renewalsOnSession(count: number): Promise<number> {
   const world = new World();
   const { locks } = world.inhabitant({ sharedSession: true, lease: 3 * RENEW_MS });
   const names = Array.from({ length: count }, (_, at) => `lock ${at}`);
-  await world.until(Promise.all(names.map((name) => (locks as Holdfast).mutex(name).acquire())));
+  await world.until(Promise.all(names.map((name) => mutex(locks as Holdfast, name).acquire())));
   await world.time.advance(3 * RENEW_MS);
   const before = world.table.counts.writes;
   await world.time.advance(600_000);

@@ -1,5 +1,6 @@
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { shell, until } from "../cli/support.js";
 import { PageWorld } from "./world.js";
 
@@ -35,8 +36,8 @@ const type = (text: string) => world.page.keyboard.type(text);
 describe("the keyboard alone", () => {
   it("reaches the views, the filter, the sorting, a lock, its commands and its release", async () => {
     const { cli, page } = world;
-    const lease = await cli.locks.mutex("jobs/1", { lease: "3s" }).acquire();
-    await using _ = await cli.locks.mutex("other").acquire();
+    const lease = await mutex(cli.locks, "jobs/1", { lease: "3s" }).acquire();
+    await using _ = await mutex(cli.locks, "other").acquire();
     await world.open();
     await world.row("jobs/1").waitFor();
     await moveTo("Leaders");
@@ -80,7 +81,7 @@ describe("the keyboard alone", () => {
   });
 
   it("moves on through rows that were not in the document", async () => {
-    await using _ = await world.cli.locks.mutex("bulk/000", { lease: "10m" }).acquire();
+    await using _ = await mutex(world.cli.locks, "bulk/000", { lease: "10m" }).acquire();
     const { Items: [found] = [] } = await world.cli.client.send(
       new ScanCommand({ TableName: "locks" }),
     );

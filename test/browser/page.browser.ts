@@ -1,7 +1,8 @@
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { election, fairLock, Holdfast, mutex, readLock, semaphore } from "../../src/index.js";
 import { pause, until } from "../cli/support.js";
+import { readWriteLock } from "../support/read-write-lock.js";
 import { PageWorld } from "./world.js";
 
 let world: PageWorld;
@@ -12,8 +13,8 @@ afterEach(() => world.close());
 
 describe("the page", () => {
   it("lists, filters and sorts locks, by keyboard, also at 360 pixels", async () => {
-    await using _ = await world.cli.locks.mutex("deploy/eu").acquire();
-    await using __ = await world.cli.locks.mutex("billing").acquire();
+    await using _ = await mutex(world.cli.locks, "deploy/eu").acquire();
+    await using __ = await mutex(world.cli.locks, "billing").acquire();
     await world.open();
     await world.row("deploy/eu").waitFor();
     expect(await world.page.locator(".body .row").count()).toBe(2);
@@ -46,7 +47,7 @@ describe("the page", () => {
   });
 
   it("shows a queue that moves", async () => {
-    const lease = await world.cli.locks.fairLock("q", { owner: "one" }).acquire();
+    const lease = await fairLock(world.cli.locks, "q", { owner: "one" }).acquire();
     const fair = ["lock", "q", "--fair", "--wait", "60s", "--owner", "two", "--"];
     const two = world.cli.start([...fair, "sleep", "3"]);
     await world.open("#/record?kind=lock&name=q");
@@ -59,7 +60,7 @@ describe("the page", () => {
   });
 
   it("releases by force after a reason and a typed name", async () => {
-    const lease = await world.cli.locks.mutex("stuck", { lease: "3s" }).acquire();
+    const lease = await mutex(world.cli.locks, "stuck", { lease: "3s" }).acquire();
     await world.open("#/record?kind=lock&name=stuck");
     await world.page.locator("input[name=reason]").fill("it hangs");
     await world.page.locator("input[name=confirm]").fill("stuc");
@@ -73,7 +74,7 @@ describe("the page", () => {
   });
 
   it("releases a lock by force whose name cannot be typed, by the name as shown", async () => {
-    const lease = await world.cli.locks.mutex("a\nb", { lease: "3s" }).acquire();
+    const lease = await mutex(world.cli.locks, "a\nb", { lease: "3s" }).acquire();
     await world.open(`#/record?${new URLSearchParams({ kind: "lock", name: "a\nb" })}`);
     await world.page.locator("input[name=reason]").fill("it hangs");
     await world.page.locator("input[name=confirm]").fill("a\\u000ab");
@@ -83,7 +84,7 @@ describe("the page", () => {
   });
 
   it("says that the table does not answer, and keeps the last reading", async () => {
-    await using _ = await world.cli.locks.mutex("kept").acquire();
+    await using _ = await mutex(world.cli.locks, "kept").acquire();
     await world.open();
     await world.row("kept").waitFor();
     const { dynamodb } = world.cli.server;
@@ -97,7 +98,7 @@ describe("the page", () => {
   it("shows markup, emoji and right-to-left text as text", async () => {
     const names = ["<img src=x onerror=alert(1)>", "🔒 lock 👩‍👩‍👧", "قفل/عربي", "a\u202egpj.exe"];
     const leases = await Promise.all(
-      names.map((name) => world.cli.locks.mutex(name, { owner: `<b>${name}` }).acquire()),
+      names.map((name) => mutex(world.cli.locks, name, { owner: `<b>${name}` }).acquire()),
     );
     await world.open();
     for (const text of [names[0], names[1], names[2], "a\\u202egpj.exe"]) {
@@ -121,14 +122,14 @@ const edges = () =>
 
 describe("the view of leaders", () => {
   it("shows terms as spans, with a gap for the time without a leader", async () => {
-    const election = (owner: string) => world.cli.locks.election("cron", { owner });
-    const first = await election("one").campaign();
+    const candidate = (owner: string) => election(world.cli.locks, "cron", { owner });
+    const first = await candidate("one").campaign();
     await world.open("#/leaders");
     await world.page.locator(".span.on", { hasText: "one" }).waitFor();
     await first.resign();
     await world.page.locator(".span:not(.on)", { hasText: "one" }).waitFor();
     await pause(2_500);
-    const second = await election("two").campaign();
+    const second = await candidate("two").campaign();
     await world.page.locator(".span.on", { hasText: "two" }).waitFor();
     const [before, after, ...others] = await edges();
     expect(others).toEqual([]);
@@ -146,7 +147,7 @@ describe("the view of leaders", () => {
     await using client = new Holdfast({
       ...{ client: world.cli.client, table: "locks", history: true },
     });
-    const campaign = (owner: string) => client.election("cron", { owner }).campaign();
+    const campaign = (owner: string) => election(client, "cron", { owner }).campaign();
     for (const owner of ["ann", "bob"]) {
       const term = await campaign(owner);
       await pause(600);
@@ -171,10 +172,10 @@ describe("the view of sessions", () => {
       ...{ client, table: "locks", owner: "worker-7", sharedSession: true, lease: "3s" },
     });
     const held = [
-      await locks.mutex("same").acquire(),
-      await locks.fairLock("same", { namespace: "eu" }).acquire(),
-      await locks.semaphore("same", { permits: 2 }).acquire(),
-      await locks.readWriteLock("same").read().acquire(),
+      await mutex(locks, "same").acquire(),
+      await fairLock(locks, "same", { namespace: "eu" }).acquire(),
+      await semaphore(locks, "same", { permits: 2 }).acquire(),
+      await readLock(locks, "same").acquire(),
     ];
     await world.open("#/sessions");
     const session = world.page.locator(".session", { hasText: "worker-7" });
@@ -204,7 +205,7 @@ describe("the view of sessions", () => {
   });
 
   it("says that a session has ended", async () => {
-    await using _ = await world.cli.locks.semaphore("s", { permits: 1 }).acquire();
+    await using _ = await semaphore(world.cli.locks, "s", { permits: 1 }).acquire();
     await world.open("#/sessions?id=none");
     await world.page.locator(".hint", { hasText: "It may have ended" }).waitFor();
     expect(await world.page.locator(".session").count()).toBe(1);
@@ -216,7 +217,7 @@ describe("the view of a semaphore", () => {
   it("shows permits and the queue, and a forced release lets the waiter in", async () => {
     const { client } = world.cli;
     const made = (owner: string) =>
-      new Holdfast({ client, table: "locks", owner, lease: "3s" }).semaphore("stripe", {
+      semaphore(new Holdfast({ client, table: "locks", owner, lease: "3s" }), "stripe", {
         permits: 2,
       });
     const ann = await made("ann").acquire();
@@ -262,7 +263,7 @@ describe("the view of a semaphore", () => {
     const words = ["semaphore", "s", "--permits", "2", "--lease", "3s", "--owner", "dead", "--"];
     const dead = world.cli.spawn([...words, "sh", "-c", "echo runs; exec sleep 300"]);
     await dead.printed("runs");
-    await using _ = await world.cli.locks.semaphore("s", { permits: 2, owner: "alive" }).acquire();
+    await using _ = await semaphore(world.cli.locks, "s", { permits: 2, owner: "alive" }).acquire();
     await world.open("#/record?kind=semaphore&name=s");
     await world.page.locator(".permits li.held", { hasText: "dead" }).waitFor();
     process.kill(dead.pid, "SIGKILL");
@@ -271,7 +272,7 @@ describe("the view of a semaphore", () => {
   });
 
   it("tells a reader from a writer", async () => {
-    const lock = world.cli.locks.readWriteLock("config", { owner: "ann" });
+    const lock = readWriteLock(world.cli.locks, "config", { owner: "ann" });
     const reader = await lock.read().acquire();
     await world.open("#/record?kind=read-write&name=config");
     await world.page.locator(".permits li", { hasText: "reader" }).waitFor();
@@ -284,7 +285,7 @@ describe("the view of a semaphore", () => {
 
 describe("the page of 10,000 locks", () => {
   it("renders only the rows in view, and reports its times", async () => {
-    const lease = await world.cli.locks.mutex("bulk/0", { lease: "10m" }).acquire();
+    const lease = await mutex(world.cli.locks, "bulk/0", { lease: "10m" }).acquire();
     const { Items: [found] = [] } = await world.cli.client.send(
       new ScanCommand({ TableName: "locks" }),
     );

@@ -1,7 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { listQueue } from "../../src/admin/index.js";
+import { election, fairLock, Holdfast, mutex, readLock, semaphore } from "../../src/index.js";
 import { until } from "../cli/support.js";
 import { PageWorld } from "./world.js";
 
@@ -42,29 +43,28 @@ async function scene(): Promise<Holdfast[]> {
     });
   const clients = ["worker-7", "worker-2", "worker-4", "api-1", "ci-runner-3"].map(made);
   const [seven, two, four, api, ci] = clients as [Holdfast, Holdfast, Holdfast, Holdfast, Holdfast];
-  await (await two.fairLock("queue/jobs").acquire()).release();
-  await (await four.fairLock("queue/jobs").acquire()).release();
+  await (await fairLock(two, "queue/jobs").acquire()).release();
+  await (await fairLock(four, "queue/jobs").acquire()).release();
   await Promise.all([
-    seven.mutex("billing/invoices").acquire(),
-    ci.mutex("deploy/eu").acquire(),
-    seven.election("scheduler").campaign(),
-    api.readWriteLock("config/prices").read().acquire(),
-    two.readWriteLock("config/prices").read().acquire(),
-    api.semaphore("pay/stripe", { permits: 5 }).acquire({ weight: 2 }),
-    two.semaphore("pay/stripe", { permits: 5 }).acquire(),
-    seven.fairLock("queue/jobs").acquire(),
+    mutex(seven, "billing/invoices").acquire(),
+    mutex(ci, "deploy/eu").acquire(),
+    election(seven, "scheduler").campaign(),
+    readLock(api, "config/prices").acquire(),
+    readLock(two, "config/prices").acquire(),
+    semaphore(api, "pay/stripe", { permits: 5 }).acquire({ weight: 2 }),
+    semaphore(two, "pay/stripe", { permits: 5 }).acquire(),
+    fairLock(seven, "queue/jobs").acquire(),
   ]);
   const dead = world.holder("export/orders", "3s", "--owner", "worker-9");
   await dead.printed("runs");
   process.kill(dead.pid, "SIGKILL");
   for (const [at, client] of [two, four, api].entries()) {
-    client
-      .fairLock("queue/jobs")
+    fairLock(client, "queue/jobs")
       .acquire({ wait: "60s" })
       .catch(() => undefined);
     let count = 0;
     const counted = async () => {
-      count = (await ci.admin.queue("queue/jobs")).waiters.length;
+      count = (await listQueue(ci, "queue/jobs")).waiters.length;
     };
     await until(() => {
       void counted();

@@ -1,5 +1,6 @@
 import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { election, inspect, mutex, once, openSession } from "../../src/index.js";
 import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;
@@ -147,7 +148,7 @@ describe("the table command", () => {
 
 describe("inspect, ls and release", () => {
   it("show a held lock, and the cost of the scan", async () => {
-    const lease = await world.locks.mutex("shown/1").acquire({ owner: "me", data: "text" });
+    const lease = await mutex(world.locks, "shown/1").acquire({ owner: "me", data: "text" });
     const inspected = await world.run(["inspect", "shown/1", "--json"]);
     expect(JSON.parse(inspected.stdout)).toMatchObject({
       name: "shown/1",
@@ -170,15 +171,15 @@ describe("inspect, ls and release", () => {
   });
 
   it("show the session of a lock, with further locks of the session", async () => {
-    const session = await world.locks.session({ lease: "3s", renew: "100ms", owner: "me" });
+    const session = await openSession(world.locks, { lease: "3s", renew: "100ms", owner: "me" });
     const leases = [
-      await world.locks.mutex("on/1", { session }).acquire(),
-      await world.locks.mutex("on/2", { session }).acquire(),
+      await mutex(world.locks, "on/1", { session }).acquire(),
+      await mutex(world.locks, "on/2", { session }).acquire(),
     ];
     await vi.waitFor(
       async () => {
         for (const name of ["on/1", "on/2"]) {
-          expect((await world.locks.inspect(name)).session).toBe(session.id);
+          expect((await inspect(world.locks, name)).session).toBe(session.id);
         }
       },
       { timeout: 10_000 },
@@ -200,13 +201,13 @@ describe("inspect, ls and release", () => {
     const ended = await world.run(["sessions", "--json"]);
     expect(JSON.parse(ended.stdout)).toMatchObject({ state: "ended", locks: ["on/1", "on/2"] });
     expect((await world.run(["inspect", "on/1"])).stdout).toMatch(/^takeable in +now\b/m);
-    for (const name of ["on/1", "on/2"]) await world.locks.mutex(name).run(() => undefined);
+    for (const name of ["on/1", "on/2"]) await mutex(world.locks, name).run(() => undefined);
     expect((await world.run(["sessions", "--json"])).stdout).toBe("");
   });
 
   it("list held locks by default, all with --all, up to --limit", async () => {
     for (const name of ["few/1", "few/2", "few/3"]) {
-      await world.locks.mutex(name).run(() => undefined);
+      await mutex(world.locks, name).run(() => undefined);
     }
     const lines = async (...words: string[]): Promise<number> => {
       const { stdout } = await world.run(["ls", "--prefix", "few/", "--json", ...words]);
@@ -218,7 +219,7 @@ describe("inspect, ls and release", () => {
   });
 
   it("escape control characters of an owner", async () => {
-    const lease = await world.locks.mutex("evil").acquire({ owner: "\u001b[31mred" });
+    const lease = await mutex(world.locks, "evil").acquire({ owner: "\u001b[31mred" });
     const { stdout } = await world.run(["ls", "--prefix", "evil"]);
     expect(stdout).toContain("\\u001b[31mred");
     expect(stdout).not.toContain("\u001b");
@@ -226,18 +227,18 @@ describe("inspect, ls and release", () => {
   });
 
   it("release the lock of the named holder only", async () => {
-    const lease = await world.locks.mutex("freed").acquire();
+    const lease = await mutex(world.locks, "freed").acquire();
     const wrong = await world.run(["release", "freed", "--holder", "somebody-else"]);
     expect(wrong.status).toBe(76);
-    expect((await world.locks.inspect("freed")).holder).toBe(lease.holder);
+    expect((await inspect(world.locks, "freed")).holder).toBe(lease.holder);
     const right = await world.run(["release", "freed", "--holder", lease.holder, "--json"]);
     expect(right.status).toBe(0);
     expect(JSON.parse(right.stdout)).toEqual({ name: "freed", released: true });
-    expect((await world.locks.inspect("freed")).state).toBe("free");
+    expect((await inspect(world.locks, "freed")).state).toBe("free");
   });
 
   it("release by force, with operator and reason for the holder", async () => {
-    const lease = await world.locks.mutex("forced").acquire({ lease: "2s", renew: "200ms" });
+    const lease = await mutex(world.locks, "forced").acquire({ lease: "2s", renew: "200ms" });
     lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
     const words = ["release", "forced", "--force", "--by", "alice", "--reason", "it hangs"];
     const { status, stdout } = await world.run([...words, "--json"]);
@@ -257,13 +258,13 @@ describe("inspect, ls and release", () => {
   });
 
   it("show the tasks of once with --kind once", async () => {
-    await world.locks.once("nightly", { occurrence: "2026-11-23" }, () => undefined);
+    await once(world.locks, "nightly", { occurrence: "2026-11-23" }, () => undefined);
     const shown = await world.run(["inspect", "nightly", "--kind", "once", "--json"]);
     const data = { occurrence: "2026-11-23", ended: true };
     expect(JSON.parse(shown.stdout)).toMatchObject({ name: "nightly", state: "free", data });
     const forPeople = await world.run(["inspect", "nightly", "--kind", "once"]);
     expect(forPeople.stdout).toMatch(/^occurrence +2026-11-23, ended$/m);
-    await world.locks.once("nightly", { occurrence: "2026-11-24" }, async () => {
+    await once(world.locks, "nightly", { occurrence: "2026-11-24" }, async () => {
       const running = await world.run(["inspect", "nightly", "--kind", "once"]);
       expect(running.stdout).toMatch(/^occurrence +2026-11-24, running$/m);
     });
@@ -276,8 +277,8 @@ describe("inspect, ls and release", () => {
   });
 
   it("release a leadership by force with --kind leader, and no lock", async () => {
-    const term = await world.locks.election("forced", { lease: "3s", renew: "300ms" }).campaign();
-    const lock = await world.locks.mutex("forced").acquire();
+    const term = await election(world.locks, "forced", { lease: "3s", renew: "300ms" }).campaign();
+    const lock = await mutex(world.locks, "forced").acquire();
     const words = ["release", "forced", "--kind", "leader"];
     expect((await world.run(words)).status).toBe(64);
     const forced = await world.run([...words, "--force", "--now", "--reason", "it hangs"]);
@@ -289,7 +290,7 @@ describe("inspect, ls and release", () => {
   });
 
   it("exit with 75 if the holder does not release in time, and free the lock with --now", async () => {
-    const lease = await world.locks.mutex("stubborn").acquire();
+    const lease = await mutex(world.locks, "stubborn").acquire();
     const words = ["release", "stubborn", "--force", "--reason", "it hangs"];
     const late = await world.run([...words, "--wait", "100ms"]);
     expect(late.status).toBe(75);
@@ -297,7 +298,7 @@ describe("inspect, ls and release", () => {
     const now = await world.run([...words, "--now"]);
     expect(now.status).toBe(0);
     expect(now.stdout).toContain('"stubborn"');
-    expect((await world.locks.inspect("stubborn")).state).toBe("free");
+    expect((await inspect(world.locks, "stubborn")).state).toBe("free");
     await lease.renew().catch(() => undefined);
     expect(lease.signal.reason).toMatchObject({ reason: "released-by-force" });
   });

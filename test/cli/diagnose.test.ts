@@ -5,9 +5,9 @@ import {
   ScanCommand,
 } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { ListedEntry } from "../../src/admin/index.js";
+import { type ListedEntry, listQueue } from "../../src/admin/index.js";
 import { queueTroubles } from "../../src/cli/commands/table/diagnose-queues.js";
-import { Holdfast } from "../../src/index.js";
+import { fairLock, Holdfast, mutex } from "../../src/index.js";
 import { checkTable, createTable, diagnose, type Finding } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/index.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -130,8 +130,8 @@ describe("diagnose", () => {
   });
 
   it("finds dead holders and unreadable records, and no live holders", async () => {
-    const dead = await world.locks.mutex("dead").acquire({ lease: "500ms", renew: "manual" });
-    const alive = await world.locks.mutex("alive").acquire({ lease: "600ms", renew: "50ms" });
+    const dead = await mutex(world.locks, "dead").acquire({ lease: "500ms", renew: "manual" });
+    const alive = await mutex(world.locks, "alive").acquire({ lease: "600ms", renew: "50ms" });
     const Item = { pk: { S: "lock#odd" }, sk: { S: "lease" }, v: { N: "99" } };
     await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
     const { status, stdout } = await world.run(["diagnose", "--scan"]);
@@ -193,19 +193,19 @@ describe("diagnose --scan with queues", () => {
   }
 
   async function untilQueued(name: string, namespace: string, count: number): Promise<void> {
-    const look = async () => (await world.locks.admin.queue(name, { namespace })).waiters.length;
+    const look = async () => (await listQueue(world.locks, name, { namespace })).waiters.length;
     while ((await look()) !== count) await pause(20);
   }
 
   it("finds the places of dead waiters, not of live waiters, and prints a working fix", async () => {
-    const held = await world.locks.fairLock("fq", { namespace: "n" }).acquire(LENGTHS);
+    const held = await fairLock(world.locks, "fq", { namespace: "n" }).acquire(LENGTHS);
     const [dying, other] = [mortal(), mortal()];
-    const lock = dying.locks.fairLock("fq", { ...LENGTHS, namespace: "n", wait: "10m" });
+    const lock = fairLock(dying.locks, "fq", { ...LENGTHS, namespace: "n", wait: "10m" });
     void lock.acquire().catch(() => undefined);
     await untilQueued("fq", "n", 1);
     const alive = new AbortController();
-    const late = world.locks.fairLock("alive", { ...LENGTHS, namespace: "n" });
-    const before = await other.locks.fairLock("alive", { namespace: "n" }).acquire(LENGTHS);
+    const late = fairLock(world.locks, "alive", { ...LENGTHS, namespace: "n" });
+    const before = await fairLock(other.locks, "alive", { namespace: "n" }).acquire(LENGTHS);
     const waiting = late.acquire({ signal: alive.signal }).catch(() => undefined);
     await untilQueued("alive", "n", 1);
     expect(queued((await findings("--scan")).found)).toEqual([]);
@@ -220,7 +220,7 @@ describe("diagnose --scan with queues", () => {
     const [{ message = "", fix = "" } = {}] = queued(found);
     expect(message).toMatch(/\b1 place\b/);
     expect(message).toContain("mortal");
-    const fair = world.locks.fairLock("fq", { namespace: "n" });
+    const fair = fairLock(world.locks, "fq", { namespace: "n" });
     expect(await fair.tryAcquire()).toBeNull();
 
     const [, command = ""] = /\bholdfast (.+)$/.exec(fix) ?? [];
@@ -234,10 +234,10 @@ describe("diagnose --scan with queues", () => {
   });
 
   it("finds an entry that a process left when it died after the grant, and no entry before that", async () => {
-    const held = await world.locks.fairLock("left").acquire(LENGTHS);
+    const held = await fairLock(world.locks, "left").acquire(LENGTHS);
     const { locks } = mortal();
-    const waiting = locks.fairLock("left", LENGTHS).acquire();
-    while ((await world.locks.admin.queue("left")).waiters.length === 0) await pause(20);
+    const waiting = fairLock(locks, "left", LENGTHS).acquire();
+    while ((await listQueue(world.locks, "left")).waiters.length === 0) await pause(20);
     const entry = (await world.client.send(new ScanCommand({ TableName: "locks" }))).Items?.find(
       ({ pk, sk }) => pk?.S === "queue#left" && sk?.S?.startsWith("ticket/"),
     );

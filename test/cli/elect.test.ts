@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { election } from "../../src/index.js";
 import { CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
@@ -30,7 +31,7 @@ describe("holdfast elect", () => {
     const words = elect("--once", "--owner", "me", "--", "sh", "-c", script);
     const { status, stdout, stderr } = await world.run(words);
     expect({ status, stderr }).toEqual({ status: 7, stderr: "" });
-    const leader = await world.locks.election("pool").leader();
+    const leader = await election(world.locks, "pool").leader();
     expect(stdout).toBe(`pool ${leader.term} me\n`);
     expect(leader.leader).toBeUndefined();
   });
@@ -40,7 +41,7 @@ describe("holdfast elect", () => {
     await until(() => linesOf("runs").length === 3, "it ran three times");
     running.kill("SIGTERM");
     await running.result;
-    expect(await world.locks.election("pool").leader()).toMatchObject({ leader: undefined });
+    expect(await election(world.locks, "pool").leader()).toMatchObject({ leader: undefined });
   });
 
   it("runs the command again at the interval, in a single term", async () => {
@@ -50,7 +51,7 @@ describe("holdfast elect", () => {
     expect(new Set(linesOf("runs")).size).toBe(1);
     running.kill("SIGINT");
     await running.result;
-    expect((await world.locks.election("pool").leader()).leader).toBeUndefined();
+    expect((await election(world.locks, "pool").leader()).leader).toBeUndefined();
   });
 
   it("runs the command in a single process at a time, and in the next process soon after the first is ended", async () => {
@@ -82,7 +83,7 @@ describe("holdfast elect", () => {
         UpdateExpression: "REMOVE holder",
       }),
     );
-    const term = await world.locks.election("pool", { failover: "2s" }).campaign();
+    const term = await election(world.locks, "pool", { failover: "2s" }).campaign();
     // Printed after the end of the command.
     await running.printed('{"error":{"code":"lost"', "stderr");
     const count = linesOf("runs").length;
@@ -133,13 +134,13 @@ describe("holdfast elect", () => {
   });
 
   it("ends its wait on a signal, and leaves nothing in the table", async () => {
-    const term = await world.locks.election("pool").campaign();
+    const term = await election(world.locks, "pool").campaign();
     const before = world.requests;
     const running = world.start(elect("--", "true"));
     await until(() => world.requests > before + 1, "it stands by");
     running.kill("SIGINT");
     expect((await running.result).status).toBe(130);
-    expect(await world.locks.election("pool").leader()).toMatchObject({ holder: term.holder });
+    expect(await election(world.locks, "pool").leader()).toMatchObject({ holder: term.holder });
   });
 });
 
@@ -148,8 +149,8 @@ describe("holdfast leader", () => {
     const nobody = await world.run(["leader", "pool"]);
     expect(nobody.status).toBe(75);
     expect(nobody.stdout).toMatch(/^"pool" [^\n]*\n$/);
-    const election = world.locks.election("pool", { owner: "worker-1" });
-    const term = await election.campaign({ value: { at: "10.0.0.1" } });
+    const candidate = election(world.locks, "pool", { owner: "worker-1" });
+    const term = await candidate.campaign({ value: { at: "10.0.0.1" } });
     const { stdout, status } = await world.run(["leader", "pool"]);
     expect(status).toBe(0);
     expect(stdout).toMatch(new RegExp(`^"pool" .*\\bworker-1\\b.*\\bterm ${term.fence}\\b`));
@@ -164,7 +165,7 @@ describe("holdfast leader", () => {
   it("prints each change with --watch until interrupted", async () => {
     const running = world.start(["leader", "pool", "--watch", "--poll", "50ms", "--json"]);
     await running.printed('"name":"pool"');
-    const term = await world.locks.election("pool", { owner: "worker-1" }).campaign();
+    const term = await election(world.locks, "pool", { owner: "worker-1" }).campaign();
     await running.printed('"leader":"worker-1"');
     await term.resign();
     running.kill("SIGINT");
@@ -180,7 +181,7 @@ describe("holdfast resign", () => {
   });
 
   it("exits with 75 if the leader has not resigned in time", async () => {
-    await world.locks.election("pool", { lease: "2s", renew: "300ms" }).campaign();
+    await election(world.locks, "pool", { lease: "2s", renew: "300ms" }).campaign();
     const { status, stderr } = await world.run(["resign", "pool"]);
     expect(status).toBe(75);
     expect(stderr).toMatch(/\bresigned\b/);

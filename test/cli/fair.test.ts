@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listQueue } from "../../src/admin/index.js";
+import { fairLock } from "../../src/index.js";
 import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;
@@ -8,11 +10,11 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const waiters = async (name: string, options = {}) =>
-  (await world.locks.admin.queue(name, options)).waiters;
+  (await listQueue(world.locks, name, options)).waiters;
 
 describe("holdfast lock --fair", () => {
   it("waits in the order of arrival, and appears in the queue listing", async () => {
-    const held = await world.locks.fairLock("jobs").acquire();
+    const held = await fairLock(world.locks, "jobs").acquire();
     const running = [];
     for (const owner of ["one", "two"]) {
       const words = ["lock", "jobs", "--fair", "--owner", owner, "--", "echo", owner];
@@ -49,7 +51,7 @@ describe("holdfast lock --fair", () => {
   }
 
   it("holds a lock in the given --namespace", async () => {
-    await using _ = await world.locks.fairLock("jobs", { namespace: "x" }).acquire();
+    await using _ = await fairLock(world.locks, "jobs", { namespace: "x" }).acquire();
     const words = ["lock", "jobs", "--wait", "0", "--fair", "--namespace"];
     expect((await world.run([...words, "x", "--", "true"])).status).toBe(75);
     expect((await world.run([...words, "y", "--", "true"])).status).toBe(0);
@@ -58,8 +60,8 @@ describe("holdfast lock --fair", () => {
   });
 
   it("is inspected and listed with its namespace", async () => {
-    await using held = await world.locks.fairLock("rooms", { namespace: "x" }).acquire();
-    await using plain = await world.locks.fairLock("rooms").acquire();
+    await using held = await fairLock(world.locks, "rooms", { namespace: "x" }).acquire();
+    await using plain = await fairLock(world.locks, "rooms").acquire();
     const inspected = await world.run(["inspect", "rooms", "--namespace", "x"]);
     expect(inspected.stdout).toMatch(/name +rooms\nnamespace +x\nstate +held/);
     const shown = await world.run(["inspect", "rooms", "--namespace", "x", "--json"]);
@@ -72,8 +74,8 @@ describe("holdfast lock --fair", () => {
   });
 
   it("is watched separately in each namespace", async () => {
-    const held = await world.locks.fairLock("halls", { namespace: "x" }).acquire();
-    await using plain = await world.locks.fairLock("halls").acquire();
+    const held = await fairLock(world.locks, "halls", { namespace: "x" }).acquire();
+    await using plain = await fairLock(world.locks, "halls").acquire();
     const poll = ["--poll", "50ms", "--json"];
     const one = world.start(["watch", "halls", "--namespace", "x", ...poll]);
     const all = world.start(["watch", "--prefix", "halls", ...poll]);
@@ -100,8 +102,8 @@ describe("holdfast lock --fair", () => {
 
   it("is released by holder id, and by force, separately in each namespace", async () => {
     const quick = { lease: "2s", renew: "200ms" } as const;
-    await using plain = await world.locks.fairLock("desks").acquire();
-    const held = await world.locks.fairLock("desks", { namespace: "x", ...quick }).acquire();
+    await using plain = await fairLock(world.locks, "desks").acquire();
+    const held = await fairLock(world.locks, "desks", { namespace: "x", ...quick }).acquire();
     const words = ["release", "desks", "--holder", held.holder];
     expect((await world.run(words)).status).toBe(76);
     const released = await world.run([...words, "--namespace", "x"]);
@@ -109,7 +111,7 @@ describe("holdfast lock --fair", () => {
       status: 0,
       stdout: 'Lock "desks" in the namespace "x" is released.\n',
     });
-    const next = await world.locks.fairLock("desks", { namespace: "x", ...quick }).acquire();
+    const next = await fairLock(world.locks, "desks", { namespace: "x", ...quick }).acquire();
     const force = [
       "release",
       "desks",
@@ -130,7 +132,7 @@ describe("holdfast lock --fair", () => {
   });
 
   it("leaves the queue when interrupted", async () => {
-    const held = await world.locks.fairLock("jobs").acquire();
+    const held = await fairLock(world.locks, "jobs").acquire();
     const running = world.start(["lock", "jobs", "--fair", "--", "true"]);
     await untilWaiting(1);
     running.kill("SIGTERM");
@@ -140,7 +142,7 @@ describe("holdfast lock --fair", () => {
   });
 
   it("prints changes with queue --watch until interrupted", async () => {
-    const held = await world.locks.fairLock("seen").acquire();
+    const held = await fairLock(world.locks, "seen").acquire();
     const running = world.start(["queue", "seen", "--watch"]);
     await running.printed("held by");
     await held.release();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;
@@ -13,7 +14,7 @@ describe("holdfast history", () => {
       const words = ["lock", "a", "--history", "--owner", owner, "--", "true"];
       expect((await world.run(words)).status).toBe(0);
     }
-    const stuck = await world.locks.mutex("a").acquire();
+    const stuck = await mutex(world.locks, "a").acquire();
     await world.run(["release", "a", "--force", "--now", "--reason", "it hangs\u001b"]);
     await world.run(["lock", "a", "--history", "--owner", "third", "--", "true"]);
     const { status, stdout } = await world.run(["history", "a"]);

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { programOf } from "../../src/cli/program.js";
+import { election, fairLock, mutex, openSession } from "../../src/index.js";
 import { type RunningS3rver, startS3rver } from "../object-commit/stores/s3rver.js";
 import { CliWorld, pause } from "./support.js";
 
@@ -38,26 +39,24 @@ let world: CliWorld;
 beforeAll(async () => {
   world = await CliWorld.start({ credentials: "S3RVER" });
   const { locks } = world;
-  const session = await locks.session({ lease: "3s", renew: "500ms" });
-  await locks.mutex("on a session", { session }).acquire();
-  await locks.mutex("data").acquire({ data: { any: ["value", 1, null] } });
-  await locks.mutex("data").inspect();
-  const term = await locks.election("e").campaign();
+  const session = await openSession(locks, { lease: "3s", renew: "500ms" });
+  await mutex(locks, "on a session", { session }).acquire();
+  await mutex(locks, "data").acquire({ data: { any: ["value", 1, null] } });
+  await mutex(locks, "data").inspect();
+  const term = await election(locks, "e").campaign();
   await term.proclaim({ at: "here" });
   const untilTold = ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
     new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
-  void locks
-    .election("led", { lease: "3s", renew: "300ms", poll: "1s" })
+  void election(locks, "led", { lease: "3s", renew: "300ms", poll: "1s" })
     .lead(untilTold)
     .catch(() => undefined);
-  await locks.fairLock("q", { namespace: "n" }).acquire();
-  void locks
-    .fairLock("q", { namespace: "n" })
+  await fairLock(locks, "q", { namespace: "n" }).acquire();
+  void fairLock(locks, "q", { namespace: "n" })
     .acquire()
     .catch(() => undefined);
-  await (await locks.mutex("free").acquire()).release();
+  await (await mutex(locks, "free").acquire()).release();
   await world.run(["lock", "kept", "--history", "--", "true"]);
-  await locks.mutex("forced").acquire();
+  await mutex(locks, "forced").acquire();
   await world.run(["release", "forced", "--force", "--now", "--reason", "a test"]);
   await world.run(["lock", "forced", "--history", "--", "true"]);
   await pause(600);
@@ -97,7 +96,7 @@ describe("output with --json", () => {
   });
 
   it("of release and watch matches the schemas", async () => {
-    const lease = await world.locks.mutex("watched").acquire();
+    const lease = await mutex(world.locks, "watched").acquire();
     const watching = world.start(["watch", "watched", "--poll", "100ms", "--json"]);
     await watching.printed("seen");
     const released = await world.run(["release", "watched", "--holder", lease.holder, "--json"]);

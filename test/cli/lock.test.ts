@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inspect, mutex } from "../../src/index.js";
 import { CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
@@ -14,7 +15,7 @@ describe("holdfast lock", () => {
     async (status) => {
       const result = await world.run(["lock", "status", "--", "sh", "-c", `exit ${status}`]);
       expect(result).toMatchObject({ status, stdout: "", stderr: "" });
-      expect((await world.locks.inspect("status")).state).toBe("free");
+      expect((await inspect(world.locks, "status")).state).toBe("free");
     },
   );
 
@@ -29,7 +30,7 @@ describe("holdfast lock", () => {
     const file = world.file("plain.txt");
     writeFileSync(file, "text", { mode: 0o644 });
     expect((await world.run(["lock", "a", "--", file])).status).toBe(126);
-    expect((await world.locks.inspect("a")).state).toBe("free");
+    expect((await inspect(world.locks, "a")).state).toBe("free");
   });
 
   it("passes the lease in the environment, and arguments unchanged", async () => {
@@ -39,7 +40,7 @@ describe("holdfast lock", () => {
     const { stdout } = await world.run([...words, ...args], { NODE_OPTIONS: "--no-deprecation" });
     const [env, got] = JSON.parse(stdout) as [NodeJS.ProcessEnv, string[]];
     expect(got).toEqual(args);
-    const after = await world.locks.inspect("jobs/1");
+    const after = await inspect(world.locks, "jobs/1");
     expect(env).toMatchObject({
       HOLDFAST_LEASE_NAME: "jobs/1",
       HOLDFAST_LEASE_OWNER: "me",
@@ -52,13 +53,13 @@ describe("holdfast lock", () => {
   });
 
   it("locks several names together, with all names in the environment", async () => {
-    const held = await world.locks.mutex("s2").acquire();
+    const held = await mutex(world.locks, "s2").acquire();
     const script = "console.log(JSON.stringify([process.env, process.argv.slice(1)]))";
     const names = ["s1", "s2", "s 3"];
     const command = ["--", process.execPath, "-e", script, "--", "--", "x"];
     const none = await world.run(["lock", ...names, "--wait", "0", ...command]);
     expect(none).toMatchObject({ status: 75, stdout: "", stderr: expect.stringContaining('"s2"') });
-    expect((await world.locks.inspect("s1")).state).toBe("absent");
+    expect((await inspect(world.locks, "s1")).state).toBe("absent");
     await held.release();
     const outer = { HOLDFAST_LEASE_NAME: "outer", HOLDFAST_LEASE_FENCE: "1" };
     const words = ["lock", "s1", "--owner", "me", "s2", "s 3", ...command];
@@ -68,7 +69,7 @@ describe("holdfast lock", () => {
     expect(got).toEqual(["--", "x"]);
     expect(env["HOLDFAST_LEASE_OWNER"]).toBe("me");
     expect(JSON.parse(env["HOLDFAST_LEASE_NAMES"] ?? "")).toEqual(names);
-    const fences = await Promise.all(names.map((name) => world.locks.inspect(name)));
+    const fences = await Promise.all(names.map((name) => inspect(world.locks, name)));
     expect(JSON.parse(env["HOLDFAST_LEASE_FENCES"] ?? "")).toEqual(
       fences.map(({ fence }) => String(fence)),
     );
@@ -99,13 +100,13 @@ describe("holdfast lock", () => {
       "echo up; sleep 30",
     ]);
     await running.printed("up");
-    expect((await world.locks.inspect("told")).data).toBe("42");
+    expect((await inspect(world.locks, "told")).data).toBe("42");
     running.kill("SIGTERM");
     expect((await running.result).status).toBe(143);
   });
 
   it("exits with 75 after the wait, without running the command", async () => {
-    const lease = await world.locks.mutex("busy").acquire();
+    const lease = await mutex(world.locks, "busy").acquire();
     const file = world.file("ran");
     for (const wait of ["0", "300ms"]) {
       const result = await world.run(["lock", "busy", "--wait", wait, "--", "touch", file]);
@@ -117,7 +118,7 @@ describe("holdfast lock", () => {
   });
 
   it("waits without limit with --wait forever", async () => {
-    const lease = await world.locks.mutex("later").acquire();
+    const lease = await mutex(world.locks, "later").acquire();
     const running = world.start(["lock", "later", "--wait", "forever", "--", "echo", "mine"]);
     await pause(500);
     await lease.release();
@@ -127,7 +128,7 @@ describe("holdfast lock", () => {
   it.each(["SIGINT", "SIGTERM"] as const)(
     "ends its wait on %s, and leaves nothing in the table",
     async (signal) => {
-      const lease = await world.locks.mutex("waited").acquire();
+      const lease = await mutex(world.locks, "waited").acquire();
       const before = world.requests;
       const running = world.start(["lock", "waited", "--", "echo", "mine"]);
       // The lock was refused, so the command waits, and handles signals.
@@ -136,7 +137,7 @@ describe("holdfast lock", () => {
       const status = signal === "SIGINT" ? 130 : 143;
       expect(await running.result).toMatchObject({ status, stdout: "" });
       await lease.release();
-      expect((await world.locks.inspect("waited")).state).toBe("free");
+      expect((await inspect(world.locks, "waited")).state).toBe("free");
     },
   );
 

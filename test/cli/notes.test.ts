@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { CliWorld } from "./support.js";
 
 /** What a command tells on stderr while it waits. */
@@ -8,7 +9,7 @@ import { CliWorld } from "./support.js";
 let world: CliWorld;
 beforeAll(async () => {
   world = await CliWorld.start();
-  await world.locks.mutex("held").acquire({ owner: "somebody" });
+  await mutex(world.locks, "held").acquire({ owner: "somebody" });
 });
 afterAll(() => world.close());
 

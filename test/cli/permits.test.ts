@@ -5,6 +5,8 @@ import {
   type HoldfastOptions,
   type InspectedPermit,
   type PermitInspection,
+  readLock,
+  semaphore,
 } from "../../src/index.js";
 import { CliWorld } from "./support.js";
 
@@ -20,7 +22,7 @@ const holderOf = (options: Partial<HoldfastOptions> = {}) =>
 describe("the command line on semaphores and read-write locks", () => {
   it("shows one semaphore with inspect and queue, as text and as JSON", async () => {
     await using locks = holderOf({ owner: "ada" });
-    const permit = await locks.semaphore("s", { permits: 3 }).acquire({ weight: 2 });
+    const permit = await semaphore(locks, "s", { permits: 3 }).acquire({ weight: 2 });
     const { stdout, status } = await world.run(["inspect", "s", "--kind", "semaphore"]);
     expect(status).toBe(0);
     expect(stdout).toMatch(/limit +3\nused +2\n/);
@@ -37,7 +39,7 @@ describe("the command line on semaphores and read-write locks", () => {
 
   it("lists records of one kind with ls, and permits with sessions", async () => {
     await using locks = holderOf({ owner: "ada" });
-    const permit = await locks.readWriteLock("rw").read().acquire();
+    const permit = await readLock(locks, "rw").acquire();
     const { stdout } = await world.run(["ls", "--kind", "read-write"]);
     expect(stdout).toMatch(/NAME +STATE +USED +LIMIT[\s\S]*rw +held +1 +1000 +1 .*ada/);
     const json = await world.run(["ls", "--kind", "read-write", "--json"]);
@@ -49,8 +51,8 @@ describe("the command line on semaphores and read-write locks", () => {
 
   it("releases one permit by force, and by holder id", async () => {
     await using locks = holderOf();
-    const semaphore = locks.semaphore("f", { permits: 2 });
-    const [one, two] = [await semaphore.acquire(), await semaphore.acquire()];
+    const limited = semaphore(locks, "f", { permits: 2 });
+    const [one, two] = [await limited.acquire(), await limited.acquire()];
     const force = ["release", "f", "--kind", "semaphore", "--force", "--reason", "stuck", "--now"];
     expect((await world.run(force)).status).toBe(64);
     const forced = await world.run([...force, "--holder", one.holder]);
@@ -66,7 +68,7 @@ describe("the command line on semaphores and read-write locks", () => {
 
   it("shows the history of a semaphore", async () => {
     await using locks = holderOf({ history: true });
-    const permit = await locks.semaphore("h", { permits: 1 }).acquire();
+    const permit = await semaphore(locks, "h", { permits: 1 }).acquire();
     await locks.drain();
     const words = ["h", "--kind", "semaphore"];
     const { stdout } = await world.run(["history", ...words]);
@@ -79,10 +81,10 @@ describe("the command line on semaphores and read-write locks", () => {
 
   it("watches a semaphore, and prints each permit that comes and goes", async () => {
     await using locks = holderOf({ owner: "ada" });
-    const semaphore = locks.semaphore("w", { permits: 2 });
+    const limited = semaphore(locks, "w", { permits: 2 });
     const running = world.start(["watch", "w", "--kind", "semaphore", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');
-    const permit = await semaphore.acquire();
+    const permit = await limited.acquire();
     await running.printed('"granted"');
     await permit.release();
     await running.printed('"released"');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { semaphore } from "../../src/index.js";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;
@@ -20,7 +21,7 @@ describe("holdfast semaphore", () => {
       HOLDFAST_LEASE_FENCE: expect.stringMatching(/^\d+$/),
       HOLDFAST_LEASE_HOLDER: expect.stringMatching(/^[0-9a-f-]{36}$/),
     });
-    await using all = await world.locks.semaphore("jobs", { permits: 2 }).acquire({ weight: 2 });
+    await using all = await semaphore(world.locks, "jobs", { permits: 2 }).acquire({ weight: 2 });
     expect(all.fence).toBeGreaterThan(BigInt(JSON.parse(stdout).HOLDFAST_LEASE_FENCE));
   });
 
@@ -28,7 +29,7 @@ describe("holdfast semaphore", () => {
     const words = ["semaphore", "few", "--permits", "3", "--wait", "0", "--weight"];
     const running = world.start([...words, "2", "--", "sh", "-c", "echo up; sleep 30"]);
     await running.printed("up");
-    const { permits } = await world.locks.semaphore("few", { permits: 3 }).inspect();
+    const { permits } = await semaphore(world.locks, "few", { permits: 3 }).inspect();
     expect(permits[0]?.session).toMatch(/^few[0-9a-f-]{36}$/);
     expect((await world.run([...words, "2", "--", "echo", "no"])).status).toBe(75);
     expect((await world.run([...words, "1", "--", "echo", "yes"])).stdout).toBe("yes\n");
@@ -37,7 +38,7 @@ describe("holdfast semaphore", () => {
   });
 
   it("refuses another limit with 78, and prints both numbers and the next step", async () => {
-    await (await world.locks.semaphore("limited", { permits: 4 }).acquire()).release();
+    await (await semaphore(world.locks, "limited", { permits: 4 }).acquire()).release();
     const words = ["semaphore", "limited", "--permits", "5", "--json", "--", "echo", "no"];
     const { status, stdout, stderr } = await world.run(words);
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
@@ -48,7 +49,7 @@ describe("holdfast semaphore", () => {
   });
 
   it("changes the limit with --set-limit", async () => {
-    await (await world.locks.semaphore("more", { permits: 4 }).acquire()).release();
+    await (await semaphore(world.locks, "more", { permits: 4 }).acquire()).release();
     const changed = await world.run(["semaphore", "more", "--set-limit", "5"]);
     expect(changed).toMatchObject({
       status: 0,

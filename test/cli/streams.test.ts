@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { election, fairLock, mutex } from "../../src/index.js";
 import { CLI_FILE, CliWorld } from "./support.js";
 
 /** Output that has no reader, or no room. */
@@ -8,9 +9,9 @@ import { CLI_FILE, CliWorld } from "./support.js";
 let world: CliWorld;
 beforeAll(async () => {
   world = await CliWorld.start();
-  await world.locks.mutex("a").acquire();
-  await world.locks.fairLock("q").acquire();
-  await world.locks.election("e").campaign();
+  await mutex(world.locks, "a").acquire();
+  await fairLock(world.locks, "q").acquire();
+  await election(world.locks, "e").campaign();
 });
 afterAll(() => world.close());
 

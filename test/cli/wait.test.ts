@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
   world = await CliWorld.start();
-  await world.locks.mutex("a").acquire({ owner: "one", lease: "1s", renew: "manual" });
+  await mutex(world.locks, "a").acquire({ owner: "one", lease: "1s", renew: "manual" });
 });
 afterAll(() => world.close());
 
 it("the error of a wait names the option `--wait` and, with --json, the facts about the holder", async () => {
   const { locks } = world;
-  await locks.mutex("b").acquire({ owner: "one" });
+  await mutex(locks, "b").acquire({ owner: "one" });
   const words = ["lock", "b", "--wait", "0", "--", "true"];
   const { status, stderr } = await world.run(words);
   expect(status).toBe(75);

@@ -1,7 +1,7 @@
 import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changeOf, isOlder } from "../../src/cli/output/changes.js";
-import type { Inspection } from "../../src/index.js";
+import { election, type Inspection, mutex } from "../../src/index.js";
 import { CliWorld, type Running, until } from "./support.js";
 
 const FREE: Inspection = {
@@ -98,7 +98,7 @@ describe("watch", () => {
   it("prints each change of a name, once, until interrupted", async () => {
     const running = world.start(["watch", "one", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');
-    const lease = await world.locks.mutex("one").acquire({ lease: "3s", renew: "100ms" });
+    const lease = await mutex(world.locks, "one").acquire({ lease: "3s", renew: "100ms" });
     await running.printed('"granted"');
     await lease.update("text");
     await running.printed('"changed"');
@@ -118,7 +118,7 @@ describe("watch", () => {
   });
 
   it("reports a holder without renewals for a whole lease as silent", async () => {
-    const lease = await world.locks.mutex("still").acquire({ lease: "400ms", renew: "manual" });
+    const lease = await mutex(world.locks, "still").acquire({ lease: "400ms", renew: "manual" });
     const running = world.start(["watch", "still", "--poll", "50ms", "--json"]);
     await running.printed('"silent"');
     expect((await ended(running)).map(shown)).toEqual(["seen still", "silent still"]);
@@ -126,13 +126,13 @@ describe("watch", () => {
   });
 
   it("prints changes of all names with a prefix, and the cost of each scan", async () => {
-    const held = await world.locks.mutex("team/held").acquire();
-    await world.locks.mutex("team/free").run(() => undefined);
+    const held = await mutex(world.locks, "team/held").acquire();
+    await mutex(world.locks, "team/free").run(() => undefined);
     const words = ["watch", "--prefix", "team/", "--poll", "50ms", "--json"];
     const running = world.start(words);
     await running.printed('"seen"');
-    await world.locks.mutex("other/1").run(() => undefined);
-    await world.locks.mutex("team/free").run(() => undefined);
+    await mutex(world.locks, "other/1").run(() => undefined);
+    await mutex(world.locks, "team/free").run(() => undefined);
     await running.printed('"released"');
     await remove("team/free");
     await running.printed('"gone"');
@@ -149,7 +149,7 @@ describe("watch", () => {
   });
 
   it("prints a line for each change", async () => {
-    const lease = await world.locks.mutex("people").acquire({ owner: "worker-7" });
+    const lease = await mutex(world.locks, "people").acquire({ owner: "worker-7" });
     const running = world.start(["watch", "people"]);
     await running.printed("seen");
     running.kill("SIGTERM");
@@ -174,7 +174,7 @@ describe("watch", () => {
     };
     await until(() => refused > 1, "the second refusal");
     dynamodb.handle = handle;
-    await world.locks.mutex("slow").run(() => undefined);
+    await mutex(world.locks, "slow").run(() => undefined);
     await running.printed('"released"');
     await ended(running);
     expect((await running.result).stderr).toContain('"code":"throttled"');
@@ -198,7 +198,7 @@ describe("watch", () => {
   );
 
   it("watches leaderships, which `ls` lists and `inspect` points to", async () => {
-    const term = await world.locks.election("pool").campaign();
+    const term = await election(world.locks, "pool").campaign();
     const listed = await world.run(["ls", "--kind", "leader", "--json"]);
     expect(JSON.parse(listed.stdout)).toMatchObject({ name: "pool", holder: term.holder });
     expect((await world.run(["ls", "--prefix", "pool", "--json"])).stdout).toBe("");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, inspect, mutex } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
@@ -104,9 +104,9 @@ describe.each(WAYS)("the first claim of a process $way", ({ over }) => {
     ends.push(() => client.destroy());
     const locks = new Holdfast({ client: over(client), table });
     ends.push(() => locks.close());
-    const lease = await locks.mutex("a").acquire();
+    const lease = await mutex(locks, "a").acquire();
     expect(Math.abs(Number(lease.fence) - server.nowMs())).toBeLessThan(60_000);
-    const { acquiredAt } = (await locks.inspect("a")) as { acquiredAt?: string };
+    const { acquiredAt } = (await inspect(locks, "a")) as { acquiredAt?: string };
     expect(Math.abs(Date.parse(String(acquiredAt)) - server.nowMs())).toBeLessThan(60_000);
     // A refused request, and no request beyond the usual acquisition and inspection.
     expect(server.refused.slice(refused)).toEqual(["UpdateItem"]);

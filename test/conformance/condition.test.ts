@@ -5,7 +5,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isRefusedByLock, type Lease } from "../../src/index.js";
+import { inspect, isRefusedByLock, type Lease, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -73,7 +73,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
 
     describe.each(WAYS)("through %s", (way, write) => {
       it("commits while the lock is held, also after renewals and further changes", async () => {
-        const lease = await locks.mutex(`held ${way}`).acquire(MANUAL);
+        const lease = await mutex(locks, `held ${way}`).acquire(MANUAL);
         await write(lease, `first ${way}`);
         await lease.renew({ lease: "40s", data: { n: 1 } });
         await write(lease, `second ${way}`);
@@ -82,8 +82,8 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       });
 
       it("is cancelled after a takeover, even without any check of the lease", async () => {
-        const lease = await locks.mutex(`taken ${way}`).acquire({ ...MANUAL, lease: 200 });
-        const next = await rival.mutex(`taken ${way}`).acquire(MANUAL);
+        const lease = await mutex(locks, `taken ${way}`).acquire({ ...MANUAL, lease: 200 });
+        const next = await mutex(rival, `taken ${way}`).acquire(MANUAL);
         const error = await write(lease, `late ${way}`).catch((caught: unknown) => caught);
         expect(error).toMatchObject(REFUSED);
         expect([isRefusedByLock(error, 0), isRefusedByLock(error, 1)]).toEqual([true, false]);
@@ -93,16 +93,16 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       });
 
       it("is cancelled after the release, even if the same process holds the lock again", async () => {
-        const lease = await locks.mutex(`released ${way}`).acquire(MANUAL);
+        const lease = await mutex(locks, `released ${way}`).acquire(MANUAL);
         await lease.release();
         await expect(write(lease, `after ${way}`)).rejects.toMatchObject(REFUSED);
-        await locks.mutex(`released ${way}`).acquire(MANUAL);
+        await mutex(locks, `released ${way}`).acquire(MANUAL);
         await expect(write(lease, `again ${way}`)).rejects.toMatchObject(REFUSED);
       });
 
       // rule: protocol 44
       it("is cancelled by a different fence, with the same holder", async () => {
-        const lease = await locks.mutex(`fence ${way}`).acquire(MANUAL);
+        const lease = await mutex(locks, `fence ${way}`).acquire(MANUAL);
         const forged = { condition: withAnotherFence(lease) } as unknown as Lease;
         await expect(write(forged, `forged ${way}`)).rejects.toMatchObject(REFUSED);
         expect(await isWritten(`forged ${way}`)).toBe(false);
@@ -111,7 +111,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
 
     it("is in the form of the client that Holdfast was given", async () => {
       const ofDocuments = lockers.make({ client: documents, table }).locks;
-      const lease = await ofDocuments.mutex("documents").acquire(MANUAL);
+      const lease = await mutex(ofDocuments, "documents").acquire(MANUAL);
       await documents.send(
         new TransactWriteCommand({
           TransactItems: [
@@ -129,10 +129,10 @@ function conditionSuite(name: string, endpointOf: () => string): void {
     });
 
     it("checks the record without a write", async () => {
-      const lease = await locks.mutex("unchanged").acquire(MANUAL);
-      const before = await locks.inspect("unchanged");
+      const lease = await mutex(locks, "unchanged").acquire(MANUAL);
+      const before = await inspect(locks, "unchanged");
       await throughLowLevel(lease, "unchanged");
-      const after = await locks.inspect("unchanged");
+      const after = await inspect(locks, "unchanged");
       // How long is left changes from read to read.
       const times = { acquirableInMs: 0, endsInMs: 0 };
       expect({ ...after, ...times }).toEqual({ ...before, ...times });

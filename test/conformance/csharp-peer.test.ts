@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, mutex } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import { systemTimers } from "../../src/platform/timers.js";
@@ -35,13 +35,13 @@ describeOnDynamoDBLocal("the replayed C# port on DynamoDB Local", (endpoint) => 
   it("excludes this library and is excluded by it, on held, released and expired locks", async () => {
     const poll = { min: "100ms", max: "100ms" } as const;
     await using locks = new Holdfast({ client, table, format, lease: "1s", poll });
-    const mutex = locks.mutex("a");
+    const lock = mutex(locks, "a");
     const peer = enter();
     for (const keep of [true, false]) {
       const hold = await peer.acquire("a", { refreshMs: 100 });
-      expect(await mutex.tryAcquire()).toBeNull();
+      expect(await lock.tryAcquire()).toBeNull();
       expect(await peer.release(hold, { keep })).toBe(true);
-      const lease = await mutex.acquire({ wait: "5s" });
+      const lease = await lock.acquire({ wait: "5s" });
       const skipping = peer.acquire("a", { skipsWait: true });
       await expect(skipping).rejects.toThrow(LockCurrentlyUnavailable);
       await lease.release({ keepData: keep });
@@ -49,7 +49,7 @@ describeOnDynamoDBLocal("the replayed C# port on DynamoDB Local", (endpoint) => 
     const silent = enter({ beats: false });
     for (const update of [false, true]) {
       const hold = await silent.acquire("a", { update, refreshMs: 100 });
-      const lease = await mutex.acquire({ wait: "10s", renew: "manual" });
+      const lease = await lock.acquire({ wait: "10s", renew: "manual" });
       await expect(silent.beat(hold)).rejects.toThrow(LockNotGranted);
       expect(await silent.release(hold)).toBe(false);
       const next = await silent.acquire("a", { update, refreshMs: 100, additionalMs: 5_000 });

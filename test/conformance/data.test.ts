@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Holdfast, Json } from "../../src/index.js";
+import { type Holdfast, inspect, type Json, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -56,25 +56,25 @@ function dataSuite(name: string, endpointOf: () => string): void {
     });
 
     it.each(KEPT)("is read back unchanged: %s", async (what, data) => {
-      const lease = await locks.mutex(what).acquire({ ...MANUAL, data });
-      expect((await locks.inspect(what)).data).toEqual(data);
+      const lease = await mutex(locks, what).acquire({ ...MANUAL, data });
+      expect((await inspect(locks, what)).data).toEqual(data);
       await lease.update({ wrapped: true });
       await lease.update(data);
       expect(lease.data).toEqual(data);
-      expect((await locks.inspect(what)).data).toEqual(data);
+      expect((await inspect(locks, what)).data).toEqual(data);
       await lease.update(undefined);
-      expect((await locks.inspect(what)).data).toBeUndefined();
+      expect((await inspect(locks, what)).data).toBeUndefined();
     });
 
     it.each(REFUSED)("is refused before a request is sent: %s", async (what, data) => {
       const refused = { code: "invalid-argument" };
-      const mutex = locks.mutex(`refused ${what}`);
-      await expect(mutex.acquire({ ...MANUAL, data })).rejects.toMatchObject(refused);
-      const lease = await mutex.acquire({ ...MANUAL, lease: "1500ms", data: "as it was" });
+      const lock = mutex(locks, `refused ${what}`);
+      await expect(lock.acquire({ ...MANUAL, data })).rejects.toMatchObject(refused);
+      const lease = await lock.acquire({ ...MANUAL, lease: "1500ms", data: "as it was" });
       const updating = Promise.race([lease.update(data as Json), late(1_000)]);
       await expect(updating).rejects.toMatchObject(refused);
       await expect(lease.renew({ data: data as Json })).rejects.toMatchObject(refused);
-      expect((await locks.inspect(`refused ${what}`)).data).toBe("as it was");
+      expect((await inspect(locks, `refused ${what}`)).data).toBe("as it was");
     });
   });
 }

@@ -1,6 +1,7 @@
 import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.js";
+import { listQueue } from "../../src/admin/index.js";
+import { fairLock, type Holdfast, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -16,7 +17,7 @@ function fairLockSuite(endpoint: () => string): void {
   const process = (options = {}): Holdfast =>
     lockers.make({ client, table, lease: LEASE_MS, ...options }).locks;
   const waiting = async (locks: Holdfast, name: string, count: number): Promise<void> =>
-    eventually(async () => (await locks.admin.queue(name)).waiters.length === count);
+    eventually(async () => (await listQueue(locks, name)).waiters.length === count);
   const entries = async (name: string): Promise<number> => {
     const { Items = [] } = await client.send(new ScanCommand({ TableName: table }));
     return Items.filter(({ pk, sk }) => pk?.S === `queue#${name}` && sk?.S?.startsWith("ticket/"))
@@ -33,36 +34,39 @@ function fairLockSuite(endpoint: () => string): void {
   });
 
   it("is granted in the order of arrival, and leaves no entry behind", async () => {
-    const [first, ...others] = Array.from({ length: 7 }, () => process());
-    const held = await first?.fairLock("a").acquire();
+    const first = process();
+    const others = Array.from({ length: 6 }, () => process());
+    const held = await fairLock(first, "a").acquire();
     const order: number[] = [];
     const done = [];
     for (const [index, locks] of others.entries()) {
       const options = { wait: "30s", poll: POLL };
-      done.push(locks.fairLock("a").run(options, () => order.push(index)));
+      done.push(fairLock(locks, "a").run(options, () => order.push(index)));
       await waiting(locks, "a", index + 1);
     }
-    expect(await first?.mutex("a").tryAcquire()).toBeNull();
+    expect(await mutex(first, "a").tryAcquire()).toBeNull();
     await held?.release();
     await Promise.all(done);
     expect(order).toEqual(others.map((_, index) => index));
     await eventually(async () => (await entries("a")) === 0);
-    const again = await first?.fairLock("a").tryAcquire();
+    const again = await fairLock(first, "a").tryAcquire();
     expect(again?.fence).toBe((held?.fence ?? 0n) + 7n);
   });
 
   it("loses the entries of a waiter after an abort or a close of the client", async () => {
     const [holder, quitter, closed, behind] = [process(), process(), process(), process()];
-    const held = await holder.fairLock("b").acquire();
+    const held = await fairLock(holder, "b").acquire();
     const abort = new AbortController();
-    const quit = quitter.fairLock("b").acquire({ signal: abort.signal, poll: POLL });
+    const quit = fairLock(quitter, "b").acquire({ signal: abort.signal, poll: POLL });
     await waiting(holder, "b", 1);
-    const ended = closed
-      .fairLock("b")
-      .acquire({ wait: "1h", poll: { min: "1h", max: "1h" }, renew: 1_000 });
+    const ended = fairLock(closed, "b").acquire({
+      wait: "1h",
+      poll: { min: "1h", max: "1h" },
+      renew: 1_000,
+    });
     ended.catch(() => undefined);
     await waiting(holder, "b", 2);
-    const last = behind.fairLock("b").acquire({ wait: "30s", poll: POLL });
+    const last = fairLock(behind, "b").acquire({ wait: "30s", poll: POLL });
     await waiting(holder, "b", 3);
     abort.abort(new Error("enough"));
     await expect(quit).rejects.toThrow("enough");
@@ -77,10 +81,10 @@ function fairLockSuite(endpoint: () => string): void {
   it("moves queue entries to the client's session, with a namespace of any name", async () => {
     const [holder, waiter] = [process(), process({ sharedSession: true })];
     const namespace = "ß/%2F ~";
-    const held = await holder.fairLock("c", { namespace }).acquire();
-    const lease = waiter.fairLock("c", { namespace }).acquire({ wait: "30s", poll: POLL });
+    const held = await fairLock(holder, "c", { namespace }).acquire();
+    const lease = fairLock(waiter, "c", { namespace }).acquire({ wait: "30s", poll: POLL });
     await eventually(async () => {
-      const { waiters } = await holder.admin.queue("c", { namespace });
+      const { waiters } = await listQueue(holder, "c", { namespace });
       return waiters[0]?.session !== undefined;
     });
     await pause(LEASE_MS);

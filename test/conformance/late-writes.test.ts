@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { releaseByHolder } from "../../src/admin/index.js";
+import { mutex } from "../../src/index.js";
 import { BadNetworks, type Network } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, type Locker, pause } from "../support/sdk.js";
@@ -30,7 +32,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("leaves no holder behind after a late claim", async () => {
     const { network, victim } = await two();
     network.nextWrites("claim", LATE, 20);
-    const acquiring = victim.locks.mutex("claim").acquire(MANUAL);
+    const acquiring = mutex(victim.locks, "claim").acquire(MANUAL);
     await expect(acquiring).rejects.toMatchObject({ code: "unreachable" });
     expect(await networks.record("claim")).toBeUndefined();
     network.proxy.clear();
@@ -44,12 +46,12 @@ function declare(endpoint: () => string, way: Way): void {
   // rule: R14, protocol 38
   it.concurrent("is refused for a late takeover", async () => {
     const { network, victim, other } = await two();
-    const dead = await other.locks.mutex("takeover").acquire({ ...MANUAL, lease: 200 });
-    const mutex = victim.locks.mutex("takeover");
-    expect(await mutex.tryAcquire()).toBeNull();
+    const dead = await mutex(other.locks, "takeover").acquire({ ...MANUAL, lease: 200 });
+    const lock = mutex(victim.locks, "takeover");
+    expect(await lock.tryAcquire()).toBeNull();
     await pause(210);
     network.nextWrites("takeover", LATE, 1);
-    await expect(mutex.acquire(MANUAL)).rejects.toMatchObject({ code: "unreachable" });
+    await expect(lock.acquire(MANUAL)).rejects.toMatchObject({ code: "unreachable" });
     // The rollback names the watched holder, so the record is free at once.
     await eventually(() => networks.isFree("takeover"));
     const fence = (await networks.record("takeover"))?.["fence"];
@@ -62,14 +64,14 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("changes nothing for the next holder after a late renewal or update", async () => {
     for (const write of ["renewal", "update"] as const) {
       const { network, victim, other } = await two();
-      const lease = await victim.locks.mutex(write).acquire({ ...MANUAL, lease: 500 });
+      const lease = await mutex(victim.locks, write).acquire({ ...MANUAL, lease: 500 });
       network.nextWrites(write, LATE, 20);
       const writing = write === "renewal" ? lease.renew() : lease.update("late");
       await expect(writing).rejects.toMatchObject({ code: "lost", reason: "expired" });
       network.proxy.clear();
       // By its id, since nobody has to wait for a holder that is known to have given up.
-      await other.locks.admin.releaseByHolder(write, lease.holder);
-      const next = await other.locks.mutex(write).acquire(MANUAL);
+      await releaseByHolder(other.locks, write, lease.holder);
+      const next = await mutex(other.locks, write).acquire(MANUAL);
       const before = await networks.record(write);
       await network.proxy.settled();
       expect(await networks.record(write)).toEqual(before);
@@ -79,11 +81,11 @@ function declare(endpoint: () => string, way: Way): void {
 
   it.concurrent("frees no lease of another client after a late release", async () => {
     const { network, victim, other } = await two();
-    const lease = await victim.locks.mutex("release").acquire(MANUAL);
+    const lease = await mutex(victim.locks, "release").acquire(MANUAL);
     network.nextWrites("release", LATE, 1);
     await lease.release();
     expect(lease.signal.aborted).toBe(false);
-    const next = await other.locks.mutex("release").acquire(MANUAL);
+    const next = await mutex(other.locks, "release").acquire(MANUAL);
     const before = await networks.record("release");
     await network.proxy.settled();
     expect(await networks.record("release")).toEqual(before);
@@ -92,10 +94,10 @@ function declare(endpoint: () => string, way: Way): void {
 
   it.concurrent("leaves no holder behind after a late hand-off to an aborted waiter", async () => {
     const { network, victim } = await two();
-    const mutex = victim.locks.mutex("handed");
-    const first = await mutex.acquire(MANUAL);
+    const lock = mutex(victim.locks, "handed");
+    const first = await lock.acquire(MANUAL);
     const abort = new AbortController();
-    const second = mutex.acquire({ ...MANUAL, signal: abort.signal });
+    const second = lock.acquire({ ...MANUAL, signal: abort.signal });
     await pause(1);
     network.nextWrites("handed", LATE, 1);
     const released = first.release();
@@ -112,7 +114,7 @@ function declare(endpoint: () => string, way: Way): void {
     const { network, victim } = await two();
     network.nextWrites("own", { ...LATE, delayMs: 400 }, 1);
     network.nextWrites("own", { fault: "request-lost", how: "hang" }, 3);
-    await expect(victim.locks.mutex("own").acquire(MANUAL)).rejects.toMatchObject({
+    await expect(mutex(victim.locks, "own").acquire(MANUAL)).rejects.toMatchObject({
       code: "unreachable",
     });
     await eventually(
@@ -120,7 +122,7 @@ function declare(endpoint: () => string, way: Way): void {
     );
     network.proxy.clear();
     const fromMs = performance.now();
-    await victim.locks.mutex("own").acquire({ ...MANUAL, wait: "5s" });
+    await mutex(victim.locks, "own").acquire({ ...MANUAL, wait: "5s" });
     expect(performance.now() - fromMs).toBeLessThan(1_000);
   });
 }

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Lease } from "../../src/index.js";
+import { type Lease, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
@@ -48,21 +48,21 @@ const STEPS: readonly Step[] = [
     step: "claim",
     run: async (scene) => {
       scene.lose();
-      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
+      const lease = await scene.until(mutex(scene.victim.locks, scene.name).acquire(MANUAL));
       await expectHeldBy(scene, lease, 1);
     },
   },
   {
     step: "takeover",
     run: async (scene) => {
-      const mutex = scene.victim.locks.mutex(scene.name);
+      const lock = mutex(scene.victim.locks, scene.name);
       const dead = await scene.until(
-        scene.other.locks.mutex(scene.name).acquire({ ...MANUAL, lease: 200 }),
+        mutex(scene.other.locks, scene.name).acquire({ ...MANUAL, lease: 200 }),
       );
-      expect(await scene.until(mutex.tryAcquire())).toBeNull();
+      expect(await scene.until(lock.tryAcquire())).toBeNull();
       await scene.pass(210);
       scene.lose();
-      const lease = await scene.until(mutex.acquire(MANUAL));
+      const lease = await scene.until(lock.acquire(MANUAL));
       expect(lease.fence).toBe(dead.fence + 1n);
       await expectHeldBy(scene, lease, 2);
     },
@@ -70,7 +70,7 @@ const STEPS: readonly Step[] = [
   {
     step: "renewal",
     run: async (scene) => {
-      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
+      const lease = await scene.until(mutex(scene.victim.locks, scene.name).acquire(MANUAL));
       scene.lose();
       await scene.until(lease.renew());
       expect(lease.remainingMs()).toBeGreaterThan(4_000);
@@ -82,7 +82,7 @@ const STEPS: readonly Step[] = [
   {
     step: "change of length",
     run: async (scene) => {
-      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
+      const lease = await scene.until(mutex(scene.victim.locks, scene.name).acquire(MANUAL));
       scene.lose();
       await scene.until(lease.renew({ lease: "12s", data: "longer" }));
       expect(lease.remainingMs()).toBeGreaterThan(9_000);
@@ -97,7 +97,7 @@ const STEPS: readonly Step[] = [
   {
     step: "update",
     run: async (scene) => {
-      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
+      const lease = await scene.until(mutex(scene.victim.locks, scene.name).acquire(MANUAL));
       scene.lose();
       await scene.until(lease.update({ at: 1 }));
       expect(await scene.record()).toMatchObject({ data: { M: { at: { N: "1" } } } });
@@ -112,21 +112,21 @@ const STEPS: readonly Step[] = [
   {
     step: "release",
     run: async (scene) => {
-      const lease = await scene.until(scene.victim.locks.mutex(scene.name).acquire(MANUAL));
+      const lease = await scene.until(mutex(scene.victim.locks, scene.name).acquire(MANUAL));
       scene.lose();
       await scene.until(lease.release());
       expect(lease.signal.aborted).toBe(false);
       expect(await scene.record()).toMatchObject({ lastHolder: { S: lease.holder } });
-      const next = await scene.until(scene.other.locks.mutex(scene.name).tryAcquire(MANUAL));
+      const next = await scene.until(mutex(scene.other.locks, scene.name).tryAcquire(MANUAL));
       expect(next?.fence).toBe(lease.fence + 1n);
     },
   },
   {
     step: "hand-over",
     run: async (scene) => {
-      const mutex = scene.victim.locks.mutex(scene.name);
-      const first = await scene.until(mutex.acquire(MANUAL));
-      const second = mutex.acquire(MANUAL);
+      const lock = mutex(scene.victim.locks, scene.name);
+      const first = await scene.until(lock.acquire(MANUAL));
+      const second = lock.acquire(MANUAL);
       scene.lose();
       await scene.until(first.release());
       expect((await scene.until(second)).fence).toBe(first.fence + 1n);
@@ -264,9 +264,9 @@ describeOnDynamoDBLocal("an applied write with a lost answer", (endpoint) => {
     const environment = traffic.process;
     const victim = lockers.make({ client: wrapped(client), table, environment });
     const rival = lockers.make({ client: direct, table });
-    const lease = await traffic.until(victim.locks.mutex("raced").acquire(MANUAL));
+    const lease = await traffic.until(mutex(victim.locks, "raced").acquire(MANUAL));
     const poll = { min: 5, max: 5 };
-    const waiting = rival.locks.mutex("raced").acquire({ ...MANUAL, poll, wait: "1m" });
+    const waiting = mutex(rival.locks, "raced").acquire({ ...MANUAL, poll, wait: "1m" });
     let sent = 0;
     aroundEachAttempt(client, async (attempt) => {
       sent += 1;

@@ -1,7 +1,8 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.js";
+import { listQueue } from "../../src/admin/index.js";
+import { all, fairLock, type Holdfast } from "../../src/index.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { Transacting, Transaction, Write } from "../../src/platform/table.js";
 import { createTable } from "../../src/table/index.js";
@@ -108,8 +109,8 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
 
   it("grants all locks or none, in the order of arrival, and leaves no entry behind", async () => {
     const [first, second, third, fourth] = [process(), process(), process(), process()];
-    const held = await first.multiLock(["a", "b", "c"]).acquire();
-    expect(await second.multiLock(["d", "c"]).tryAcquire()).toBeNull();
+    const held = await all(first, ["a", "b", "c"]).acquire();
+    expect(await all(second, ["d", "c"]).tryAcquire()).toBeNull();
     const order: string[] = [];
     const done = [];
     for (const [who, locks, names] of [
@@ -117,20 +118,21 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
       ["third", third, ["c", "a", "b"]],
     ] as const) {
       const options = { wait: "30s", poll: POLL } as const;
-      done.push(locks.multiLock(names).run(options, async () => void order.push(who)));
-      await eventually(async () => (await first.admin.queue("a")).waiters.length === done.length);
+      done.push(all(locks, names).run(options, async () => void order.push(who)));
+      await eventually(async () => (await listQueue(first, "a")).waiters.length === done.length);
     }
-    const single = fourth
-      .fairLock("b")
-      .run({ wait: "30s", poll: POLL }, async () => void order.push("alone"));
-    await eventually(async () => (await first.admin.queue("b")).waiters.length === 3);
+    const single = fairLock(fourth, "b").run(
+      { wait: "30s", poll: POLL },
+      async () => void order.push("alone"),
+    );
+    await eventually(async () => (await listQueue(first, "b")).waiters.length === 3);
     await held.release();
     await Promise.all([...done, single]);
     expect(order).toEqual(["second", "third", "alone"]);
     for (const name of ["a", "b", "c"]) {
-      await eventually(async () => (await first.admin.queue(name)).waiters.length === 0);
+      await eventually(async () => (await listQueue(first, name)).waiters.length === 0);
     }
-    const again = await first.multiLock(["a", "b", "c", "d"]).acquire({ wait: "10s", poll: POLL });
+    const again = await all(first, ["a", "b", "c", "d"]).acquire({ wait: "10s", poll: POLL });
     expect(again.fences.get("a")).toBe((held.fences.get("a") ?? 0n) + 3n);
     expect(again.fences.get("b")).toBe((held.fences.get("b") ?? 0n) + 4n);
     await again.renew();
@@ -139,7 +141,7 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
   });
 
   it("guards a user's transaction with all conditions", async () => {
-    const lease = await process().multiLock(["x", "y"]).acquire();
+    const lease = await all(process(), ["x", "y"]).acquire();
     const put = (id: string) => ({
       Put: { TableName: table, Item: { pk: { S: `own#${id}` }, sk: { S: "x" } } },
     });
@@ -155,9 +157,9 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
   it("accepts 50 names, and waits for all locks", async () => {
     const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
     const [one, other] = [process({ lease: "20s" }), process({ lease: "20s" })];
-    const held = await one.multiLock(names).acquire();
-    const waiting = other.multiLock(names).acquire({ wait: "30s", poll: POLL });
-    await eventually(async () => (await one.admin.queue("n49")).waiters.length === 1);
+    const held = await all(one, names).acquire();
+    const waiting = all(other, names).acquire({ wait: "30s", poll: POLL });
+    await eventually(async () => (await listQueue(one, "n49")).waiters.length === 1);
     await held.release();
     const lease = await waiting;
     expect(lease.fences.get("n7")).toBe((held.fences.get("n7") ?? 0n) + 1n);

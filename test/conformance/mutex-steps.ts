@@ -1,5 +1,6 @@
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
+import { mutex } from "../../src/index.js";
 import { pause } from "../support/sdk.js";
 import { type Bench, type Declare, MANUAL, POLL, REFUSED, WRITE } from "./mutex-bench.js";
 
@@ -9,17 +10,17 @@ export function stepTests(test: Declare, bench: Bench): void {
 
   test("acquires a free lock with one write of one unit, and tries a held lock with one write", async () => {
     const { locks } = locker();
-    expect(await during(() => locks.mutex("cost").acquire(MANUAL))).toEqual([WRITE]);
+    expect(await during(() => mutex(locks, "cost").acquire(MANUAL))).toEqual([WRITE]);
     const rival = locker();
     const tried = await during(async () => {
-      expect(await rival.locks.mutex("cost").tryAcquire()).toBeNull();
+      expect(await mutex(rival.locks, "cost").tryAcquire()).toBeNull();
     });
     expect(tried).toEqual([REFUSED]);
   });
 
   test("renews, updates, changes the length and releases with one write of one unit each", async () => {
     const { locks } = locker();
-    const lease = await locks.mutex("steps").acquire(MANUAL);
+    const lease = await mutex(locks, "steps").acquire(MANUAL);
     expect(await during(() => lease.renew())).toEqual([WRITE]);
     expect(await during(() => lease.update({ step: 1 }))).toEqual([WRITE]);
     expect(await during(() => lease.renew({ lease: "40s", data: [2] }))).toEqual([WRITE]);
@@ -41,17 +42,17 @@ export function stepTests(test: Declare, bench: Bench): void {
 
   test("reclaims a freed lock with one write and a higher fence, also from another process", async () => {
     const { locks } = locker();
-    const first = await locks.mutex("again").acquire(MANUAL);
+    const first = await mutex(locks, "again").acquire(MANUAL);
     await first.release();
-    expect(await during(() => locks.mutex("again").run(() => undefined))).toEqual([WRITE, WRITE]);
-    const third = await locker().locks.mutex("again").acquire(MANUAL);
+    expect(await during(() => mutex(locks, "again").run(() => undefined))).toEqual([WRITE, WRITE]);
+    const third = await mutex(locker().locks, "again").acquire(MANUAL);
     expect(third.fence).toBe(first.fence + 2n);
   });
 
   test("hands a lock to the next waiter of the process with one write", async () => {
     const { locks } = locker();
-    const first = await locks.mutex("handed").acquire(MANUAL);
-    const second = locks.mutex("handed").acquire(MANUAL);
+    const first = await mutex(locks, "handed").acquire(MANUAL);
+    const second = mutex(locks, "handed").acquire(MANUAL);
     await pause(1);
     const sent = await during(async () => {
       await first.release();
@@ -63,11 +64,11 @@ export function stepTests(test: Declare, bench: Bench): void {
   });
 
   test.once("polls a held lock with reads of half a unit, and rejects after the wait", async () => {
-    await locker().locks.mutex("polled").acquire(MANUAL);
+    await mutex(locker().locks, "polled").acquire(MANUAL);
     const rival = locker();
     const poll = { min: "50ms", max: "50ms" };
     const sent = await during(async () => {
-      const waiting = rival.locks.mutex("polled").acquire({ wait: "300ms", poll });
+      const waiting = mutex(rival.locks, "polled").acquire({ wait: "300ms", poll });
       await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
     });
     expect(sent[0]).toEqual(REFUSED);
@@ -79,20 +80,18 @@ export function stepTests(test: Declare, bench: Bench): void {
   });
 
   test("grants a freed lock to a waiting process", async () => {
-    const lease = await locker().locks.mutex("freed").acquire(MANUAL);
-    const waiting = locker().locks.mutex("freed").acquire(MANUAL);
+    const lease = await mutex(locker().locks, "freed").acquire(MANUAL);
+    const waiting = mutex(locker().locks, "freed").acquire(MANUAL);
     await pause(100);
     await lease.release();
     expect((await waiting).fence).toBe(lease.fence + 1n);
   });
 
   test("takes over from a silent holder after its lease, and not before", async () => {
-    const dead = await locker()
-      .locks.mutex("silent")
-      .acquire({ ...MANUAL, lease: 500 });
+    const dead = await mutex(locker().locks, "silent").acquire({ ...MANUAL, lease: 500 });
     const rival = locker();
     const fromMs = performance.now();
-    const lease = await rival.locks.mutex("silent").acquire(MANUAL);
+    const lease = await mutex(rival.locks, "silent").acquire(MANUAL);
     const tookMs = performance.now() - fromMs;
     expect(tookMs).toBeGreaterThanOrEqual(510);
     expect(tookMs).toBeLessThan(1_500);
@@ -104,8 +103,8 @@ export function stepTests(test: Declare, bench: Bench): void {
   });
 
   test.once("never takes a lock whose holder renews", async () => {
-    const lease = await locker().locks.mutex("renewed").acquire({ lease: 600 });
-    const rival = locker().locks.mutex("renewed");
+    const lease = await mutex(locker().locks, "renewed").acquire({ lease: 600 });
+    const rival = mutex(locker().locks, "renewed");
     await expect(rival.acquire({ wait: "1500ms" })).rejects.toMatchObject({
       code: "not-acquired",
     });
@@ -115,9 +114,7 @@ export function stepTests(test: Declare, bench: Bench): void {
   test.once(
     "commits a guarded transaction of the holder, and refuses a former holder's",
     async () => {
-      const lease = await locker()
-        .locks.mutex("guard")
-        .acquire({ ...MANUAL, lease: 300 });
+      const lease = await mutex(locker().locks, "guard").acquire({ ...MANUAL, lease: 300 });
       const key = bench.shape.key("written");
       const guarded = () =>
         bench.open.client.send(
@@ -129,7 +126,7 @@ export function stepTests(test: Declare, bench: Bench): void {
           }),
         );
       await guarded();
-      await locker().locks.mutex("guard").acquire(MANUAL);
+      await mutex(locker().locks, "guard").acquire(MANUAL);
       await expect(guarded()).rejects.toMatchObject({
         name: "TransactionCanceledException",
         CancellationReasons: [{ Code: "ConditionalCheckFailed" }, { Code: "None" }],

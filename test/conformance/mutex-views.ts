@@ -1,5 +1,7 @@
 import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
+import { listLocks, releaseByHolder } from "../../src/admin/index.js";
+import { inspect, mutex } from "../../src/index.js";
 import { type Bench, type Declare, MANUAL, POLL } from "./mutex-bench.js";
 
 /** Tests of operations without holding a lock, and of records of other clients. */
@@ -8,10 +10,10 @@ export function viewTests(test: Declare, bench: Bench): void {
 
   test("inspects absent, held and free locks", async () => {
     const { locks } = locker({ owner: "tester" });
-    expect(await locks.inspect("seen")).toMatchObject({ state: "absent", acquirableInMs: 0 });
-    const lease = await locks.mutex("seen").acquire({ ...MANUAL, data: { job: 7 } });
-    expect(await during(() => locks.inspect("seen"))).toEqual([{ ...POLL, units: 1 }]);
-    expect(await locker().locks.mutex("seen").inspect()).toMatchObject({
+    expect(await inspect(locks, "seen")).toMatchObject({ state: "absent", acquirableInMs: 0 });
+    const lease = await mutex(locks, "seen").acquire({ ...MANUAL, data: { job: 7 } });
+    expect(await during(() => inspect(locks, "seen"))).toEqual([{ ...POLL, units: 1 }]);
+    expect(await mutex(locker().locks, "seen").inspect()).toMatchObject({
       state: "held",
       holder: lease.holder,
       owner: "tester",
@@ -22,16 +24,16 @@ export function viewTests(test: Declare, bench: Bench): void {
       appearsExpired: false,
     });
     await lease.release({ keepData: true });
-    expect(await locks.inspect("seen")).toMatchObject({ state: "free", data: { job: 7 } });
+    expect(await inspect(locks, "seen")).toMatchObject({ state: "free", data: { job: 7 } });
   });
 
   test("lists held locks by prefix, and free locks on request", async () => {
     const { locks } = locker();
-    await locks.mutex("list/held").acquire(MANUAL);
-    await (await locks.mutex("list/free").acquire(MANUAL)).release();
+    await mutex(locks, "list/held").acquire(MANUAL);
+    await (await mutex(locks, "list/free").acquire(MANUAL)).release();
     const names = async (options: { prefix: string; free?: boolean }) => {
       const found: string[] = [];
-      for await (const page of locks.admin.list(options)) {
+      for await (const page of listLocks(locks, options)) {
         expect(page.readUnits).toBeGreaterThan(0);
         found.push(...page.locks.map((lock) => lock.name));
       }
@@ -43,10 +45,10 @@ export function viewTests(test: Declare, bench: Bench): void {
   });
 
   test("releases by holder id, and the holder learns of the loss at the next renewal", async () => {
-    const lease = await locker().locks.mutex("byHolder").acquire(MANUAL);
+    const lease = await mutex(locker().locks, "byHolder").acquire(MANUAL);
     const { locks } = locker();
-    expect(await locks.admin.releaseByHolder("byHolder", "somebody else")).toBe(false);
-    expect(await locks.admin.releaseByHolder("byHolder", lease.holder)).toBe(true);
+    expect(await releaseByHolder(locks, "byHolder", "somebody else")).toBe(false);
+    expect(await releaseByHolder(locks, "byHolder", lease.holder)).toBe(true);
     await expect(lease.renew()).rejects.toMatchObject({ reason: "released-elsewhere" });
   });
 
@@ -75,7 +77,7 @@ export function viewTests(test: Declare, bench: Bench): void {
     ];
     for (const [name, code] of codes) {
       const before = await item(name);
-      await expect(locks.mutex(name).acquire()).rejects.toMatchObject({ code });
+      await expect(mutex(locks, name).acquire()).rejects.toMatchObject({ code });
       expect(await item(name)).toEqual(before);
     }
   });
@@ -84,7 +86,7 @@ export function viewTests(test: Declare, bench: Bench): void {
   test("keeps different names apart, and accepts the longest names", async () => {
     const { locks } = locker();
     const names = ["a", "A", "a#", "#a", "ä", "a\u0308", " a", "é".repeat(950)];
-    const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire(MANUAL)));
+    const leases = await Promise.all(names.map((name) => mutex(locks, name).acquire(MANUAL)));
     expect(new Set(leases.map((lease) => lease.holder)).size).toBe(names.length);
     expect((await item("é".repeat(950)))?.["holder"]).toBeDefined();
   });

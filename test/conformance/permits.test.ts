@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.js";
+import { type Holdfast, readLock, semaphore, writeLock } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -31,7 +31,7 @@ function permitsSuite(endpoint: () => string): void {
     const runs = processes.flatMap((locks, at) =>
       Array.from({ length: 5 }, () => {
         const weight = 1 + (at % 3);
-        return locks.semaphore("s", { permits: 5 }).run({ ...WAIT, weight }, async () => {
+        return semaphore(locks, "s", { permits: 5 }).run({ ...WAIT, weight }, async () => {
           now += weight;
           most = Math.max(most, now);
           await pause(20);
@@ -42,8 +42,8 @@ function permitsSuite(endpoint: () => string): void {
     await Promise.all(runs);
     expect(most).toBeLessThanOrEqual(5);
     expect(most).toBeGreaterThan(2);
-    const [first] = processes;
-    const whole = await first?.semaphore("s", { permits: 5 }).tryAcquire({ weight: 5 });
+    const [first] = processes as [Holdfast];
+    const whole = await semaphore(first, "s", { permits: 5 }).tryAcquire({ weight: 5 });
     expect(whole?.isHeld).toBe(true);
   });
 
@@ -55,25 +55,22 @@ function permitsSuite(endpoint: () => string): void {
       { step: "initialize" },
     );
     const [dead, live] = [process({ client: cut }), process()];
-    const permit = await dead.semaphore("d", { permits: 1 }).acquire();
+    const permit = await semaphore(dead, "d", { permits: 1 }).acquire();
     isCut = true;
-    const next = await live.semaphore("d", { permits: 1 }).acquire(WAIT);
+    const next = await semaphore(live, "d", { permits: 1 }).acquire(WAIT);
     expect(next.fence).toBeGreaterThan(permit.fence);
   });
 
   it("lets readers in together, and a writer alone", async () => {
     const [one, two, three] = [process(), process(), process()];
-    const readers = [
-      await one.readWriteLock("c").read().acquire(),
-      await two.readWriteLock("c").read().acquire(),
-    ];
-    const writing = three.readWriteLock("c").write().acquire(WAIT);
+    const readers = [await readLock(one, "c").acquire(), await readLock(two, "c").acquire()];
+    const writing = writeLock(three, "c").acquire(WAIT);
     await pause(300);
     await Promise.all(readers.map((reader) => reader.release()));
     const writer = await writing;
-    expect(await one.readWriteLock("c").read().tryAcquire()).toBeNull();
+    expect(await readLock(one, "c").tryAcquire()).toBeNull();
     const reader = await writer.downgrade();
-    expect((await one.readWriteLock("c").read().acquire(WAIT)).fence).toBeGreaterThan(reader.fence);
+    expect((await readLock(one, "c").acquire(WAIT)).fence).toBeGreaterThan(reader.fence);
   });
 }
 

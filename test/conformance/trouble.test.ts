@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Holdfast, HoldfastOptions } from "../../src/index.js";
+import { listLocks, releaseByHolder } from "../../src/admin/index.js";
+import { type Holdfast, type HoldfastOptions, inspect, mutex } from "../../src/index.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
 import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -38,10 +39,10 @@ describeOnDynamoDBLocal("a failing table", (endpoint) => {
 // refusal are slow too.
 async function warmUp(locks: Holdfast): Promise<void> {
   const cycle = async (): Promise<boolean> => {
-    const lease = await locks.mutex(`warm ${randomUUID()}`).acquire({ renew: "manual" });
+    const lease = await mutex(locks, `warm ${randomUUID()}`).acquire({ renew: "manual" });
     const { name } = lease;
     await lease.release();
-    return !(await locks.admin.releaseByHolder(name, "nobody"));
+    return !(await releaseByHolder(locks, name, "nobody"));
   };
   await expect.poll(() => cycle().catch(() => false), { timeout: 20_000 }).toBe(true);
 }
@@ -60,11 +61,11 @@ function declare(endpoint: () => string, way: Way): void {
       const { locks } = network.locker();
       await warmUp(locks);
       network.nextWrites(name, fault, 100);
-      await expect(locks.mutex(name).acquire(MANUAL)).rejects.toMatchObject({
+      await expect(mutex(locks, name).acquire(MANUAL)).rejects.toMatchObject({
         code,
         lockName: name,
       });
-      await expect(locks.mutex(name).tryAcquire(MANUAL)).rejects.toMatchObject({ code });
+      await expect(mutex(locks, name).tryAcquire(MANUAL)).rejects.toMatchObject({ code });
       network.proxy.clear();
       await locks.close();
       expect(await networks.record(name)).toBeUndefined();
@@ -77,7 +78,7 @@ function declare(endpoint: () => string, way: Way): void {
       const name = `held ${how}`;
       const network = await networks.network();
       const { locks } = network.locker();
-      const lease = await locks.mutex(name).acquire(MANUAL);
+      const lease = await mutex(locks, name).acquire(MANUAL);
       network.nextWrites(name, fault, 1);
       await lease.renew();
       expect(lease.isHeld).toBe(true);
@@ -93,7 +94,7 @@ function declare(endpoint: () => string, way: Way): void {
     const { locks } = network.locker({ requestTimeout: "5s" });
     network.nextWrites("halved", HALVED[1], 100);
     // An applied write refuses its own repetition, and even a truncated refusal shows its status.
-    const lease = await locks.mutex("halved").acquire({ renew: "manual" });
+    const lease = await mutex(locks, "halved").acquire({ renew: "manual" });
     expect(await networks.record("halved")).toMatchObject({ holder: { S: lease.holder } });
     await lease.release();
     expect(await networks.record("halved")).not.toHaveProperty("holder");
@@ -104,7 +105,7 @@ function declare(endpoint: () => string, way: Way): void {
     const { locks } = network.locker();
     for (const fault of [{ fault: "throttled" }, { fault: "conflict" }] as const) {
       network.nextWrites(fault.fault, fault, 1);
-      const lease = await locks.mutex(fault.fault).tryAcquire(MANUAL);
+      const lease = await mutex(locks, fault.fault).tryAcquire(MANUAL);
       expect(lease?.isHeld).toBe(true);
       network.nextWrites(fault.fault, fault, 1);
       await lease?.release();
@@ -118,25 +119,25 @@ function declare(endpoint: () => string, way: Way): void {
     network.proxy.next("UpdateItem", { fault: "access-denied" }, 100);
     const fromMs = performance.now();
     const denied = { code: "access-denied", message: expect.stringContaining("UpdateItem") };
-    await expect(locks.mutex("denied").acquire({ wait: 0 })).rejects.toMatchObject(denied);
-    await expect(locks.mutex("denied").tryAcquire()).rejects.toMatchObject(denied);
+    await expect(mutex(locks, "denied").acquire({ wait: 0 })).rejects.toMatchObject(denied);
+    await expect(mutex(locks, "denied").tryAcquire()).rejects.toMatchObject(denied);
     expect(performance.now() - fromMs).toBeLessThan(300);
-    expect(await locks.inspect("denied")).toMatchObject({ state: "absent" });
+    expect(await inspect(locks, "denied")).toMatchObject({ state: "absent" });
   });
 
   it.concurrent("rejects a waiter without permission for GetItem", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    await networks.locker().locks.mutex("unreadable").acquire(MANUAL);
+    await mutex(networks.locker().locks, "unreadable").acquire(MANUAL);
     network.proxy.next("GetItem", { fault: "access-denied" }, 100);
-    const waiting = locks.mutex("unreadable").acquire({ ...MANUAL, wait: "1s" });
+    const waiting = mutex(locks, "unreadable").acquire({ ...MANUAL, wait: "1s" });
     await expect(waiting).rejects.toMatchObject({ code: "access-denied" });
   });
 
   it.concurrent("rejects the release of a holder without permission", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await locks.mutex("revoked").acquire(MANUAL);
+    const lease = await mutex(locks, "revoked").acquire(MANUAL);
     network.proxy.next("UpdateItem", { fault: "access-denied" }, 100);
     await expect(lease.release()).rejects.toMatchObject({ code: "access-denied" });
     expect(lease.isHeld).toBe(false);
@@ -145,7 +146,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("rejects an update without permission, and keeps the lock", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await locks.mutex("readonly").acquire({ lease: 600 });
+    const lease = await mutex(locks, "readonly").acquire({ lease: 600 });
     // As with a policy by attributes: renewals of the same lease continue.
     const isUpdate = (request: { readonly body: object | undefined }): boolean => {
       const body = JSON.stringify(request.body ?? {});
@@ -161,7 +162,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("reports an unknown outcome for an unanswered release", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await locks.mutex("silent").acquire(MANUAL);
+    const lease = await mutex(locks, "silent").acquire(MANUAL);
     network.proxy.next("UpdateItem", { fault: "request-lost", how: "hang" }, 100);
     await expect(lease.release()).rejects.toMatchObject({ code: "outcome-unknown" });
   });
@@ -177,9 +178,9 @@ function declare(endpoint: () => string, way: Way): void {
       const { locks } = networks.locker(misfit);
       const fromMs = performance.now();
       const misconfigured = { code: "misconfigured" };
-      await expect(locks.mutex("misfit").acquire()).rejects.toMatchObject(misconfigured);
-      await expect(locks.mutex("misfit").tryAcquire()).rejects.toMatchObject(misconfigured);
-      await expect(locks.inspect("misfit")).rejects.toMatchObject(misconfigured);
+      await expect(mutex(locks, "misfit").acquire()).rejects.toMatchObject(misconfigured);
+      await expect(mutex(locks, "misfit").tryAcquire()).rejects.toMatchObject(misconfigured);
+      await expect(inspect(locks, "misfit")).rejects.toMatchObject(misconfigured);
       expect(performance.now() - fromMs).toBeLessThan(1_000);
     }
     expect(await networks.record("misfit")).toBeUndefined();
@@ -191,21 +192,21 @@ function declare(endpoint: () => string, way: Way): void {
       requestTimeout: "150ms",
     });
     const unreachable = { code: "unreachable" };
-    await expect(locks.mutex("nowhere").acquire(MANUAL)).rejects.toMatchObject(unreachable);
-    await expect(locks.mutex("nowhere").tryAcquire(MANUAL)).rejects.toMatchObject(unreachable);
-    await expect(locks.inspect("nowhere")).rejects.toMatchObject(unreachable);
-    await expect(locks.admin.list()[Symbol.asyncIterator]().next()).rejects.toMatchObject(
+    await expect(mutex(locks, "nowhere").acquire(MANUAL)).rejects.toMatchObject(unreachable);
+    await expect(mutex(locks, "nowhere").tryAcquire(MANUAL)).rejects.toMatchObject(unreachable);
+    await expect(inspect(locks, "nowhere")).rejects.toMatchObject(unreachable);
+    await expect(listLocks(locks)[Symbol.asyncIterator]().next()).rejects.toMatchObject(
       unreachable,
     );
   });
 
   it.concurrent("names the holder and no failure, if the lock is simply held", async () => {
-    await networks.locker({ owner: "someone" }).locks.mutex("taken").acquire(MANUAL);
-    const waiting = networks.locker().locks.mutex("taken").acquire(MANUAL);
+    await mutex(networks.locker({ owner: "someone" }).locks, "taken").acquire(MANUAL);
+    const waiting = mutex(networks.locker().locks, "taken").acquire(MANUAL);
     await expect(waiting).rejects.toMatchObject({
       code: "not-acquired",
       message: expect.stringMatching(/\bsomeone\b/),
     });
-    expect(await networks.locker().locks.mutex("taken").tryAcquire()).toBeNull();
+    expect(await mutex(networks.locker().locks, "taken").tryAcquire()).toBeNull();
   });
 }

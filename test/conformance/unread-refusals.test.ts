@@ -1,5 +1,7 @@
 import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { forceRelease, releaseByHolder } from "../../src/admin/index.js";
+import { all, inspect, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -46,11 +48,11 @@ function suite(endpoint: () => string): void {
 
     it("is held by another client for a claim without a wait", async () => {
       begin();
-      await holder.locks.mutex("a").acquire();
+      await mutex(holder.locks, "a").acquire();
       await poison("a");
       const fromMs = performance.now();
-      expect(await rival.locks.mutex("a").tryAcquire()).toBeNull();
-      await expect(rival.locks.mutex("a").acquire({ wait: 0 })).rejects.toMatchObject({
+      expect(await mutex(rival.locks, "a").tryAcquire()).toBeNull();
+      await expect(mutex(rival.locks, "a").acquire({ wait: 0 })).rejects.toMatchObject({
         code: "not-acquired",
       });
       expect(performance.now() - fromMs).toBeLessThan(3_000);
@@ -58,22 +60,22 @@ function suite(endpoint: () => string): void {
 
     it("is taken over as soon as its holder counts as dead", async () => {
       begin();
-      const dead = await holder.locks.mutex("b").acquire({ lease: "1s", renew: "manual" });
+      const dead = await mutex(holder.locks, "b").acquire({ lease: "1s", renew: "manual" });
       await poison("b");
       const fromMs = performance.now();
-      const lease = await rival.locks.mutex("b").acquire({ wait: "10s" });
+      const lease = await mutex(rival.locks, "b").acquire({ wait: "10s" });
       expect(lease.fence).toBe(dead.fence + 1n);
       expect(performance.now() - fromMs).toBeLessThan(3_000);
     });
 
     it("is renewed, or lost to another holder, like any record", async () => {
       begin();
-      const lease = await rival.locks.mutex("c").acquire({ renew: "manual" });
+      const lease = await mutex(rival.locks, "c").acquire({ renew: "manual" });
       await poison("c");
       await lease.renew();
       expect(lease.isHeld).toBe(true);
-      await holder.locks.admin.forceRelease("c", { reason: "a test", now: true });
-      await holder.locks.mutex("c").acquire();
+      await forceRelease(holder.locks, "c", { reason: "a test", now: true });
+      await mutex(holder.locks, "c").acquire();
       await poison("c");
       const fromMs = performance.now();
       await expect(lease.renew()).rejects.toMatchObject({ code: "lost" });
@@ -82,27 +84,27 @@ function suite(endpoint: () => string): void {
 
     it("is not released by a former holder", async () => {
       begin();
-      await holder.locks.mutex("d").acquire();
+      await mutex(holder.locks, "d").acquire();
       await poison("d");
-      expect(await rival.locks.admin.releaseByHolder("d", "somebody else")).toBe(false);
+      expect(await releaseByHolder(rival.locks, "d", "somebody else")).toBe(false);
     });
 
     it("refuses a multi-lock while held, and grants all locks once free", async () => {
       begin();
-      const held = await holder.locks.mutex("e").acquire();
+      const held = await mutex(holder.locks, "e").acquire();
       await poison("e");
-      expect(await rival.locks.multiLock(["e", "f"]).tryAcquire()).toBeNull();
-      const waiting = rival.locks.multiLock(["e", "f"]).acquire({ wait: "10s" });
+      expect(await all(rival.locks, ["e", "f"]).tryAcquire()).toBeNull();
+      const waiting = all(rival.locks, ["e", "f"]).acquire({ wait: "10s" });
       await held.release();
-      const all = await waiting;
-      expect(all.isHeld).toBe(true);
+      const every = await waiting;
+      expect(every.isHeld).toBe(true);
     });
 
     it("is shown by an inspection, including the key", async () => {
       begin();
-      await holder.locks.mutex("g").acquire();
+      await mutex(holder.locks, "g").acquire();
       await poison("g");
-      const { data } = await rival.locks.inspect("g");
+      const { data } = await inspect(rival.locks, "g");
       expect(JSON.stringify(data)).toBe('{"a":[{"__proto__":1}]}');
     });
   });

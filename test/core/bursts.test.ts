@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isHoldfastError, type Lease } from "../../src/index.js";
+import { isHoldfastError, type Lease, mutex } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const LATENCIES_MS = [5, 20, 50, 100] as const;
@@ -13,7 +13,7 @@ async function setUp(latencyMs: number, options: { sharedSession?: true } = {}) 
   const latency = { requestMs: latencyMs / 2, responseMs: latencyMs / 2 };
   const mine = world.inhabitant({ latency, connections: CONNECTIONS, lease: "3s", ...options });
   const held = await world.until(
-    Promise.all(Array.from({ length: HELD }, (_, at) => mine.locks.mutex(`held ${at}`).acquire())),
+    Promise.all(Array.from({ length: HELD }, (_, at) => mutex(mine.locks, `held ${at}`).acquire())),
   );
   return { world, held, ...mine };
 }
@@ -26,7 +26,7 @@ describe("thousands of acquisitions at once", () => {
     const { world, locks, held, network, reported } = await setUp(latencyMs);
     const before = network.requests.write;
     const each = async (at: number): Promise<void> => {
-      const lease = await locks.mutex(`burst ${at}`).acquire();
+      const lease = await mutex(locks, `burst ${at}`).acquire();
       expect(lease.isHeld).toBe(true);
       await lease.release();
     };
@@ -44,7 +44,7 @@ describe("thousands of acquisitions at once", () => {
 
   it.each(LATENCIES_MS)("cost no lease on a shared session: %s ms", async (latencyMs) => {
     const { world, locks, held } = await setUp(latencyMs, { sharedSession: true });
-    const burst = Array.from({ length: 200 }, (_, at) => locks.mutex(`burst ${at}`).acquire());
+    const burst = Array.from({ length: 200 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
     const leases = await world.until(Promise.all(burst));
     await world.time.advance(10_000);
     expect(all([...held, ...leases])).toBe(true);
@@ -53,8 +53,7 @@ describe("thousands of acquisitions at once", () => {
   it("are told what they wait for if their wait is too short", async () => {
     const { world, locks, held } = await setUp(100);
     const burst = Array.from({ length: 300 }, (_, at) =>
-      locks
-        .mutex(`burst ${at}`)
+      mutex(locks, `burst ${at}`)
         .acquire({ wait: "1s" })
         .then((lease) => lease.release())
         .catch((error: unknown) => error),
@@ -71,7 +70,7 @@ describe("thousands of acquisitions at once", () => {
   it("try once each, however many they are, if the caller does not wait", async () => {
     const { world, locks } = await setUp(50);
     const tries = Array.from({ length: 200 }, async (_, at) => {
-      const lease = await locks.mutex(`try ${at}`).tryAcquire();
+      const lease = await mutex(locks, `try ${at}`).tryAcquire();
       await lease?.release();
       return lease !== null;
     });
@@ -83,8 +82,7 @@ describe("thousands of acquisitions at once", () => {
     // Each lease that is granted needs a renewal a second; six connections carry 120 requests a second.
     const fromMs = world.time.nowMs;
     const tries = Array.from({ length: 400 }, (_, at) =>
-      locks
-        .mutex(`try ${at}`)
+      mutex(locks, `try ${at}`)
         .tryAcquire()
         .then(() => "granted")
         .catch((error: { readonly code: string }) => error.code),
@@ -100,8 +98,7 @@ describe("thousands of acquisitions at once", () => {
     network.script(() => ({ fault: "request-lost" }));
     const fromMs = world.time.nowMs;
     const tries = Array.from({ length: 200 }, (_, at) =>
-      locks
-        .mutex(`try ${at}`)
+      mutex(locks, `try ${at}`)
         .tryAcquire()
         .catch((error: { readonly code: string }) => error.code),
     );
@@ -114,7 +111,7 @@ describe("thousands of acquisitions at once", () => {
     const { world, locks } = await setUp(100);
     const lefts: number[] = [];
     const burst = Array.from({ length: 200 }, async (_, at) => {
-      const lease = await locks.mutex(`burst ${at}`).acquire();
+      const lease = await mutex(locks, `burst ${at}`).acquire();
       lefts.push(lease.remainingMs());
       await lease.release();
     });
@@ -130,14 +127,13 @@ describe("thousands of acquisitions at once", () => {
       return isHot ? { fault: "throttled" } : undefined;
     });
     const hot = Array.from({ length: 20 }, (_, at) =>
-      locks
-        .mutex(`hot ${at}`)
+      mutex(locks, `hot ${at}`)
         .acquire({ wait: "5s" })
         .catch(() => undefined),
     );
     await world.time.advance(100);
     const fromMs = world.time.nowMs;
-    const lease = await world.until(locks.mutex("cold").acquire());
+    const lease = await world.until(mutex(locks, "cold").acquire());
     expect(world.time.nowMs - fromMs).toBeLessThan(200);
     await world.until(lease.release());
     await world.until(Promise.all(hot));
@@ -147,8 +143,7 @@ describe("thousands of acquisitions at once", () => {
     const { world, locks, network } = await setUp(20);
     const abort = new AbortController();
     const burst = Array.from({ length: 300 }, (_, at) =>
-      locks
-        .mutex(`burst ${at}`)
+      mutex(locks, `burst ${at}`)
         .acquire({ signal: abort.signal })
         .catch((error: unknown) => error),
     );
@@ -169,7 +164,7 @@ describe("the releases of a client that closes", () => {
     const latency = { requestMs: 50, responseMs: 50 };
     const options = { latency, connections: 2, lease: "60s", closeTimeout: "1s" } as const;
     const { locks, network } = world.inhabitant(options);
-    for (let at = 0; at < 100; at += 1) await world.until(locks.mutex(`lock ${at}`).acquire());
+    for (let at = 0; at < 100; at += 1) await world.until(mutex(locks, `lock ${at}`).acquire());
     const before = network.requests.write;
     const closing = locks.close().catch((error: unknown) => error);
     expect(await world.until(closing)).toMatchObject({ code: "outcome-unknown" });
@@ -184,9 +179,9 @@ describe("a renewal that waits for its turn", () => {
   it("is not sent if its lease has ended before its turn", async () => {
     const world = new World({ dates: (trueMs) => trueMs });
     const { locks, network } = world.inhabitant({ connections: 1, lease: "3s" });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     network.next("read", { fault: "delayed", delayMs: 4_500 });
-    const reading = locks.mutex("b").inspect();
+    const reading = mutex(locks, "b").inspect();
     const { write } = network.requests;
     await world.time.advance(4_000);
     expect(lease.isHeld).toBe(false);

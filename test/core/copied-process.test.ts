@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { all, fairLock, Holdfast, mutex, openSession } from "../../src/index.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { World } from "../support/world.js";
 
@@ -41,9 +41,9 @@ interface Taken {
 
 /** Each case's time until its claim is in flight, with 50 ms a request. */
 const TAKERS: readonly [string, number, (locks: Holdfast) => Promise<Taken | null>][] = [
-  ["a mutex", 20, (locks) => locks.mutex("a").tryAcquire()],
-  ["a fair lock", 20, (locks) => locks.fairLock("a").tryAcquire()],
-  ["several locks", 120, (locks) => locks.multiLock(["a", "b"]).tryAcquire()],
+  ["a mutex", 20, (locks) => mutex(locks, "a").tryAcquire()],
+  ["a fair lock", 20, (locks) => fairLock(locks, "a").tryAcquire()],
+  ["several locks", 120, (locks) => all(locks, ["a", "b"]).tryAcquire()],
 ];
 
 describe("processes that draw the same ids", () => {
@@ -69,11 +69,11 @@ describe("processes that draw the same ids", () => {
   it("take over only after the watch of a lease", async () => {
     const world = new World();
     const [first, second] = copies(world);
-    const held = await world.until(first.locks.mutex("a").acquire());
-    expect(await world.until(second.locks.mutex("a").tryAcquire())).toBeNull();
+    const held = await world.until(mutex(first.locks, "a").acquire());
+    expect(await world.until(mutex(second.locks, "a").tryAcquire())).toBeNull();
     first.process.kill();
     const fromMs = world.time.nowMs;
-    const next = await world.until(second.locks.mutex("a").acquire({ wait: "1m" }));
+    const next = await world.until(mutex(second.locks, "a").acquire({ wait: "1m" }));
     expect(next.fence).toBe(held.fence + 1n);
     expect(world.time.nowMs - fromMs).toBeGreaterThan(10_000);
   });
@@ -81,10 +81,10 @@ describe("processes that draw the same ids", () => {
   it("open separate sessions", async () => {
     const world = new World();
     const [first, second] = copies(world);
-    const one = await world.until(first.locks.session());
-    const other = await world.until(second.locks.session());
+    const one = await world.until(openSession(first.locks));
+    const other = await world.until(openSession(second.locks));
     expect(one.id).not.toBe(other.id);
-    await world.until(second.locks.mutex("a", { session: other }).acquire());
+    await world.until(mutex(second.locks, "a", { session: other }).acquire());
     await world.until(other.close());
     await world.time.advance(30_000);
     expect(one.isHeld).toBe(true);
@@ -96,7 +96,7 @@ describe("a client whose SDK repeats a request", () => {
     const world = new World();
     const [{ locks, network }] = copies(world);
     network.next("write", { fault: "response-lost-and-retried" });
-    const lease = await world.until(locks.mutex("a").tryAcquire());
+    const lease = await world.until(mutex(locks, "a").tryAcquire());
     expect(lease?.holder).toBe(SAME_IDS[0]);
   });
 });
@@ -106,14 +106,14 @@ describe("a hold whose next id was drawn by another process", () => {
   async function scene() {
     const world = new World();
     const [{ locks }] = copies(world);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     const takenBy = { holder: { S: SAME_IDS[1] as string }, fence: { N: `${lease.fence + 1n}` } };
     return { world, locks, lease, takenBy };
   }
 
   it("does not hand off the other process's grant", async () => {
     const { world, locks, lease, takenBy } = await scene();
-    const waiting = locks.mutex("a").acquire({ wait: "5s" });
+    const waiting = mutex(locks, "a").acquire({ wait: "5s" });
     await world.time.advance(50);
     world.table.putItem(KEY, { ...world.record("a"), ...takenBy });
     await world.until(lease.release());

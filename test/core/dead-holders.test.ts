@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, fairLock, mutex, openSession } from "../../src/index.js";
 import { withLock } from "../../src/lambda/index.js";
 import { entriesIn, NAME } from "../support/queue.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
@@ -44,13 +45,13 @@ describe("a dead holder, and processes that have never seen the record", () => {
   it("gives its fair lock to `tryAcquire`", async () => {
     const world = newWorld();
     const dead = fresh(world);
-    await world.until(dead.locks.fairLock(NAME).acquire(MANUAL));
+    await world.until(fairLock(dead.locks, NAME).acquire(MANUAL));
     const diedMs = world.time.nowMs;
     dead.process.kill();
     const tookMs = await takenAfter(
       world,
       diedMs,
-      async ({ locks }) => (await locks.fairLock(NAME).tryAcquire()) !== null,
+      async ({ locks }) => (await fairLock(locks, NAME).tryAcquire()) !== null,
     );
     expectInTime(tookMs);
   });
@@ -59,16 +60,16 @@ describe("a dead holder, and processes that have never seen the record", () => {
     const world = newWorld();
     const names = ["x", "y"];
     const dead = world.inhabitant();
-    await world.until(dead.locks.fairLock(NAME).acquire(MANUAL));
-    await world.until(dead.locks.multiLock(names).acquire(MANUAL));
+    await world.until(fairLock(dead.locks, NAME).acquire(MANUAL));
+    await world.until(all(dead.locks, names).acquire(MANUAL));
     dead.process.kill();
     // A wait of 60 s, and a lease of 60 s: a whole watch takes 61.2 s.
     await pass(world, 15_000);
     const cold = world.inhabitant();
     const fromMs = world.time.nowMs;
     const both = Promise.all([
-      cold.locks.fairLock(NAME).acquire(),
-      cold.locks.multiLock(names).acquire(),
+      fairLock(cold.locks, NAME).acquire(),
+      all(cold.locks, names).acquire(),
     ]);
     expect(await world.until(both)).toHaveLength(2);
     expect(world.time.nowMs - fromMs).toBeLessThan(60_000);
@@ -79,11 +80,11 @@ describe("a dead holder, and processes that have never seen the record", () => {
     const world = newWorld();
     const names = ["x", "y"];
     const dead = fresh(world);
-    await world.until(dead.locks.multiLock(names).acquire(MANUAL));
+    await world.until(all(dead.locks, names).acquire(MANUAL));
     const diedMs = world.time.nowMs;
     dead.process.kill();
     const tookMs = await takenAfter(world, diedMs, async ({ locks }) => {
-      const lease = await locks.multiLock(names).tryAcquire();
+      const lease = await all(locks, names).tryAcquire();
       return lease !== null;
     });
     expectInTime(tookMs);
@@ -92,7 +93,7 @@ describe("a dead holder, and processes that have never seen the record", () => {
   it("costs a multi-lock no request more than free locks do", async () => {
     const world = newWorld();
     const names = ["x", "y"];
-    const take = ({ locks }: Inhabitant) => locks.multiLock(names).tryAcquire();
+    const take = ({ locks }: Inhabitant) => all(locks, names).tryAcquire();
     const first = fresh(world);
     const lease = await world.until(take(first));
     await world.until(lease?.release() ?? Promise.resolve());
@@ -119,10 +120,10 @@ describe("dead waiters in front of a free lock", () => {
   /** Waiters that died behind a holder, which then released. Returns when the last one died. */
   async function deadWaiters(world: World, { count, livedMs = 200, options = OPTIONS }: Dead) {
     const holder = world.inhabitant(OPTIONS);
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     for (let index = 0; index < count; index += 1) {
       const waiter = world.inhabitant(options);
-      const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "1h" });
+      const waiting = fairLock(waiter.locks, NAME).acquire({ wait: "1h" });
       waiting.catch(() => undefined);
       await pass(world, livedMs);
       waiter.process.kill();
@@ -136,11 +137,11 @@ describe("dead waiters in front of a free lock", () => {
   it("do not keep out a cold `tryAcquire` once their ends are past", async () => {
     const world = newWorld();
     const diedMs = await deadWaiters(world, { count: 1 });
-    expect(await world.until(fresh(world).locks.fairLock(NAME).tryAcquire())).toBeNull();
+    expect(await world.until(fairLock(fresh(world).locks, NAME).tryAcquire())).toBeNull();
     const tookMs = await takenAfter(
       world,
       diedMs,
-      async ({ locks }) => (await locks.fairLock(NAME).tryAcquire()) !== null,
+      async ({ locks }) => (await fairLock(locks, NAME).tryAcquire()) !== null,
     );
     // The waiter has written its entry up to 200 ms before.
     expectInTime(tookMs + 200);
@@ -152,7 +153,7 @@ describe("dead waiters in front of a free lock", () => {
     await deadWaiters(world, { count: 20 });
     await pass(world, TAKEABLE_MS);
     const fromMs = world.time.nowMs;
-    await world.until(fresh(world).locks.fairLock(NAME).acquire());
+    await world.until(fairLock(fresh(world).locks, NAME).acquire());
     expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
   });
 
@@ -164,7 +165,7 @@ describe("dead waiters in front of a free lock", () => {
     expect(entriesIn(world).map((entry) => "session" in entry)).toEqual([true, true]);
     await pass(world, TAKEABLE_MS);
     const fromMs = world.time.nowMs;
-    await world.until(fresh(world).locks.fairLock(NAME).acquire());
+    await world.until(fairLock(fresh(world).locks, NAME).acquire());
     expect(world.time.nowMs - fromMs).toBeLessThan(1_500);
   });
 });
@@ -172,8 +173,8 @@ describe("dead waiters in front of a free lock", () => {
 describe("a lock on the session of a dead process", () => {
   async function onSession(world: World) {
     const dead = fresh(world);
-    const session = await world.until(dead.locks.session());
-    await world.until(dead.locks.mutex("s", { session }).acquire());
+    const session = await world.until(openSession(dead.locks));
+    await world.until(mutex(dead.locks, "s", { session }).acquire());
     // Past the first renewals, which move the lease to the session and keep the session alone.
     await pass(world, 2 * LEASE_MS);
     expect(world.record("s")).toMatchObject({ session: { S: session.id } });
@@ -188,7 +189,7 @@ describe("a lock on the session of a dead process", () => {
     const tookMs = await takenAfter(
       world,
       diedMs,
-      async ({ locks }) => (await locks.mutex("s").tryAcquire()) !== null,
+      async ({ locks }) => (await mutex(locks, "s").tryAcquire()) !== null,
     );
     // The session renewed its row up to a third of the lease before.
     expect(tookMs).toBeGreaterThan((2 * LEASE_MS) / 3 + BOUND_MS);
@@ -200,7 +201,7 @@ describe("a lock on the session of a dead process", () => {
     const world = newWorld();
     (await onSession(world)).process.kill();
     await pass(world, TAKEABLE_MS);
-    const counted = await world.requests(() => fresh(world).locks.mutex("s").tryAcquire());
+    const counted = await world.requests(() => mutex(fresh(world).locks, "s").tryAcquire());
     expect(counted.result).not.toBeNull();
     expect(counted).toMatchObject({ writes: 3, reads: 1, writeUnits: 3, readUnits: 1 });
   });
@@ -210,7 +211,7 @@ describe("a lock on the session of a dead process", () => {
     await onSession(world);
     for (let at = 0; at < 200_000; at += 9_001) {
       await pass(world, 9_001);
-      expect(await world.until(fresh(world).locks.mutex("s").tryAcquire())).toBeNull();
+      expect(await world.until(mutex(fresh(world).locks, "s").tryAcquire())).toBeNull();
     }
   });
 
@@ -220,7 +221,7 @@ describe("a lock on the session of a dead process", () => {
     await pass(world, LEASE_MS - 1_000);
     const late = fresh(world);
     const fromMs = world.time.nowMs;
-    await world.until(late.locks.mutex("s").acquire());
+    await world.until(mutex(late.locks, "s").acquire());
     expect(world.time.nowMs - fromMs).toBeLessThan(1.02 * (BOUND_MS + STEPS_MS + 2_000));
   });
 });

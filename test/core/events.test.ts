@@ -1,6 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { releaseByHolder } from "../../src/admin/index.js";
 import { LEASE_CHANNELS } from "../../src/events/index.js";
+import { all, fairLock, inspect, mutex, openSession } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
@@ -55,7 +57,7 @@ describe("lease events", () => {
 
   it("report a grant, the renewals and the release, with the lease's facts", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     await world.time.advance(2_100);
     await world.until(lease.release());
     expect(events()).toEqual(["grant", "renewal", "renewal", "release"]);
@@ -75,9 +77,9 @@ describe("lease events", () => {
 
   it("report a wait once, with the current holder and the outcome", async () => {
     const { world, one, two } = scene();
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     one.process.kill();
-    const taken = await world.until(two.locks.mutex("a").acquire());
+    const taken = await world.until(mutex(two.locks, "a").acquire());
     expect(events("two")).toEqual(["wait", "grant"]);
     expect(told.find(({ event }) => event === "wait")).toMatchObject({ heldBy: "one" });
     const { how, waitedMs } = told.at(-1) as Told;
@@ -88,22 +90,22 @@ describe("lease events", () => {
 
   it("let a listener end the wait of a local waiter", async () => {
     const { world, one } = scene();
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     const abort = new AbortController();
     const listener = () => abort.abort("enough");
     subscribe(LEASE_CHANNELS.wait, listener);
     ends.push(() => unsubscribe(LEASE_CHANNELS.wait, listener));
-    const waiting = one.locks.mutex("a").acquire({ signal: abort.signal });
+    const waiting = mutex(one.locks, "a").acquire({ signal: abort.signal });
     await expect(world.until(waiting)).rejects.toBe("enough");
   });
 
   it("report the wait for a free lock with a queue", async () => {
     const { world, one, two } = scene();
-    await world.until(one.locks.mutex("c").acquire());
-    const queued = one.locks.multiLock(["b", "c"]).acquire({ wait: "1m" });
+    await world.until(mutex(one.locks, "c").acquire());
+    const queued = all(one.locks, ["b", "c"]).acquire({ wait: "1m" });
     await world.time.advance(1_000);
     told = [];
-    const waiting = world.until(two.locks.mutex("b").acquire({ wait: 500 }));
+    const waiting = world.until(mutex(two.locks, "b").acquire({ wait: 500 }));
     await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
     expect(events("two")).toEqual(["wait", "position", "refusal"]);
     expect(told.find(({ event }) => event === "wait")).not.toMatchObject({ heldBy: "one" });
@@ -112,8 +114,8 @@ describe("lease events", () => {
 
   it("distinguish a local handoff from a claim", async () => {
     const { world, one } = scene();
-    const first = await world.until(one.locks.mutex("a").acquire());
-    const second = one.locks.mutex("a").acquire();
+    const first = await world.until(mutex(one.locks, "a").acquire());
+    const second = mutex(one.locks, "a").acquire();
     await world.until(first.release());
     await world.until(second);
     expect(events()).toEqual(["grant", "wait", "release", "grant"]);
@@ -126,9 +128,9 @@ describe("lease events", () => {
     [{ signal: AbortSignal.abort("enough") }, ["refusal"], "aborted"],
   ])("report why an acquisition with %j ended without a lease: %j", async (options, all, code) => {
     const { world, one, two } = scene();
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     const fromMs = world.time.nowMs;
-    await expect(world.until(two.locks.mutex("a").acquire(options))).rejects.toBeDefined();
+    await expect(world.until(mutex(two.locks, "a").acquire(options))).rejects.toBeDefined();
     expect(events("two")).toEqual(all);
     const waitedMs = world.time.nowMs - fromMs;
     expect(told.at(-1)).toMatchObject({ event: "refusal", owner: "two", code, waitedMs });
@@ -137,7 +139,7 @@ describe("lease events", () => {
   it("report unanswered renewals, and the loss once with the reason", async () => {
     const { world, one } = scene();
     await world.time.advance(5_000);
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
     await world.time.advance(10_000);
     const renewals = told.filter(({ event }) => event === "renewal");
@@ -152,7 +154,7 @@ describe("lease events", () => {
 
   it("report how long a renewal took, and the time left, with and without an answer", async () => {
     const { world, one } = scene();
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     await world.time.advance(1_100);
     const renewal = told.find(({ event }) => event === "renewal");
     // 3 s, less twice 1 % and one clock step, counted from before the send.
@@ -165,11 +167,11 @@ describe("lease events", () => {
 
   it("report how late a loss was noticed: 0 before the deadline", async () => {
     const { world, one, two } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
-    await world.until(two.locks.admin.releaseByHolder("a", lease.holder));
+    const lease = await world.until(mutex(one.locks, "a").acquire());
+    await world.until(releaseByHolder(two.locks, "a", lease.holder));
     await world.time.advance(1_100);
     expect(told.at(-1)).toMatchObject({ event: "loss", reason: "released-elsewhere", lateMs: 0 });
-    await world.until(one.locks.mutex("b").acquire());
+    await world.until(mutex(one.locks, "b").acquire());
     one.process.pause();
     await world.time.advance(10_000);
     one.process.resume();
@@ -183,9 +185,9 @@ describe("lease events", () => {
   it("hide the lease of a queue place, from grant to end", async () => {
     const { world, one, two } = scene();
     const held = await world.until(
-      one.locks.fairLock("a").acquire({ renew: "manual", lease: "1h" }),
+      fairLock(one.locks, "a").acquire({ renew: "manual", lease: "1h" }),
     );
-    const waiting = two.locks.fairLock("a").acquire();
+    const waiting = fairLock(two.locks, "a").acquire();
     await world.time.advance(5_000);
     two.process.pause();
     await world.time.advance(10_000);
@@ -198,7 +200,7 @@ describe("lease events", () => {
 
   it("report how late a renewal was sent", async () => {
     const { world, one } = scene();
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     one.process.pause();
     await world.time.advance(2_000);
     one.process.resume();
@@ -211,7 +213,7 @@ describe("lease events", () => {
   it("report sessions as leases of a kind of their own", async () => {
     const { world, one } = scene();
     one.network.next("write", { fault: "delayed", delayMs: 40 });
-    const session = await world.until(one.locks.session());
+    const session = await world.until(openSession(one.locks));
     expect(told[0]).toMatchObject({ event: "grant", how: "claim", waitedMs: 45 });
     await world.time.advance(1_500);
     await world.until(session.close());
@@ -235,13 +237,13 @@ describe("lease events", () => {
       asked.push(call.tellsUnits);
       return read(request, call);
     };
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const noted = (): undefined => undefined;
     subscribe(LEASE_CHANNELS.request, noted);
     await world.until(lease.release());
-    await world.until(one.locks.inspect("a"));
+    await world.until(inspect(one.locks, "a"));
     unsubscribe(LEASE_CHANNELS.request, noted);
-    await world.until(one.locks.inspect("a"));
+    await world.until(inspect(one.locks, "a"));
     expect(asked).toEqual([undefined, true, true, undefined]);
   });
 
@@ -250,11 +252,11 @@ describe("lease events", () => {
     const requests: unknown[] = [];
     const listener = (message: unknown): void => void requests.push(message);
     subscribe(LEASE_CHANNELS.request, listener);
-    await world.until(one.locks.mutex("a").acquire());
-    await world.until(two.locks.mutex("a").tryAcquire());
-    await world.until(two.locks.inspect("a"));
+    await world.until(mutex(one.locks, "a").acquire());
+    await world.until(mutex(two.locks, "a").tryAcquire());
+    await world.until(inspect(two.locks, "a"));
     unsubscribe(LEASE_CHANNELS.request, listener);
-    await world.until(two.locks.inspect("a"));
+    await world.until(inspect(two.locks, "a"));
     expect(requests).toEqual([
       { operation: "write", outcome: "applied", durationMs: 10 },
       { operation: "write", outcome: "refused", durationMs: 10 },

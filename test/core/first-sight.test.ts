@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import type { ProcessOptions } from "../../src/testing/time/virtual-process.js";
 import type { InhabitantOptions } from "../support/world.js";
 import { World } from "../support/world.js";
@@ -15,7 +16,7 @@ const exact = (trueMs: number): number => trueMs;
 
 async function holderIn(world: World, options: InhabitantOptions = {}) {
   const one = world.inhabitant({ ...OPTIONS, ...options });
-  const lease = await world.until(one.locks.mutex("a").acquire());
+  const lease = await world.until(mutex(one.locks, "a").acquire());
   return { ...one, lease };
 }
 
@@ -24,7 +25,7 @@ const pass = (world: World, ms: number) => world.time.advance(ms);
 /** A process that tries once, and never watches. */
 function tryIn(world: World, options: InhabitantOptions = {}) {
   const fresh = world.inhabitant({ ...OPTIONS, ...options });
-  return world.until(fresh.locks.mutex("a").tryAcquire());
+  return world.until(mutex(fresh.locks, "a").tryAcquire());
 }
 
 describe("takeover at first sight", () => {
@@ -35,7 +36,7 @@ describe("takeover at first sight", () => {
     dead.process.kill();
     await pass(world, LEASE_MS + BOUND_MS + STEPS_MS);
     const fresh = world.inhabitant(OPTIONS);
-    const counted = await world.requests(() => fresh.locks.mutex("a").tryAcquire());
+    const counted = await world.requests(() => mutex(fresh.locks, "a").tryAcquire());
     expect(counted.result?.fence).toBeGreaterThan(dead.lease.fence);
     // The claim that shows the record, and the takeover.
     expect(counted).toMatchObject({ writes: 2, reads: 0 });
@@ -101,7 +102,7 @@ describe("takeover at first sight", () => {
     await pass(world, LEASE_MS - 5_000);
     const waiter = world.inhabitant(OPTIONS);
     const fromMs = world.time.nowMs;
-    await world.until(waiter.locks.mutex("a").acquire());
+    await world.until(mutex(waiter.locks, "a").acquire());
     expect(world.time.nowMs - fromMs).toBeLessThan(1.02 * (5_000 + BOUND_MS + STEPS_MS));
   });
 });
@@ -110,7 +111,7 @@ describe("the first grant of a process", () => {
   const writesOf = async (process: ProcessOptions) => {
     const world = new World({ dates: exact });
     const one = world.inhabitant({ ...OPTIONS, process });
-    const counted = await world.requests(() => one.locks.mutex("a").acquire());
+    const counted = await world.requests(() => mutex(one.locks, "a").acquire());
     const leaseEnd = world.record("a")?.["leaseEnd"] as EndAttribute | undefined;
     const end = Number(leaseEnd?.M.at.N);
     return { writes: counted.writes, aheadMs: end - world.time.wallMs - LEASE_MS };
@@ -132,7 +133,7 @@ describe("the first grant of a process", () => {
       if (writes === 2) void process.block(LEASE_MS, { first: "io" });
       return undefined;
     });
-    const lease = await world.until(locks.mutex("a").tryAcquire());
+    const lease = await world.until(mutex(locks, "a").tryAcquire());
     expect(writes).toBeGreaterThan(2);
     expect(lease === null || lease.isHeld).toBe(true);
     await world.time.advance(1_000);
@@ -161,7 +162,7 @@ describe("the first grant of a process", () => {
   it("removes its end with one more write if answers have no `Date`", async () => {
     const world = new World({ dates: () => undefined });
     const one = world.inhabitant(OPTIONS);
-    const { writes } = await world.requests(() => one.locks.mutex("a").acquire());
+    const { writes } = await world.requests(() => mutex(one.locks, "a").acquire());
     expect(writes).toBe(2);
     expect(world.record("a")).not.toHaveProperty("leaseEnd");
   });

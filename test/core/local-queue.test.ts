@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { LocalQueue, LocalWaiter } from "../../src/core/local-queue.js";
 import { LocalQueues } from "../../src/core/local-queues.js";
 import { resolveAcquire } from "../../src/core/options.js";
+import { mutex } from "../../src/index.js";
 import { systemTimers, type Timers } from "../../src/platform/timers.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
@@ -264,7 +265,7 @@ describe("LocalQueues", () => {
     const world = new World();
     const { locks } = world.inhabitant();
     for (let index = 0; index < 2; index += 1) {
-      const acquiring = locks.mutex("a").acquire({ signal: AbortSignal.abort("over") });
+      const acquiring = mutex(locks, "a").acquire({ signal: AbortSignal.abort("over") });
       await expect(acquiring).rejects.toBe("over");
     }
     const [first, second] = made.mock.results.map(

@@ -1,9 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { listLocks, releaseByHolder } from "../../src/admin/index.js";
 import { guardCondition } from "../../src/core/hold/condition.js";
 import type { Hold } from "../../src/core/hold/hold.js";
 import { checkName } from "../../src/core/record/name.js";
 import { NATIVE_KEYS, nativeFormat } from "../../src/formats/native.js";
-import type { AcquireOptions, ErrorCode, HoldfastError, LossReason } from "../../src/index.js";
+import {
+  type AcquireOptions,
+  type ErrorCode,
+  type HoldfastError,
+  inspect,
+  type LossReason,
+  mutex,
+} from "../../src/index.js";
 import { type ExpectedError, expectErrorToBe, expectThrown } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -31,10 +39,10 @@ function errorOf({ world }: Scene, promise: Promise<unknown>): Promise<HoldfastE
 }
 
 const acquired = (scene: Scene, options: AcquireOptions = {}) =>
-  scene.world.until(scene.mine.locks.mutex("a").acquire(options));
+  scene.world.until(mutex(scene.mine.locks, "a").acquire(options));
 
 const acquireFails = (scene: Scene, options: AcquireOptions = {}) =>
-  errorOf(scene, scene.mine.locks.mutex("a").acquire(options));
+  errorOf(scene, mutex(scene.mine.locks, "a").acquire(options));
 
 /** Returns the loss of a lease after `happen`. */
 async function lossAfter(scene: Scene, happen: () => void): Promise<HoldfastError> {
@@ -47,7 +55,7 @@ async function lossAfter(scene: Scene, happen: () => void): Promise<HoldfastErro
 /** The first acquisition has the turn in the local queue, with a hanging claim; the second one waits behind it. */
 async function behindAnother(scene: Scene): Promise<HoldfastError> {
   scene.mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
-  const first = scene.mine.locks.mutex("a").acquire();
+  const first = mutex(scene.mine.locks, "a").acquire();
   const error = await acquireFails(scene, { wait: 100 });
   await scene.world.until(first);
   return error;
@@ -73,7 +81,7 @@ const MESSAGES: readonly Row[] = [
     "a wait that ends while another client holds the lock",
     about("not-acquired", "5000 ms", "worker-7"),
     async (scene) => {
-      await scene.world.until(scene.theirs.locks.mutex("a").acquire({ owner: "worker-7" }));
+      await scene.world.until(mutex(scene.theirs.locks, "a").acquire({ owner: "worker-7" }));
       return acquireFails(scene, { wait: "5s" });
     },
   ],
@@ -81,7 +89,7 @@ const MESSAGES: readonly Row[] = [
     "a wait that ends while a holder without an owner label holds the lock",
     about("not-acquired", "5000 ms", /\bholds\b|\bheld\b/),
     async (scene) => {
-      await scene.world.until(scene.theirs.locks.mutex("a").acquire());
+      await scene.world.until(mutex(scene.theirs.locks, "a").acquire());
       const { owner: _, ...ownerless } = scene.world.record("a") ?? {};
       scene.world.table.putItem(KEY, ownerless);
       return acquireFails(scene, { wait: "5s" });
@@ -96,7 +104,7 @@ const MESSAGES: readonly Row[] = [
     "a wait that ends behind a waiter of the same process, after a read of an absent record",
     about("not-acquired", "100 ms", /\bno record\b/),
     async (scene) => {
-      await scene.world.until(scene.mine.locks.inspect("a"));
+      await scene.world.until(inspect(scene.mine.locks, "a"));
       return behindAnother(scene);
     },
   ],
@@ -104,7 +112,7 @@ const MESSAGES: readonly Row[] = [
     "a wait that ends behind a waiter of the same process, after an earlier lease",
     { ...about("not-acquired", "100 ms"), omits: [/\brecord\b/, /\bholds\b|\bheld\b/] },
     async (scene) => {
-      await scene.world.until(scene.mine.locks.mutex("a").run(() => undefined));
+      await scene.world.until(mutex(scene.mine.locks, "a").run(() => undefined));
       return behindAnother(scene);
     },
   ],
@@ -129,7 +137,7 @@ const MESSAGES: readonly Row[] = [
     about("unreachable", /\bread\b/, "region", "5000"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
-      return errorOf(scene, scene.mine.locks.inspect("a"));
+      return errorOf(scene, inspect(scene.mine.locks, "a"));
     },
   ],
   [
@@ -137,7 +145,7 @@ const MESSAGES: readonly Row[] = [
     about("unreachable", /\breleased?\b/, "region", "5000"),
     (scene) => {
       scene.mine.network.script(() => SILENT);
-      return errorOf(scene, scene.mine.locks.admin.releaseByHolder("a", "somebody"));
+      return errorOf(scene, releaseByHolder(scene.mine.locks, "a", "somebody"));
     },
   ],
   [
@@ -145,7 +153,7 @@ const MESSAGES: readonly Row[] = [
     about("throttled", /\bread\b/, "capacity"),
     (scene) => {
       scene.mine.network.script(() => ({ fault: "throttled" }));
-      return errorOf(scene, scene.mine.locks.inspect("a"));
+      return errorOf(scene, inspect(scene.mine.locks, "a"));
     },
   ],
   [
@@ -272,12 +280,12 @@ const MESSAGES: readonly Row[] = [
   [
     "a release by an empty holder id",
     { code: "invalid-argument", mentions: ["`lease.holder`", "inspect()"] },
-    (scene) => errorOf(scene, scene.mine.locks.admin.releaseByHolder("a", "")),
+    (scene) => errorOf(scene, releaseByHolder(scene.mine.locks, "a", "")),
   ],
 ];
 
 async function firstPage(scene: Scene): Promise<unknown> {
-  for await (const page of scene.mine.locks.admin.list()) return page;
+  for await (const page of listLocks(scene.mine.locks)) return page;
   return undefined;
 }
 
@@ -294,7 +302,7 @@ describe("the error of close()", () => {
     const world = new World();
     const mine = world.inhabitant();
     const names = Array.from({ length: count }, (_, index) => `n${index}`);
-    await world.until(Promise.all(names.map((name) => mine.locks.mutex(name).acquire())));
+    await world.until(Promise.all(names.map((name) => mutex(mine.locks, name).acquire())));
     mine.network.script(() => SILENT);
     return errorOf({ world, mine, theirs: mine }, mine.locks.close());
   };

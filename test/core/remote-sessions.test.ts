@@ -1,5 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { HoldfastError, type Lease, type Session } from "../../src/index.js";
+import {
+  HoldfastError,
+  inspect,
+  type Lease,
+  mutex,
+  openSession,
+  type Session,
+} from "../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../support/fixed.js";
 import { countListeners } from "../support/listeners.js";
 import { type Made, type Requests, requestsOf } from "../support/requests.js";
@@ -18,10 +25,10 @@ const keyOf = (of: string) => ({ pk: { S: of }, sk: { S: "lease" } });
 async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {}) {
   const world = new World();
   const holder = fixedProcess(world, LENGTHS);
-  const session = await world.until(holder.locks.session());
+  const session = await world.until(openSession(holder.locks));
   const leases: Lease[] = [];
   for (const name of names) {
-    leases.push(await world.until(holder.locks.mutex(name, { session }).acquire()));
+    leases.push(await world.until(mutex(holder.locks, name, { session }).acquire()));
   }
   await world.time.advance(1_000);
   for (const name of names) expect(world.record(name)?.["session"]).toEqual({ S: session.id });
@@ -42,7 +49,7 @@ async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {
 type Scene = Awaited<ReturnType<typeof setUp>>;
 
 const waitFor = ({ rival }: Scene, name = "a", options = {}): Promise<Lease> =>
-  rival.locks.mutex(name).acquire({ wait: "1h", ...options });
+  mutex(rival.locks, name).acquire({ wait: "1h", ...options });
 
 describe("a rival of a lease on a session", () => {
   it("reads the session strongly once, then with each poll", async () => {
@@ -103,7 +110,7 @@ describe("a rival of a lease on a session", () => {
   it("sends the end first when it returns after watching the session die", async () => {
     const { world, holder, requests, row, rival } = await setUp();
     holder.process.kill();
-    const tried = () => world.until(rival.locks.mutex("a").tryAcquire());
+    const tried = () => world.until(mutex(rival.locks, "a").tryAcquire());
     expect(await tried()).toBeNull();
     await world.time.advance(WATCH_MS);
     requests.made.length = 0;
@@ -117,7 +124,7 @@ describe("a rival of a lease on a session", () => {
   it("keeps the session dead after an unacknowledged end", async () => {
     const { world, holder, requests, row, rival } = await setUp();
     holder.process.kill();
-    const tried = () => world.until(rival.locks.mutex("a").tryAcquire());
+    const tried = () => world.until(mutex(rival.locks, "a").tryAcquire());
     expect(await tried()).toBeNull();
     await world.time.advance(WATCH_MS);
     requests.fault = ({ kind, of }) => (kind === "write" && of === row ? SILENT : undefined);
@@ -178,7 +185,7 @@ describe("a rival of a lease on a session", () => {
     const scene = await setUp();
     const { world, row, requests, rival } = scene;
     requests.fault = ({ of }) => (of === row ? SILENT : undefined);
-    const trying = rival.locks.mutex("a").tryAcquire();
+    const trying = mutex(rival.locks, "a").tryAcquire();
     await expect(world.until(trying)).rejects.toMatchObject({ code: "unreachable" });
     expect(scene.readings(row)).toEqual(["S0"]);
     expect(scene.sinceMs()).toBe(10);
@@ -249,12 +256,12 @@ describe("sessions of several processes", () => {
     const scene = await setUp(["a"]);
     const { world, rival, requests } = scene;
     const other = fixedProcess(world, LENGTHS);
-    const alive: Session = await world.until(other.locks.session());
-    const kept = await world.until(other.locks.mutex("b", { session: alive }).acquire());
+    const alive: Session = await world.until(openSession(other.locks));
+    const kept = await world.until(mutex(other.locks, "b", { session: alive }).acquire());
     await world.time.advance(1_000);
     scene.holder.process.kill();
     requests.fault = ({ kind }) => (kind === "read" ? { fault: "delayed", delayMs: 5 } : undefined);
-    const refused = rival.locks.mutex("b").acquire({ wait: "10s" });
+    const refused = mutex(rival.locks, "b").acquire({ wait: "10s" });
     const settled = expect(refused).rejects.toMatchObject({ code: "not-acquired" });
     const taken = await world.until(waitFor(scene));
     await world.time.advance(10_000);
@@ -281,7 +288,7 @@ describe("sessions of several processes", () => {
     requests.fault = ({ of, isStrong }) =>
       of === row && !isStrong ? { fault: "delayed", delayMs: 500 } : undefined;
     await world.time.advance(60);
-    await world.until(rival.locks.inspect("b"));
+    await world.until(inspect(rival.locks, "b"));
     expect(readings(row, 110)).toEqual(["S0", "E100", "S110"]);
     await world.until(scene.holder.locks.close());
     await world.until(waiting);

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease } from "../../src/admin/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
-import type { AcquireOptions, Lease, LossReason } from "../../src/index.js";
+import {
+  type AcquireOptions,
+  inspect,
+  type Lease,
+  type LossReason,
+  mutex,
+} from "../../src/index.js";
 import { compileCondition } from "../../src/platform/dynamodb/expressions.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import type { PauseOptions } from "../../src/testing/time/virtual-process.js";
@@ -87,7 +94,7 @@ describe("a holder paused for twice the lease", () => {
   ] as const)("detects the loss at its first check, even through %s", async (question) => {
     const world = new World();
     const a = world.inhabitant(OPTIONS);
-    const lease = await world.until(a.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(a.locks, "a").acquire());
     const kept = lease.signal;
     const heard = countAborts(lease);
     const asked = a.process.block(2 * LEASE_MS).then(() => {
@@ -115,8 +122,8 @@ describe("a holder paused for twice the lease", () => {
   it("sends no late renewal, and leaves the name to the next waiter of its process", async () => {
     const world = new World();
     const a = world.inhabitant(OPTIONS);
-    const lease = await world.until(a.locks.mutex("a").acquire());
-    const waiting = a.locks.mutex("a").acquire();
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const waiting = mutex(a.locks, "a").acquire();
     await world.time.advance(500);
     a.process.pause();
     await world.time.advance(2 * LEASE_MS);
@@ -132,8 +139,8 @@ describe("a holder paused for twice the lease", () => {
   it("is stopped only by the condition if every clock stood still", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const lease = await world.until(a.locks.mutex("a").acquire());
-    const waiting = b.locks.mutex("a").acquire();
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const waiting = mutex(b.locks, "a").acquire();
     await world.time.advance(500);
     a.process.pause({ frozen: "all" });
     const next = await world.until(waiting);
@@ -162,7 +169,7 @@ describe("a holder's clocks", () => {
   it("end the lease when the wall clock steps past its deadline", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant(OPTIONS);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     process.stepWall(0.98 * LEASE_MS - 30);
     expect(lease.isHeld).toBe(true);
     process.stepWall(20);
@@ -173,7 +180,7 @@ describe("a holder's clocks", () => {
   it("never revive a lease by stepping back", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant(OPTIONS);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     process.stepWall(LEASE_MS);
     expect(lease.isHeld).toBe(false);
     process.stepWall(-2 * LEASE_MS);
@@ -186,8 +193,8 @@ describe("a holder's clocks", () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant(OPTIONS);
     const fromMs = world.time.nowMs;
-    const stepped = await world.until(locks.mutex("a").acquire());
-    const frozen = await world.until(locks.mutex("b").acquire());
+    const stepped = await world.until(mutex(locks, "a").acquire());
+    const frozen = await world.until(mutex(locks, "b").acquire());
     network.script(() => ({ fault: "request-lost" }));
     process.stepWall(-3_600_000);
     expect(stepped.remainingMs()).toBeLessThanOrEqual(LEASE_MS);
@@ -204,7 +211,7 @@ describe("a holder's clocks", () => {
     const world = new World();
     const { locks } = world.inhabitant({ ...OPTIONS, maxClockDrift: 0.01 });
     const sentMs = world.time.nowMs;
-    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     await world.time.advance(sentMs + 0.98 * LEASE_MS - 21 - world.time.nowMs);
     expect(lease.isHeld).toBe(true);
     await world.time.advance(21);
@@ -246,8 +253,8 @@ describe("a holder's clocks", () => {
       maxClockDrift: 0.01,
       process: { rate: 1.1 },
     });
-    const lease = await world.until(a.locks.mutex("a").acquire());
-    const waiting = b.locks.mutex("a").acquire();
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const waiting = mutex(b.locks, "a").acquire();
     a.network.script(() => ({ fault: "request-lost" }));
     const next = await world.until(waiting);
     expect(lease.isHeld).toBe(true);
@@ -270,21 +277,21 @@ describe("the deadline from before the send of the answered request", () => {
       const [a, dead] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
       const before = way === "takeover" ? dead : a;
       if (way !== "claim") {
-        await world.until(before.locks.mutex("a").acquire({ renew: "manual" }));
-        if (way === "takeover") await world.until(a.locks.mutex("a").tryAcquire());
-        const { holder } = (await world.until(a.locks.inspect("a"))) ?? {};
+        await world.until(mutex(before.locks, "a").acquire({ renew: "manual" }));
+        if (way === "takeover") await world.until(mutex(a.locks, "a").tryAcquire());
+        const { holder } = (await world.until(inspect(a.locks, "a"))) ?? {};
         expect(holder).toBeDefined();
       }
       if (way === "takeover") await world.time.advance(1.02 * LEASE_MS);
       if (way === "claim after an abandoned claim") {
         // The next acquisition finds the abandoned claim in the table.
         a.network.next("write", { fault: "response-lost" });
-        const other = a.locks.mutex("b").acquire({ wait: 15 });
+        const other = mutex(a.locks, "b").acquire({ wait: 15 });
         await expect(world.until(other)).rejects.toMatchObject({ code: "unreachable" });
       }
       const name = way === "claim after an abandoned claim" ? "b" : "a";
       a.network.next("write", slow);
-      const lease = await world.until(a.locks.mutex(name).acquire());
+      const lease = await world.until(mutex(a.locks, name).acquire());
       expect(lease.remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
     },
   );
@@ -292,7 +299,7 @@ describe("the deadline from before the send of the answered request", () => {
   it("of a scheduled renewal", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant(OPTIONS);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     network.script(() => slow);
     let most = 0;
     const first = lease.remainingMs();
@@ -317,7 +324,7 @@ describe("the deadline from before the send of the answered request", () => {
   it.each(Object.entries(writes))("of %s", async (_title, write) => {
     const world = new World();
     const { locks, network } = world.inhabitant(OPTIONS);
-    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     await world.time.advance(500);
     network.next("write", slow);
     await world.until(write(lease));
@@ -329,8 +336,8 @@ describe("the deadline from before the send of the answered request", () => {
   it("of a local handoff", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant(OPTIONS);
-    const lease = await world.until(locks.mutex("a").acquire());
-    const waiting = locks.mutex("a").acquire();
+    const lease = await world.until(mutex(locks, "a").acquire());
+    const waiting = mutex(locks, "a").acquire();
     network.next("write", slow);
     await world.until(lease.release());
     expect((await world.until(waiting)).remainingMs()).toBeLessThanOrEqual(mostMs(LEASE_MS));
@@ -339,7 +346,7 @@ describe("the deadline from before the send of the answered request", () => {
   it("does not move with a write of data alone", async () => {
     const world = new World();
     const { locks } = world.inhabitant(OPTIONS);
-    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     const endMs = world.time.nowMs + lease.remainingMs();
     await world.time.advance(500);
     await world.until(lease.update(1));
@@ -355,8 +362,8 @@ describe("the lock of a killed holder", () => {
         const world = new World();
         const holder = world.inhabitant();
         const rival = world.inhabitant();
-        const lease = await world.until(holder.locks.mutex("a").acquire({ lease: leaseMs }));
-        const waiting = rival.locks.mutex("a").acquire({ wait: Number.POSITIVE_INFINITY });
+        const lease = await world.until(mutex(holder.locks, "a").acquire({ lease: leaseMs }));
+        const waiting = mutex(rival.locks, "a").acquire({ wait: Number.POSITIVE_INFINITY });
         await world.time.advance(killedAfterMs);
         const lastMs = world.table.log.at(-1)?.atMs ?? Number.NaN;
         holder.process.kill();
@@ -391,10 +398,10 @@ describe("the lock of a killed holder", () => {
     const world = new World();
     const holder = world.inhabitant();
     const rival = world.inhabitant();
-    await world.until(holder.locks.mutex("a").acquire({ lease: "20s" }));
+    await world.until(mutex(holder.locks, "a").acquire({ lease: "20s" }));
     holder.process.kill();
     const fromMs = world.time.nowMs;
-    await world.until(rival.locks.mutex("a").acquire({ lease: "1s" }));
+    await world.until(mutex(rival.locks, "a").acquire({ lease: "1s" }));
     expect(world.time.nowMs - fromMs).toBeGreaterThan(20_000);
   });
 
@@ -411,7 +418,7 @@ describe("the lock of a killed holder", () => {
     });
     world.table.putItem(KEY, held("first", "10"));
     const fromMs = world.time.nowMs;
-    const waiting = rival.locks.mutex("a").acquire();
+    const waiting = mutex(rival.locks, "a").acquire();
     await world.time.advance(0.9 * LEASE_MS);
     world.table.putItem(KEY, held("second", "11"));
     await world.until(waiting);
@@ -423,8 +430,8 @@ describe("the lock of a killed holder", () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const rival = world.inhabitant(OPTIONS);
-    await world.until(holder.locks.mutex("a").acquire());
-    const waiting = rival.locks.mutex("a").acquire();
+    await world.until(mutex(holder.locks, "a").acquire());
+    const waiting = mutex(rival.locks, "a").acquire();
     await world.time.advance(LEASE_MS);
     const lastMs = world.table.log.at(-1)?.atMs ?? Number.NaN;
     holder.process.kill();
@@ -446,9 +453,9 @@ describe("the lock of a killed holder", () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
     const rival = world.inhabitant(OPTIONS);
-    const lease = await world.until(holder.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
     const writes = (): number => rival.network.requests.write;
-    const waiting = rival.locks.mutex("a").acquire({ wait: "5s" });
+    const waiting = mutex(rival.locks, "a").acquire({ wait: "5s" });
     waiting.catch(() => undefined);
     await world.time.advance(100);
     const before = writes();
@@ -494,9 +501,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
     deleted: ({ world }) => world.table.deleteItem(KEY),
     "released-elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
     "released-by-force": ({ world }) =>
-      world.until(
-        world.inhabitant().locks.admin.forceRelease("a", { reason: "a test", now: true }),
-      ),
+      world.until(forceRelease(world.inhabitant().locks, "a", { reason: "a test", now: true })),
     exported: ({ world, lease }) => world.until(lease.export()),
     closed: ({ world, holder }) => world.until(holder.locks.close()),
   };
@@ -504,7 +509,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
   it.each(Object.entries(provoke))("%s", async (reason, provokeIt) => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
-    const lease = await world.until(holder.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
     const heard = countAborts(lease);
     expect(lease.signal.aborted).toBe(false);
     await provokeIt({ world, holder, lease });
@@ -528,7 +533,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
   it("stolen: the same holder under another fence is a different grant", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
-    const lease = await world.until(holder.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
     world.table.putItem(KEY, { ...world.record("a"), fence: { N: String(lease.fence + 1n) } });
     const before = world.record("a");
     await world.time.advance(LEASE_MS / 3 + 20);
@@ -541,7 +546,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
   it("expired: carries the error of the last request as its cause", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
-    const lease = await world.until(holder.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
     holder.network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
     await world.time.advance(LEASE_MS);
     expect(lease.signal.reason).toMatchObject({ reason: "expired", cause: expect.any(Error) });
@@ -553,7 +558,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
     async (reason) => {
       const world = new World();
       const holder = world.inhabitant(OPTIONS);
-      const lease = await world.until(holder.locks.mutex("a").acquire({ renew: "manual" }));
+      const lease = await world.until(mutex(holder.locks, "a").acquire({ renew: "manual" }));
       const heard = countAborts(lease);
       await provoke[reason]({ world, holder, lease });
       await world.until(lease.release());
@@ -565,7 +570,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
   it("stolen: reports the loss even after a throttled release", async () => {
     const world = new World();
     const holder = world.inhabitant(OPTIONS);
-    const lease = await world.until(holder.locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(holder.locks, "a").acquire({ renew: "manual" }));
     await provoke.stolen({ world, holder, lease });
     holder.network.next("write", { fault: "throttled" });
     holder.network.next("write", { fault: "conflict" });
@@ -582,7 +587,7 @@ describe("a late answer", () => {
       const world = new World();
       const latency = { requestMs: 5, responseMs: 5 };
       const holder = world.inhabitant({ ...OPTIONS, latency });
-      const lease = await world.until(holder.locks.mutex("a").acquire({ renew: "manual" }));
+      const lease = await world.until(mutex(holder.locks, "a").acquire({ renew: "manual" }));
       const renewing = lease.renew();
       renewing.catch(() => undefined);
       const version = world.record("a")?.["version"];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Kept, RenewalScheduler } from "../../src/core/scheduler.js";
+import { mutex } from "../../src/index.js";
 import type { Timers } from "../../src/platform/timers.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { World } from "../support/world.js";
@@ -205,7 +206,7 @@ describe("renewed leases", () => {
     const { locks, process, reported } = world.inhabitant();
     const names = Array.from({ length: 2_000 }, (_, index) => `name ${index}`);
     const leases = await world.until(
-      Promise.all(names.map((name) => locks.mutex(name).acquire({ lease: "30s" }))),
+      Promise.all(names.map((name) => mutex(locks, name).acquire({ lease: "30s" }))),
     );
     expect(process.pendingTimers()).toBe(1);
     const from = world.table.log.length;
@@ -237,7 +238,7 @@ describe("renewed leases", () => {
   it("do not keep the process alive", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant();
-    await world.until(locks.mutex("a").acquire());
+    await world.until(mutex(locks, "a").acquire());
     expect(process.pendingTimers()).toBe(1);
     expect(process.pendingTimers({ keepsAlive: true })).toBe(0);
   });
@@ -246,7 +247,7 @@ describe("renewed leases", () => {
   it("never have two renewals in flight, however slow the table is", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ requestTimeout: "20s" });
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "200ms" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "3s", renew: "200ms" }));
     network.script(() => ({ fault: "delayed", delayMs: 700 }));
     const from = world.table.log.length;
     await world.time.advance(20_000);

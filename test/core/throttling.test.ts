@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Throttling } from "../../src/core/throttling.js";
+import { mutex } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const PER_SECOND = 5;
@@ -10,7 +11,7 @@ async function throttled(options: { readonly sharedSession?: true }) {
   const world = new World({ dates: (trueMs) => trueMs });
   const { locks, network } = world.inhabitant({ lease: "30s", ...options });
   const leases = await world.until(
-    Promise.all(Array.from({ length: LOCKS }, (_, at) => locks.mutex(`lock ${at}`).acquire())),
+    Promise.all(Array.from({ length: LOCKS }, (_, at) => mutex(locks, `lock ${at}`).acquire())),
   );
   // With a session, the leases move to it at their first renewal.
   await world.time.advance(15_000);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const LEASE_MS = 30_000;
@@ -32,7 +33,7 @@ describe("a single wrong `Date`", () => {
       const { locks } = world.inhabitant({ ...options, lease: LEASE_MS });
       const leases = [];
       for (let at = 0; at < 5; at += 1) {
-        leases.push(await world.until(locks.mutex(`a${at}`).acquire()));
+        leases.push(await world.until(mutex(locks, `a${at}`).acquire()));
       }
       await world.time.advance(25_000);
       strike(wrongMs);
@@ -47,7 +48,7 @@ describe("a single wrong `Date`", () => {
     const onError = (error: Error): void => void errors.push(error);
     const { locks, process } = world.inhabitant({ lease: LEASE_MS, onError });
     const ages = () => new Promise<void>((resolve) => process.timers.set(AGES_MS, true, resolve));
-    await world.until(locks.mutex("a").acquire());
+    await world.until(mutex(locks, "a").acquire());
     const usual = await world.requests(ages);
     strike(HOUR_MS);
     const counted = await world.requests(ages);
@@ -68,11 +69,11 @@ describe("a single wrong `Date`", () => {
     async (_what, offsetMs) => {
       const { world, strike } = worldWithWrongDate();
       const { locks } = world.inhabitant({ lease: LEASE_MS });
-      const lease = await world.until(locks.mutex("a").acquire());
+      const lease = await world.until(mutex(locks, "a").acquire());
       const fresh = world.inhabitant({ lease: LEASE_MS, process: { wallOffsetMs: offsetMs } });
       strike(HOUR_MS);
       // The claim, and the read that does not confirm its `Date`.
-      const counted = await world.requests(() => fresh.locks.mutex("a").tryAcquire());
+      const counted = await world.requests(() => mutex(fresh.locks, "a").tryAcquire());
       expect(counted).toMatchObject({ result: null, writes: 1, reads: 1 });
       await world.time.advance(AGES_MS);
       expect(lease.isHeld).toBe(true);
@@ -82,11 +83,11 @@ describe("a single wrong `Date`", () => {
   it("costs a newcomer with a wrong wall clock one read before it takes over", async () => {
     const { world } = worldWithWrongDate();
     const dead = world.inhabitant({ lease: LEASE_MS });
-    await world.until(dead.locks.mutex("a").acquire());
+    await world.until(mutex(dead.locks, "a").acquire());
     dead.process.kill();
     await world.time.advance(AGES_MS);
     const fresh = world.inhabitant({ lease: LEASE_MS, process: { wallOffsetMs: HOUR_MS } });
-    const counted = await world.requests(() => fresh.locks.mutex("a").tryAcquire());
+    const counted = await world.requests(() => mutex(fresh.locks, "a").tryAcquire());
     expect(counted.result).not.toBeNull();
     // The claim, the read and the takeover.
     expect(counted).toMatchObject({ writes: 2, reads: 1 });

@@ -2,7 +2,14 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { type ErrorCode, Holdfast, type HoldfastError } from "../../src/index.js";
+import {
+  type ErrorCode,
+  election,
+  Holdfast,
+  type HoldfastError,
+  mutex,
+  semaphore,
+} from "../../src/index.js";
 import { answerOf } from "../../src/platform/dynamodb/errors.js";
 import { CommitWorld } from "../object-commit/world.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -56,51 +63,51 @@ function sdkError(name: string, message: string): HoldfastError {
 /** Produces an error of each code. */
 const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastError>>> = {
   "not-acquired": async ({ world, mine, theirs }) => {
-    await world.until(theirs.locks.mutex(NAME).acquire({ owner: "worker-7" }));
-    return world.until(errorOf(mine.locks.mutex(NAME).acquire({ wait: "5s" })));
+    await world.until(mutex(theirs.locks, NAME).acquire({ owner: "worker-7" }));
+    return world.until(errorOf(mutex(mine.locks, NAME).acquire({ wait: "5s" })));
   },
   lost: async ({ world, mine }) => {
-    const lease = await world.until(mine.locks.mutex(NAME).acquire());
+    const lease = await world.until(mutex(mine.locks, NAME).acquire());
     mine.network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(30_000);
     return lease.signal.reason as HoldfastError;
   },
   resigned: async ({ world, mine }) => {
-    const term = await world.until(mine.locks.election(NAME).campaign());
+    const term = await world.until(election(mine.locks, NAME).campaign());
     await world.until(term.resign());
     return term.signal.reason as HoldfastError;
   },
   "limit-mismatch": async ({ world, mine, theirs }) => {
-    await world.until(theirs.locks.semaphore(NAME, { permits: 20 }).acquire());
-    return world.until(errorOf(mine.locks.semaphore(NAME, { permits: 25 }).acquire()));
+    await world.until(semaphore(theirs.locks, NAME, { permits: 20 }).acquire());
+    return world.until(errorOf(semaphore(mine.locks, NAME, { permits: 25 }).acquire()));
   },
   closed: async ({ world, mine }) => {
     await world.until(mine.locks.close());
-    return world.until(errorOf(mine.locks.mutex(NAME).acquire()));
+    return world.until(errorOf(mutex(mine.locks, NAME).acquire()));
   },
   "foreign-record": async ({ world, mine }) => {
     world.table.putItem(KEY, { colour: { S: "red" } });
-    return world.until(errorOf(mine.locks.mutex(NAME).acquire()));
+    return world.until(errorOf(mutex(mine.locks, NAME).acquire()));
   },
   "unsupported-layout": async ({ world, mine }) => {
     world.table.putItem(KEY, { v: { N: "2" }, fence: { N: "5" } });
-    return world.until(errorOf(mine.locks.mutex(NAME).acquire()));
+    return world.until(errorOf(mutex(mine.locks, NAME).acquire()));
   },
   misconfigured: async () => sdkError("ResourceNotFoundException", "not found"),
   "access-denied": async () =>
     sdkError("AccessDeniedException", "not authorized to perform dynamodb:UpdateItem"),
   throttled: async ({ world, mine }) => {
     mine.network.script(() => ({ fault: "throttled" }));
-    return world.until(errorOf(mine.locks.mutex(NAME).acquire({ wait: "5s" })));
+    return world.until(errorOf(mutex(mine.locks, NAME).acquire({ wait: "5s" })));
   },
   unreachable: async ({ world, mine }) => {
     mine.network.script(() => ({ fault: "request-lost" }));
-    return world.until(errorOf(mine.locks.mutex(NAME).acquire({ wait: "5s" })));
+    return world.until(errorOf(mutex(mine.locks, NAME).acquire({ wait: "5s" })));
   },
   "invalid-argument": async ({ mine }) =>
-    errorOf(mine.locks.mutex(NAME).acquire({ lease: "1s", renew: "800ms" })),
+    errorOf(mutex(mine.locks, NAME).acquire({ lease: "1s", renew: "800ms" })),
   "outcome-unknown": async ({ world, mine }) => {
-    const lease = await world.until(mine.locks.mutex(NAME).acquire());
+    const lease = await world.until(mutex(mine.locks, NAME).acquire());
     mine.network.script(() => ({ fault: "request-lost" }));
     return world.until(errorOf(lease.release()));
   },

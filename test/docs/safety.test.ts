@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../src/core/options.js";
 import { holdMs, watchMs } from "../../src/core/record/decide.js";
+import { mutex } from "../../src/index.js";
 import { durationMs } from "../../src/internal/duration.js";
 import { World } from "../support/world.js";
 
@@ -51,7 +52,7 @@ describe("the numbers of docs/safety.md", () => {
       const world = new World();
       const latency = { requestMs: 0, responseMs: 0 };
       const holder = world.inhabitant({ latency });
-      const lease = await world.until(holder.locks.mutex("a").acquire({ lease: leaseMs }));
+      const lease = await world.until(mutex(holder.locks, "a").acquire({ lease: leaseMs }));
       const dueMs = world.time.nowMs + renewMs * 0.9;
       await world.time.advance(dueMs - world.time.nowMs - 10);
       // The renewal is drawn from the last tenth of the period.

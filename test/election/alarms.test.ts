@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NoLeaderEvent, RenewalEvent, TaskRunEvent } from "../../src/events/index.js";
-import type { LeadershipChange } from "../../src/index.js";
+import { type LeadershipChange, leaderTasks } from "../../src/index.js";
 import { alarmsUnder } from "../support/alarms.js";
 import { type Heard, listen } from "../support/channels.js";
 import { candidate, leads, NAME, type Standing } from "../support/election.js";
@@ -95,7 +95,7 @@ describe("alarms on election events", () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
     const tasks = [{ name: "hangs", every: "30s", run }] as const;
-    const coordinator = a.locks.leaderTasks({ name: NAME, tasks });
+    const coordinator = leaderTasks(a.locks, { name: NAME, tasks });
     coordinator.start();
     await world.time.advance(1_000);
     const watcher = candidate(world, { poll: "5s" });
@@ -127,7 +127,7 @@ describe("alarms on election events", () => {
   it("report a hanging task as overdue after two intervals", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
-    a.locks.leaderTasks({ name: NAME, tasks: [{ name: "hangs", every: "30s", run }] }).start();
+    leaderTasks(a.locks, { name: NAME, tasks: [{ name: "hangs", every: "30s", run }] }).start();
     await world.time.advance(89_000);
     expect(ticks.events.map(({ phase }) => phase)).toEqual(["start"]);
     await world.time.advance(3_000);
@@ -140,9 +140,10 @@ describe("alarms on election events", () => {
 
   it("report late runs when the event loop is blocked for seconds", async () => {
     const a = world.inhabitant();
-    a.locks
-      .leaderTasks({ name: NAME, tasks: [{ name: "quick", every: "10s", run: () => undefined }] })
-      .start();
+    leaderTasks(a.locks, {
+      name: NAME,
+      tasks: [{ name: "quick", every: "10s", run: () => undefined }],
+    }).start();
     await world.time.advance(9_000);
     a.process.pause();
     await world.time.advance(5_000);

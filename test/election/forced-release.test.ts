@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease } from "../../src/admin/index.js";
+import { inspect, mutex } from "../../src/index.js";
 import { candidate, leads, NAME, type Standing, toldBy } from "../support/election.js";
 import { World } from "../support/world.js";
 
@@ -19,10 +21,10 @@ async function scene() {
 describe("a forced release of a leadership", () => {
   it("ends the term at the leader's next renewal, without two leaders", async () => {
     const { world, all, leading, leader, operator } = await scene();
-    const { holder } = await world.until(operator.locks.inspect(NAME, { kind: "leader" }));
+    const { holder } = await world.until(inspect(operator.locks, NAME, { kind: "leader" }));
     let most = 0;
     let isOver = false;
-    const forced = operator.locks.admin.forceRelease(NAME, WHY).then((result) => {
+    const forced = forceRelease(operator.locks, NAME, WHY).then((result) => {
       isOver = true;
       return result;
     });
@@ -31,7 +33,7 @@ describe("a forced release of a leadership", () => {
       most = Math.max(most, leading().length);
     }
     const result = await forced;
-    const elected = await world.until(operator.locks.inspect(NAME, { kind: "leader" }));
+    const elected = await world.until(inspect(operator.locks, NAME, { kind: "leader" }));
     const successor = { holder: elected.holder, owner: elected.owner };
     // The standby candidate polls at the same time as the operator reads: it is elected first here.
     expect(result).toMatchObject({ isFree: false, holder, successor });
@@ -43,7 +45,7 @@ describe("a forced release of a leadership", () => {
     await world.time.advance(10_000);
     expect(leading()).toHaveLength(1);
     expect(toldBy(all).at(-1)).toMatchObject({ kind: "elected" });
-    expect((await world.until(operator.locks.inspect(NAME, { kind: "leader" }))).forced).toEqual({
+    expect((await world.until(inspect(operator.locks, NAME, { kind: "leader" }))).forced).toEqual({
       ...{ holder, by: WHY.by, reason: WHY.reason },
       ...{ at: expect.any(String), now: false },
     });
@@ -51,9 +53,7 @@ describe("a forced release of a leadership", () => {
 
   it("with `now` frees the leadership at once, and the former leader loses the term at its next renewal", async () => {
     const { world, leading, leader, operator } = await scene();
-    const forced = await world.until(
-      operator.locks.admin.forceRelease(NAME, { ...WHY, now: true }),
-    );
+    const forced = await world.until(forceRelease(operator.locks, NAME, { ...WHY, now: true }));
     expect(forced.isFree).toBe(true);
     await world.time.advance(2_500);
     const lost = { kind: "lost", reason: "released-by-force" };
@@ -64,13 +64,13 @@ describe("a forced release of a leadership", () => {
 
   it("leaves the leader alone when the lock of the same name is released", async () => {
     const { world, leader, operator } = await scene();
-    const lock = await world.until(operator.locks.mutex(NAME).acquire());
+    const lock = await world.until(mutex(operator.locks, NAME).acquire());
     const { kind: _, ...ofLock } = WHY;
-    await world.until(operator.locks.admin.forceRelease(NAME, { ...ofLock, now: true }));
+    await world.until(forceRelease(operator.locks, NAME, { ...ofLock, now: true }));
     await world.time.advance(20_000);
     expect(lock.isHeld).toBe(false);
     expect(leader.election.isLeader).toBe(true);
     const wrong = { ...WHY, kind: "session" } as never;
-    expect(() => operator.locks.admin.forceRelease(NAME, wrong)).toThrow("kind");
+    expect(() => forceRelease(operator.locks, NAME, wrong)).toThrow("kind");
   });
 });

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TaskRunEvent } from "../../src/events/index.js";
-import type { LeaderTask, LeaderTasksOptions, TaskRun } from "../../src/index.js";
+import {
+  type LeaderTask,
+  type LeaderTasksOptions,
+  leaderTasks,
+  type TaskRun,
+} from "../../src/index.js";
 import { type Heard, listen } from "../support/channels.js";
 import { electionRecord, NAME, untilTold } from "../support/election.js";
 import { expectThrown } from "../support/errors.js";
@@ -45,7 +50,7 @@ function worker(who: Inhabitant, more: Partial<LeaderTask> = {}, takesMs = 1_000
 }
 
 function coordinator(who: Inhabitant, more: Partial<LeaderTasksOptions> = {}) {
-  const made = who.locks.leaderTasks({ name: NAME, tasks: [worker(who)], ...more });
+  const made = leaderTasks(who.locks, { name: NAME, tasks: [worker(who)], ...more });
   made.start();
   return made;
 }
@@ -258,13 +263,13 @@ describe("a candidate with leader tasks", () => {
   ])("refuses %j", (more, word) => {
     const { locks } = world.inhabitant();
     const valid = { name: NAME, tasks: [{ name: "a", every: 1, run: idle }] };
-    expect(() => locks.leaderTasks({ ...valid, ...more } as never)).toThrow(word);
+    expect(() => leaderTasks(locks, { ...valid, ...more } as never)).toThrow(word);
   });
 
   it("refuses two tasks with the same name", () => {
     const { locks } = world.inhabitant();
     const one = { name: "a", every: 1, run: idle };
-    expectThrown(() => locks.leaderTasks({ name: NAME, tasks: [one, one] }), {
+    expectThrown(() => leaderTasks(locks, { name: NAME, tasks: [one, one] }), {
       code: "invalid-argument",
       mentions: ['"a"'],
     });

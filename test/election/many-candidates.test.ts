@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { electionCost } from "../../src/cli/election-cost.js";
+import { leaderTasks } from "../../src/index.js";
 import { candidate, leads, NAME, type Standing, toldBy, untilTold } from "../support/election.js";
 import { readsIn, World } from "../support/world.js";
 
@@ -155,24 +156,22 @@ describe("a leader cut off from the table, 200 times, with clocks minutes apart"
           { failover: "6s" },
           { process: { wallOffsetMs: skewMs, rate }, requestTimeout: 500 },
         );
-        made.locks
-          .leaderTasks({
-            name: NAME,
-            failover: "6s",
-            tasks: [
-              {
-                name: "work",
-                every: 100,
-                async run({ signal }) {
-                  const span = { who, fromMs: one.time.nowMs, toMs: Number.POSITIVE_INFINITY };
-                  spans.push(span);
-                  await untilTold({ signal });
-                  span.toMs = one.time.nowMs;
-                },
+        leaderTasks(made.locks, {
+          name: NAME,
+          failover: "6s",
+          tasks: [
+            {
+              name: "work",
+              every: 100,
+              async run({ signal }) {
+                const span = { who, fromMs: one.time.nowMs, toMs: Number.POSITIVE_INFINITY };
+                spans.push(span);
+                await untilTold({ signal });
+                span.toMs = one.time.nowMs;
               },
-            ],
-          })
-          .start();
+            },
+          ],
+        }).start();
         return made;
       });
       await one.time.advance(2_000 + 1_500 * fraction);

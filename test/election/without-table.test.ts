@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.js";
+import { listLocks, releaseByHolder } from "../../src/admin/index.js";
+import { election, type Holdfast, inspect, mutex } from "../../src/index.js";
 import { unlocked } from "../../src/testing/local/local.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { untilTold } from "../support/election.js";
@@ -14,13 +15,13 @@ function client(): Holdfast {
 describe("a client without a table", () => {
   it("grants every lock, even a lock held in this process, with growing fences", async () => {
     const locks = client();
-    const mutex = locks.mutex("job");
+    const lock = mutex(locks, "job");
     const leases = await time.runUntil(
       Promise.all([
-        mutex.acquire(),
-        mutex.acquire(),
-        mutex.tryAcquire(),
-        locks.mutex("job").acquire(),
+        lock.acquire(),
+        lock.acquire(),
+        lock.tryAcquire(),
+        mutex(locks, "job").acquire(),
       ]),
     );
     const fences = leases.map((lease) => lease?.fence ?? 0n);
@@ -33,7 +34,7 @@ describe("a client without a table", () => {
 
   it("renews a lease while held, and updates its data", async () => {
     const locks = client();
-    const lease = await time.runUntil(locks.mutex("job").acquire({ lease: "10s", data: 1 }));
+    const lease = await time.runUntil(mutex(locks, "job").acquire({ lease: "10s", data: 1 }));
     await time.advance(3_600_000);
     expect(lease.isHeld).toBe(true);
     await time.runUntil(lease.update({ step: 2 }));
@@ -47,7 +48,10 @@ describe("a client without a table", () => {
 
   it("elects every candidate at once, which knows its own term and can be asked to resign", async () => {
     const locks = client();
-    const [a, b] = [locks.election("pool", { owner: "a" }), locks.election("pool", { owner: "b" })];
+    const [a, b] = [
+      election(locks, "pool", { owner: "a" }),
+      election(locks, "pool", { owner: "b" }),
+    ];
     const startMs = time.nowMs;
     void a.lead(untilTold);
     void b.lead(untilTold);
@@ -66,28 +70,28 @@ describe("a client without a table", () => {
 
   it("shows observers the leadership of their own candidate", async () => {
     const locks = client();
-    const election = locks.election("pool");
+    const candidate = election(locks, "pool");
     const seen: unknown[] = [];
     void (async () => {
-      for await (const { term, value } of election.observe()) seen.push([term, value]);
+      for await (const { term, value } of candidate.observe()) seen.push([term, value]);
     })();
-    void election.lead({ value: "hello" }, untilTold);
+    void candidate.lead({ value: "hello" }, untilTold);
     await time.advance(6_000);
-    expect(seen.at(-1)).toEqual([election.term?.fence, "hello"]);
+    expect(seen.at(-1)).toEqual([candidate.term?.fence, "hello"]);
     await time.runUntil(locks.close());
   });
 
   it("inspects as local, lists nothing, and releases nothing that is not held", async () => {
     const locks = client();
-    await time.runUntil(locks.mutex("job").acquire());
-    expect(await time.runUntil(locks.inspect("job"))).toMatchObject({
+    await time.runUntil(mutex(locks, "job").acquire());
+    expect(await time.runUntil(inspect(locks, "job"))).toMatchObject({
       state: "unlocked",
       acquirableInMs: 0,
     });
     const pages = [];
-    for await (const page of locks.admin.list({ free: true })) pages.push(...page.locks);
+    for await (const page of listLocks(locks, { free: true })) pages.push(...page.locks);
     expect(pages).toEqual([]);
-    expect(await time.runUntil(locks.admin.releaseByHolder("job", "somebody"))).toBe(false);
+    expect(await time.runUntil(releaseByHolder(locks, "job", "somebody"))).toBe(false);
     await time.runUntil(locks.close());
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { listLocks, releaseByHolder } from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { HoldfastError } from "../../src/index.js";
+import { HoldfastError, inspect, mutex } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { ForeignWorld } from "./foreign-world.js";
 
@@ -37,7 +38,7 @@ describe("acquiring a lock", () => {
   it("1, 4. writes an absent record with the owner's name, without data", async () => {
     const here = world();
     const { locks } = here.client({ owner: "me" });
-    const { result, writes, reads } = await here.requests(locks.mutex("a").acquire());
+    const { result, writes, reads } = await here.requests(mutex(locks, "a").acquire());
     expect([writes, reads]).toEqual([1, 0]);
     expect(here.item(key("a"))).toMatchObject({ ownerName: s(result.holder) });
     expect(result.holder).toMatch(/^me\/[0-9a-f-]{36}$/);
@@ -56,25 +57,25 @@ describe("acquiring a lock", () => {
       ["a", "b/c"],
     ] as const;
     const leases = await here.until(
-      Promise.all(names.map((name) => locks.mutex(name).tryAcquire())),
+      Promise.all(names.map((name) => mutex(locks, name).tryAcquire())),
     );
     expect(leases.every((lease) => lease?.isHeld)).toBe(true);
     expect(here.table.items()).toHaveLength(4);
-    const again = await here.until(locks.mutex(["a", "b"]).tryAcquire());
+    const again = await here.until(mutex(locks, ["a", "b"]).tryAcquire());
     expect(again).toBeNull();
   });
 
   it("5, 6. is refused while a holder renews, on the same client and on another", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
-    await here.until(mine.locks.mutex("a").acquire());
+    await here.until(mutex(mine.locks, "a").acquire());
     await here.pass(100_000);
-    expect(await here.until(mine.locks.mutex("a").tryAcquire())).toBeNull();
-    await expect(here.until(other.locks.mutex("a").acquire({ wait: "45s" }))).rejects.toMatchObject(
-      {
-        code: "not-acquired",
-      },
-    );
+    expect(await here.until(mutex(mine.locks, "a").tryAcquire())).toBeNull();
+    await expect(
+      here.until(mutex(other.locks, "a").acquire({ wait: "45s" })),
+    ).rejects.toMatchObject({
+      code: "not-acquired",
+    });
   });
 
   it("7, 9, 27. takes over an unchanged record after its own lease, not the waiter's", async () => {
@@ -82,7 +83,7 @@ describe("acquiring a lock", () => {
     here.table.putItem(key("a"), theirs("v1", { leaseDuration: s("3000") }));
     const { locks } = here.client();
     const fromMs = here.time.nowMs;
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     expect(lease.isHeld).toBe(true);
     expect(here.time.nowMs - fromMs).toBeGreaterThan(3_000);
     expect(here.time.nowMs - fromMs).toBeLessThan(3_200);
@@ -93,10 +94,10 @@ describe("acquiring a lock", () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
     for (const keepData of [true, false]) {
-      const lease = await here.until(mine.locks.mutex("a").acquire());
-      expect(await here.until(other.locks.mutex("a").tryAcquire())).toBeNull();
+      const lease = await here.until(mutex(mine.locks, "a").acquire());
+      expect(await here.until(mutex(other.locks, "a").tryAcquire())).toBeNull();
       await here.until(lease.release({ keepData }));
-      const next = await here.until(other.locks.mutex("a").tryAcquire());
+      const next = await here.until(mutex(other.locks, "a").tryAcquire());
       expect(next?.isHeld).toBe(true);
       await here.until(next?.release() ?? Promise.resolve());
     }
@@ -106,11 +107,11 @@ describe("acquiring a lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { leaseDuration: s("600000") }));
     const { locks } = here.client({ lease: "10m" });
-    const lease = await here.until(locks.mutex("a").acquire(), 700_000);
+    const lease = await here.until(mutex(locks, "a").acquire(), 700_000);
     expect(lease.isHeld).toBe(true);
     here.table.putItem(key("b"), theirs("v1", { leaseDuration: s("620000") }));
     // The record's lease is longer than ours, and its holder is dead.
-    const other = await here.until(locks.mutex("b").acquire(), 700_000);
+    const other = await here.until(mutex(locks, "b").acquire(), 700_000);
     expect(other.isHeld).toBe(true);
   });
 
@@ -118,7 +119,7 @@ describe("acquiring a lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
-    const waiting = locks.mutex("a").acquire({ wait: "200s" });
+    const waiting = mutex(locks, "a").acquire({ wait: "200s" });
     await here.pass(15_000);
     here.table.putItem(key("a"), theirs("v2", { leaseDuration: s("60000") }));
     const beatMs = here.time.nowMs;
@@ -132,7 +133,7 @@ describe("acquiring a lock", () => {
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
     const fromMs = here.time.nowMs;
-    await expect(here.until(locks.mutex("a").acquire({ wait: 2_500 }))).rejects.toThrow();
+    await expect(here.until(mutex(locks, "a").acquire({ wait: 2_500 }))).rejects.toThrow();
     expect(here.time.nowMs - fromMs).toBe(2_500);
   });
 
@@ -140,8 +141,7 @@ describe("acquiring a lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const waits = [here.client(), here.client()].map(({ locks }) =>
-      locks
-        .mutex("a")
+      mutex(locks, "a")
         .acquire({ wait: "30s" })
         .catch((error: HoldfastError) => error.code),
     );
@@ -153,14 +153,14 @@ describe("acquiring a lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
-    expect(await here.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire())).toBeNull();
     await here.pass(15_000);
     here.table.putItem(key("a"), theirs("v2"));
-    expect(await here.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire())).toBeNull();
     await here.pass(15_000);
-    expect(await here.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire())).toBeNull();
     const fromMs = here.time.nowMs;
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     expect(lease.isHeld).toBe(true);
     expect(here.time.nowMs - fromMs).toBeLessThan(6_000);
   });
@@ -174,8 +174,8 @@ describe("acquiring a released lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { ...RELEASED, data: { B: bytes("old") } }));
     const { locks } = here.client();
-    expect(await here.until(locks.inspect("a"))).toMatchObject({ state: "free", owner: "java" });
-    const lease = await here.until(locks.mutex("a").acquire({ existingData }));
+    expect(await here.until(inspect(locks, "a"))).toMatchObject({ state: "free", owner: "java" });
+    const lease = await here.until(mutex(locks, "a").acquire({ existingData }));
     expect(textOf(lease.data)).toBe(found);
     expect(here.item(key("a"))).not.toHaveProperty("isReleased");
   });
@@ -185,7 +185,7 @@ describe("acquiring a released lock", () => {
     here.table.putItem(key("a"), theirs("v1", RELEASED));
     const { locks } = here.client();
     const options = { existingData: "keep", data: bytes("new") } as const;
-    expect(textOf((await here.until(locks.mutex("a").acquire(options))).data)).toBe("new");
+    expect(textOf((await here.until(mutex(locks, "a").acquire(options))).data)).toBe("new");
   });
 
   it("22, 36. keeps further attributes on request, released or expired", async () => {
@@ -194,7 +194,7 @@ describe("acquiring a released lock", () => {
       here.table.putItem(key("a"), theirs("v1", { ...released, team: s("blue"), x: s("1") }));
       const { locks } = here.client();
       const options = { existingAttributes: "keep", attributes: { x: s("2") } } as const;
-      const lease = await here.until(locks.mutex("a").acquire(options));
+      const lease = await here.until(mutex(locks, "a").acquire(options));
       expect(lease.attributes).toEqual({ team: s("blue"), x: s("2") });
       expect(here.item(key("a"))).toMatchObject({ team: s("blue") });
       expect(here.item(key("a"))).not.toHaveProperty("isReleased");
@@ -205,7 +205,7 @@ describe("acquiring a released lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1"));
     const { locks } = here.client();
-    const waiting = locks.mutex("a").acquire({ existingData: "keep" });
+    const waiting = mutex(locks, "a").acquire({ existingData: "keep" });
     await here.pass(2_000);
     here.table.putItem(key("a"), theirs("v2", { ...RELEASED, data: { B: bytes("2") } }));
     expect(textOf((await here.until(waiting)).data)).toBe("2");
@@ -221,7 +221,7 @@ describe("acquiring a released lock", () => {
       here.table.putItem(key("a"), theirs("v1"));
       const { locks, network } = here.client();
       const options = { existingData: "keep", existingAttributes } as const;
-      const waiting = locks.mutex("a").acquire(options);
+      const waiting = mutex(locks, "a").acquire(options);
       await here.pass(2_000);
       here.table.putItem(key("a"), theirs("v2", { ...RELEASED, data: { B: bytes("2") } }));
       const before = network.requests.write;
@@ -239,7 +239,7 @@ describe("acquiring a released lock", () => {
     const here = world();
     here.table.putItem(key("a"), theirs("v1", { isReleased: { BOOL: true } }));
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").tryAcquire());
+    const lease = await here.until(mutex(locks, "a").tryAcquire());
     expect(lease?.isHeld).toBe(true);
     expect(here.item(key("a"))).not.toHaveProperty("isReleased");
   });
@@ -249,7 +249,7 @@ describe("acquiring a released lock", () => {
     const counts = Array.from({ length: 5 }, () => here.client()).map(async ({ locks }) => {
       for (let round = 0; round < 5; round += 1) {
         const options = { existingData: "keep", keepData: true, wait: "200s" } as const;
-        const lease = await locks.mutex("a").acquire(options);
+        const lease = await mutex(locks, "a").acquire(options);
         await lease.update(bytes(String(Number(textOf(lease.data) ?? 0) + 1)));
         await lease.release();
       }
@@ -264,7 +264,7 @@ describe("acquiring with onlyIfExists", () => {
   it("42. creates no record", async () => {
     const here = world();
     const { locks } = here.client();
-    expect(await here.until(locks.mutex("a").tryAcquire({ onlyIfExists: true }))).toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire({ onlyIfExists: true }))).toBeNull();
     expect(here.table.items()).toEqual([]);
   });
 
@@ -273,7 +273,7 @@ describe("acquiring with onlyIfExists", () => {
     here.table.putItem(key("a"), theirs("v1", { ...RELEASED, data: { B: bytes("old") } }));
     const { locks } = here.client();
     const options = { onlyIfExists: true, existingData: "keep" } as const;
-    const lease = await here.until(locks.mutex("a").acquire(options));
+    const lease = await here.until(mutex(locks, "a").acquire(options));
     expect(textOf(lease.data)).toBe("old");
   });
 
@@ -285,7 +285,7 @@ describe("acquiring with onlyIfExists", () => {
       here.table.putItem(key("a"), theirs("v2"));
       return undefined;
     });
-    expect(await here.until(locks.mutex("a").tryAcquire({ onlyIfExists: true }))).toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire({ onlyIfExists: true }))).toBeNull();
     expect(versionIn(here.item(key("a")))).toBe("v2");
   });
 });
@@ -294,8 +294,8 @@ describe("one client", () => {
   it("56, 58. shares and counts the holds of a reentrant mutex", async () => {
     const here = world();
     const { locks } = here.client();
-    const mutex = locks.mutex("a", { reentrant: true });
-    const [first, second] = [await here.until(mutex.acquire()), await here.until(mutex.acquire())];
+    const lock = mutex(locks, "a", { reentrant: true });
+    const [first, second] = [await here.until(lock.acquire()), await here.until(lock.acquire())];
     await here.until(first.release());
     expect(second.isHeld).toBe(true);
     await here.until(second.release());
@@ -305,8 +305,8 @@ describe("one client", () => {
   it("hands the lock to the next waiter of the process by one write, under a new holder", async () => {
     const here = world();
     const { locks } = here.client();
-    const first = await here.until(locks.mutex("a").acquire({ data: bytes("1") }));
-    const waiting = locks.mutex("a").acquire();
+    const first = await here.until(mutex(locks, "a").acquire({ data: bytes("1") }));
+    const waiting = mutex(locks, "a").acquire();
     await here.pass(1_000);
     const { result, writes } = await here.requests(first.release().then(() => waiting));
     expect(writes).toBe(1);
@@ -318,8 +318,8 @@ describe("one client", () => {
   it("94, 95. releases all locks at close, even if one release fails", async () => {
     const here = world();
     const { locks, network } = here.client();
-    await here.until(locks.mutex("a").acquire());
-    await here.until(locks.mutex("b").acquire());
+    await here.until(mutex(locks, "a").acquire());
+    await here.until(mutex(locks, "b").acquire());
     network.next("write", { fault: "request-lost", unknownAfterMs: 10 });
     await here.until(locks.close());
     expect(here.table.items()).toEqual([]);
@@ -331,9 +331,9 @@ describe("further attributes", () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
     const [mine, other] = [here.client(), here.client()];
     const attributes = { team: s("blue"), shards: { N: "3" }, live: { BOOL: true } };
-    const lease = await here.until(mine.locks.mutex(["a", "b"]).acquire({ attributes }));
+    const lease = await here.until(mutex(mine.locks, ["a", "b"]).acquire({ attributes }));
     expect(lease.attributes).toEqual(attributes);
-    const seen = await here.until(other.locks.inspect(["a", "b"]));
+    const seen = await here.until(inspect(other.locks, ["a", "b"]));
     expect(seen).toMatchObject({ name: ["a", "b"], state: "held", attributes });
   });
 
@@ -341,7 +341,7 @@ describe("further attributes", () => {
     "60, 61. must not be called %s",
     async (name) => {
       const { locks } = world().client();
-      const acquiring = locks.mutex("a").acquire({ attributes: { [name]: s("x") } });
+      const acquiring = mutex(locks, "a").acquire({ attributes: { [name]: s("x") } });
       await expect(acquiring).rejects.toMatchObject({ code: "invalid-argument" });
     },
   );
@@ -352,7 +352,7 @@ describe("further attributes", () => {
     "must not have the key of a prototype: %s",
     async (text) => {
       const { locks } = world().client();
-      const acquiring = locks.mutex("a").acquire({ attributes: JSON.parse(text) });
+      const acquiring = mutex(locks, "a").acquire({ attributes: JSON.parse(text) });
       await expect(acquiring).rejects.toMatchObject({
         code: "invalid-argument",
         message: expect.stringContaining("__proto__"),
@@ -365,7 +365,9 @@ describe("a renewal", () => {
   it("63 to 65. keeps, sets and removes data", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ data: bytes("1"), renew: "manual" }));
+    const lease = await here.until(
+      mutex(locks, "a").acquire({ data: bytes("1"), renew: "manual" }),
+    );
     const dataNow = () => {
       const data = here.item(key("a"))?.["data"] as { B: Uint8Array } | undefined;
       return [textOf(lease.data), textOf(data?.B)];
@@ -383,7 +385,7 @@ describe("a renewal", () => {
   it("sets data after an unanswered renewal", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
     await here.pass(5_010);
     expect(network.injected["response-lost"]).toBe(1);
@@ -395,7 +397,7 @@ describe("a renewal", () => {
   it("67. fails after the lease has expired", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await here.until(mutex(locks, "a").acquire({ renew: "manual" }));
     await here.pass(20_000);
     const before = here.item(key("a"));
     await expect(here.until(lease.renew())).rejects.toMatchObject({
@@ -408,7 +410,7 @@ describe("a renewal", () => {
   it("68, 113. finds another holder at once, and never changes its record", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     here.table.putItem(key("a"), theirs("v1"));
     await here.pass(5_100);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
@@ -418,8 +420,8 @@ describe("a renewal", () => {
   it("70, 78. of one lock does not wait for another lock's", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const a = await here.until(locks.mutex("a").acquire());
-    const b = await here.until(locks.mutex("b").acquire());
+    const a = await here.until(mutex(locks, "a").acquire());
+    const b = await here.until(mutex(locks, "b").acquire());
     network.script((request) =>
       request.kind === "write" &&
       request.write.key["key"] !== undefined &&
@@ -434,7 +436,7 @@ describe("a renewal", () => {
   it("73. counts from before the send", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await here.until(mutex(locks, "a").acquire({ renew: "manual" }));
     network.next("write", { fault: "delayed", delayMs: 4_000 });
     await here.until(lease.renew());
     expect(lease.remainingMs()).toBeLessThan(20_000 * 0.98 - 4_000);
@@ -445,7 +447,7 @@ describe("a renewal", () => {
     async (fault) => {
       const here = world();
       const { locks, network } = here.client();
-      const lease = await here.until(locks.mutex("a").acquire());
+      const lease = await here.until(mutex(locks, "a").acquire());
       for (let beat = 0; beat < 4; beat += 1) {
         network.next("write", { fault, unknownAfterMs: 20 } as never);
         await here.pass(5_000);
@@ -460,7 +462,7 @@ describe("a renewal", () => {
   it("never restores an earlier version, however late a renewal lands", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     network.next("write", { fault: "applied-late", delayMs: 7_500, unknownAfterMs: 50 });
     network.next("write", { fault: "duplicated", delayMs: 9_000 });
     await here.pass(60_000);
@@ -473,7 +475,7 @@ describe("a renewal", () => {
   it("76. never revives a released record", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     network.next("write", { fault: "applied-late", delayMs: 3_000, unknownAfterMs: 50 });
     await here.pass(4_900);
     await here.until(lease.release({ keepData: true }));
@@ -485,13 +487,13 @@ describe("a renewal", () => {
 
   it("77. requires a lease of two periods", () => {
     const { locks } = world().client();
-    expect(() => locks.mutex("a", { lease: "9s", renew: "5s" })).toThrowError(HoldfastError);
+    expect(() => mutex(locks, "a", { lease: "9s", renew: "5s" })).toThrowError(HoldfastError);
   });
 
   it("79, 80, 82. changes the lease's length, and later renewals keep it", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     await here.until(lease.renew({ lease: "60s" }));
     expect(here.item(key("a"))).toMatchObject({ leaseDuration: s("60000") });
     const version = versionIn(here.item(key("a")));
@@ -505,18 +507,18 @@ describe("a release", () => {
   it("83. deletes the record by default, and the next acquire finds no data", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ data: bytes("1") }));
+    const lease = await here.until(mutex(locks, "a").acquire({ data: bytes("1") }));
     const { writes, reads } = await here.requests(lease.release());
     expect([writes, reads]).toEqual([1, 0]);
     expect(here.item(key("a"))).toBeUndefined();
-    const next = await here.until(locks.mutex("a").acquire({ existingData: "keep" }));
+    const next = await here.until(mutex(locks, "a").acquire({ existingData: "keep" }));
     expect(next.data).toBeUndefined();
   });
 
   it("84, 39, 92. keeps the record and its data on request, under a new version", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ keepData: true }));
+    const lease = await here.until(mutex(locks, "a").acquire({ keepData: true }));
     await here.until(lease.update(bytes("2")));
     const version = versionIn(here.item(key("a")));
     await here.until(locks.close());
@@ -527,7 +529,7 @@ describe("a release", () => {
   it("85. frees an expired lease that no client has taken", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await here.until(mutex(locks, "a").acquire({ renew: "manual" }));
     await here.pass(30_000);
     await here.until(lease.release());
     expect(here.item(key("a"))).toBeUndefined();
@@ -536,8 +538,8 @@ describe("a release", () => {
   it("21, 86. leaves another holder's record unchanged", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
-    const lease = await here.until(mine.locks.mutex("a").acquire({ renew: "manual" }));
-    const next = await here.until(other.locks.mutex("a").acquire({ wait: "60s" }));
+    const lease = await here.until(mutex(mine.locks, "a").acquire({ renew: "manual" }));
+    const next = await here.until(mutex(other.locks, "a").acquire({ wait: "60s" }));
     await here.until(lease.release());
     expect(here.item(key("a"))).toMatchObject({ ownerName: s(next.holder) });
     expect(next.isHeld).toBe(true);
@@ -546,7 +548,7 @@ describe("a release", () => {
   it("87 to 89. hides no error of a finished callback, and reports the failure", async () => {
     const here = world();
     const { locks, network, reported } = here.client({ requestTimeout: "100ms" });
-    const running = locks.mutex("a").run(() => {
+    const running = mutex(locks, "a").run(() => {
       network.next("write", { fault: "request-lost" }, 1_000);
       return "done";
     });
@@ -557,20 +559,20 @@ describe("a release", () => {
   it.each([true, false])("90, 93. succeeds despite a lost answer: kept %s", async (keepData) => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
     await here.until(lease.release({ keepData }));
     await here.until(lease.release({ keepData }));
     expect(lease.signal.aborted).toBe(false);
-    expect(await here.until(locks.mutex("a").tryAcquire())).not.toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire())).not.toBeNull();
   });
 
   it("91. of a stale handle affects neither the same client's next hold nor its renewals", async () => {
     const here = world();
     const { locks } = here.client();
-    const stale = await here.until(locks.mutex("a", { renew: "manual" }).acquire());
+    const stale = await here.until(mutex(locks, "a", { renew: "manual" }).acquire());
     await here.pass(25_000);
-    const next = await here.until(locks.mutex("a").acquire());
+    const next = await here.until(mutex(locks, "a").acquire());
     await here.until(stale.release());
     await here.pass(60_000);
     expect(next.isHeld).toBe(true);
@@ -579,10 +581,10 @@ describe("a release", () => {
   it("by holder id reports whether the id was the holder's, even after the record is deleted", async () => {
     const here = world();
     const [mine, other] = [here.client(), here.client()];
-    const lease = await here.until(mine.locks.mutex("a").acquire());
+    const lease = await here.until(mutex(mine.locks, "a").acquire());
     other.network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
-    expect(await here.until(other.locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
-    expect(await here.until(other.locks.admin.releaseByHolder("a", lease.holder))).toBe(false);
+    expect(await here.until(releaseByHolder(other.locks, "a", lease.holder))).toBe(true);
+    expect(await here.until(releaseByHolder(other.locks, "a", lease.holder))).toBe(false);
     await here.pass(6_000);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "deleted" });
   });
@@ -598,7 +600,7 @@ describe("a lost answer to a grant", () => {
         ? { fault: "response-lost", unknownAfterMs: 20 }
         : undefined,
     );
-    const lease = await here.until(locks.mutex("a").acquire({ wait: "30s" }));
+    const lease = await here.until(mutex(locks, "a").acquire({ wait: "30s" }));
     expect(network.injected["response-lost"]).toBe(1);
     expect(here.item(key("a"))).toMatchObject({ ownerName: s(lease.holder) });
   });
@@ -612,7 +614,7 @@ describe("a lost answer to a grant", () => {
       here.table.putItem(key("a"), theirs("v2"));
       return undefined;
     });
-    await expect(here.until(locks.mutex("a").acquire({ wait: "30s" }))).rejects.toThrow();
+    await expect(here.until(mutex(locks, "a").acquire({ wait: "30s" }))).rejects.toThrow();
     expect(network.requests.write).toBe(2);
     expect(versionIn(here.item(key("a")))).toBe("v2");
   });
@@ -622,13 +624,13 @@ describe("a lost answer to a grant", () => {
     const { locks, network } = here.client();
     const controller = new AbortController();
     network.next("write", { fault: "applied-late", delayMs: 500, unknownAfterMs: 20 });
-    const acquiring = locks.mutex("a").acquire({ signal: controller.signal });
+    const acquiring = mutex(locks, "a").acquire({ signal: controller.signal });
     await here.pass(15);
     controller.abort(new Error("changed my mind"));
     await expect(here.until(acquiring)).rejects.toThrow("changed my mind");
     await here.pass(20_000);
     const other = here.client();
-    expect(await here.until(other.locks.mutex("a").tryAcquire())).not.toBeNull();
+    expect(await here.until(mutex(other.locks, "a").tryAcquire())).not.toBeNull();
   });
 });
 
@@ -636,9 +638,9 @@ describe("inspecting and listing", () => {
   it("97 to 99. shows an absent, an own and another client's lock, with data and owner", async () => {
     const here = world();
     const { locks } = here.client();
-    expect(await here.until(locks.inspect("a"))).toMatchObject({ state: "absent" });
+    expect(await here.until(inspect(locks, "a"))).toMatchObject({ state: "absent" });
     here.table.putItem(key("a"), theirs("v1", { data: { B: bytes("x") } }));
-    const seen = await here.until(locks.inspect("a"));
+    const seen = await here.until(inspect(locks, "a"));
     expect(seen).toMatchObject({ state: "held", owner: "java", version: "v1", leaseMs: 20_000 });
     expect([textOf(seen.data), seen.fence]).toEqual(["x", undefined]);
   });
@@ -652,7 +654,7 @@ describe("inspecting and listing", () => {
     const { locks } = here.client();
     const listed = async (options: { prefix?: string }) => {
       const found: unknown[] = [];
-      for await (const page of locks.admin.list({ free: true, ...options })) {
+      for await (const page of listLocks(locks, { free: true, ...options })) {
         found.push(...page.locks.map(({ name, state }) => `${name} ${state}`));
         found.push(...page.unreadable.map(({ name }) => `${name} unreadable`));
       }
@@ -677,7 +679,7 @@ describe("inspecting and listing", () => {
     const here = world();
     here.table.putItem(key("a"), item);
     const { locks } = here.client();
-    await expect(here.until(locks.mutex("a").acquire())).rejects.toMatchObject({
+    await expect(here.until(mutex(locks, "a").acquire())).rejects.toMatchObject({
       code: "foreign-record",
     });
     await here.pass(60_000);
@@ -691,8 +693,8 @@ describe("acquiring with a sort key, by updates, and by tries", () => {
     const sorted = { ...key("a"), sort: s("b") };
     here.table.putItem(sorted, theirs("v1", { leaseDuration: s("3000"), team: s("blue") }));
     const { locks } = here.client();
-    const mutex = locks.mutex(["a", "b"], { existingAttributes: "keep" });
-    const lease = await here.until(mutex.acquire());
+    const lock = mutex(locks, ["a", "b"], { existingAttributes: "keep" });
+    const lease = await here.until(lock.acquire());
     expect([lease.isHeld, lease.attributes]).toEqual([true, { team: s("blue") }]);
     expect(here.item(sorted)).toMatchObject({ ownerName: s(lease.holder), team: s("blue") });
   });
@@ -700,10 +702,10 @@ describe("acquiring with a sort key, by updates, and by tries", () => {
   it("17, 45, 46. creates an absent record, also by an update, and claims a released one in one try", async () => {
     const here = world();
     const { locks } = here.client();
-    const made = await here.until(locks.mutex("a").tryAcquire({ existingAttributes: "keep" }));
+    const made = await here.until(mutex(locks, "a").tryAcquire({ existingAttributes: "keep" }));
     expect(made?.isHeld).toBe(true);
     here.table.putItem(key("b"), theirs("v1", RELEASED));
-    const taken = await here.requests(locks.mutex("b").tryAcquire());
+    const taken = await here.requests(mutex(locks, "b").tryAcquire());
     expect([taken.result?.isHeld, taken.writes, taken.reads]).toEqual([true, 1, 0]);
   });
 
@@ -713,7 +715,7 @@ describe("acquiring with a sort key, by updates, and by tries", () => {
       const former = { ...released, team: s("blue"), data: { B: bytes("old") } };
       here.table.putItem(key("a"), theirs("v1", former));
       const { locks } = here.client();
-      const lease = await here.until(locks.mutex("a").acquire({ existingAttributes: "keep" }));
+      const lease = await here.until(mutex(locks, "a").acquire({ existingAttributes: "keep" }));
       expect([lease.data, lease.attributes]).toEqual([undefined, { team: s("blue") }]);
       expect(here.item(key("a"))).not.toHaveProperty("data");
     }
@@ -728,16 +730,16 @@ describe("acquiring with a sort key, by updates, and by tries", () => {
       here.table.putItem(key("a"), theirs("v1", data === undefined ? {} : { data }));
       const { locks } = here.client();
       const options = { existingData: "keep", data: bytes("new") } as const;
-      expect(textOf((await here.until(locks.mutex("a").acquire(options))).data)).toBe(found);
+      expect(textOf((await here.until(mutex(locks, "a").acquire(options))).data)).toBe(found);
     }
   });
 
   it("57. waits for the client's own hold as for any other without reentrancy", async () => {
     const here = world();
     const { locks } = here.client();
-    const mutex = locks.mutex("a");
-    await here.until(mutex.acquire());
-    await expect(here.until(mutex.acquire({ wait: "30s" }))).rejects.toMatchObject({
+    const lock = mutex(locks, "a");
+    await here.until(lock.acquire());
+    await expect(here.until(lock.acquire({ wait: "30s" }))).rejects.toMatchObject({
       code: "not-acquired",
     });
   });
@@ -745,7 +747,7 @@ describe("acquiring with a sort key, by updates, and by tries", () => {
   it("69, 81, 114. ends for good at its release: no renewal, no longer lease", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     await here.until(lease.release({ keepData: true }));
     expect(lease.isHeld).toBe(false);
     const left = here.item(key("a"));
@@ -764,7 +766,7 @@ describe("failed requests", () => {
       const here = world();
       const { locks, network } = here.client();
       network.script(() => (fault === "throttled" ? { fault } : { fault, unknownAfterMs: 20 }));
-      const acquiring = locks.mutex("a").acquire({ wait: "5s" });
+      const acquiring = mutex(locks, "a").acquire({ wait: "5s" });
       await expect(here.until(acquiring)).rejects.toMatchObject({ code });
       expect(network.requests.write).toBeGreaterThan(2);
     }
@@ -776,14 +778,14 @@ describe("failed requests", () => {
     const error = new HoldfastError("misconfigured", "no");
     network.next("write", { fault: "misconfigured", error });
     const fromMs = here.time.nowMs;
-    await expect(here.until(locks.mutex("a").acquire())).rejects.toBe(error);
+    await expect(here.until(mutex(locks, "a").acquire())).rejects.toBe(error);
     expect(here.time.nowMs - fromMs).toBeLessThan(100);
   });
 
   it("71. of a renewal do not move the deadline, and the lease expires", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     const leftMs = lease.remainingMs();
     network.script(() => ({ fault: "throttled" }));
     await here.pass(leftMs - 10);
@@ -804,14 +806,14 @@ describe("a try without a wait", () => {
       here.table.putItem(key("a"), theirs("v1"));
       const { locks, network } = here.client();
       const options = { existingAttributes: keeps };
-      expect(await here.until(locks.mutex("a").tryAcquire(options))).toBeNull();
+      expect(await here.until(mutex(locks, "a").tryAcquire(options))).toBeNull();
       await here.pass(25_000);
       network.script(() => {
         here.table.putItem(key("a"), theirs("v2"));
         return undefined;
       });
       const before = network.requests.write;
-      expect(await here.until(locks.mutex("a").tryAcquire(options))).toBeNull();
+      expect(await here.until(mutex(locks, "a").tryAcquire(options))).toBeNull();
       expect(network.requests.write - before).toBe(1);
       expect(versionIn(here.item(key("a")))).toBe("v2");
     },
@@ -822,7 +824,7 @@ describe("onExpiring, like the Java client's session monitor", () => {
   it("106, 111. is called without a renewal, at the given time before the deadline", async () => {
     const here = world();
     const { locks } = here.client({ renew: "manual" });
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     const told: number[] = [];
     // The Java client counts from the last heartbeat; this library counts the time left.
     const leftMs = lease.remainingMs();
@@ -837,7 +839,7 @@ describe("onExpiring, like the Java client's session monitor", () => {
   it("107. is postponed by each renewal, and called once after the last", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     let told = 0;
     lease.onExpiring("10s", () => {
       told += 1;
@@ -854,7 +856,7 @@ describe("onExpiring, like the Java client's session monitor", () => {
   it("108, 110. is refused for a time beyond a renewed lease, while remainingMs works at any time", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     for (const within of ["15s", "20s"]) {
       expect(() => lease.onExpiring(within, () => undefined)).toThrowError("within");
     }
@@ -866,7 +868,7 @@ describe("onExpiring, like the Java client's session monitor", () => {
     const { locks } = here.client({ renew: "manual" });
     let told = 0;
     for (const name of ["a", "b"]) {
-      const lease = await here.until(locks.mutex(name).acquire());
+      const lease = await here.until(mutex(locks, name).acquire());
       lease.onExpiring("5s", () => {
         told += 1;
       });
@@ -880,7 +882,7 @@ describe("onExpiring, like the Java client's session monitor", () => {
   it("is not called after a theft, which the signal reports at once", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     let told = 0;
     lease.onExpiring("10s", () => {
       told += 1;
@@ -895,7 +897,7 @@ describe("owners", () => {
   it("118. have a default name", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     expect(lease.owner).not.toBe("");
     expect(here.item(key("a"))).toMatchObject({
       ownerName: s(`${lease.owner}/${lease.holder.split("/").at(-1)}`),
@@ -907,9 +909,9 @@ describe("values that the format does not support", () => {
   it("are refused by name", async () => {
     const { locks } = world().client();
     const untyped = locks as never as import("../../src/index.js").Holdfast;
-    expect(() => untyped.mutex(["a", "b"] as never)).toThrowError("sortKeyName");
+    expect(() => mutex(untyped, ["a", "b"] as never)).toThrowError("sortKeyName");
     for (const data of ["text", new Uint8Array()]) {
-      await expect(untyped.mutex("a").acquire({ data })).rejects.toThrowError("bytes");
+      await expect(mutex(untyped, "a").acquire({ data })).rejects.toThrowError("bytes");
     }
     expect(() => world().client({ sharedSession: true })).toThrowError("sessions");
     expect(() => awsLockClient({ partitionKeyName: "data" })).toThrowError("key attribute");

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { listLocks } from "../../src/admin/index.js";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
-import type { HoldfastError, Lease } from "../../src/index.js";
+import { election, type HoldfastError, inspect, type Lease, mutex } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { wouldCommit } from "../../verification/sim/companion/guard.js";
 import { expectThrown } from "../support/errors.js";
@@ -27,11 +28,11 @@ const worldOf = (format: LockFormat) => new ForeignWorld(format as LockFormat<Nu
 describe.each(each)("companion fences in format %s", (_name, format, bare) => {
   it("grow with every grant, through releases of every kind and peers' puts and deletes", async () => {
     const here = worldOf(format);
-    const clients = [here.client(), here.client()];
+    const [one, other] = [here.client(), here.client()];
     const fences: bigint[] = [];
     const grant = async (turn: number): Promise<Lease<Numbered>> => {
-      const locks = clients[turn % 2]?.locks ?? clients[0]?.locks;
-      const lease = await here.until(locks?.mutex("a").acquire() as Promise<Lease<Numbered>>);
+      const { locks } = turn % 2 === 0 ? one : other;
+      const lease = await here.until(mutex(locks, "a").acquire() as Promise<Lease<Numbered>>);
       fences.push(lease.fence);
       return lease;
     };
@@ -50,7 +51,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const here = worldOf(format);
     const { locks } = here.client({ renew: "manual" });
     const before = here.table.counts;
-    const granted = await here.requests(locks.mutex("a").acquire());
+    const granted = await here.requests(mutex(locks, "a").acquire());
     expect([granted.writes, granted.reads]).toEqual([2, 1]);
     expect(here.table.counts.consistentReads - before.consistentReads).toBe(1);
     expect((await here.requests(granted.result.renew())).writes).toBe(1);
@@ -62,7 +63,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const here = worldOf(format);
     const [one, two] = [here.client(), here.client()];
     one.network.next("write", { fault: "duplicated", delayMs: 8_000 });
-    const first = (await here.until(one.locks.mutex("a").acquire())) as Lease<Numbered>;
+    const first = (await here.until(mutex(one.locks, "a").acquire())) as Lease<Numbered>;
     const conditions = first.conditions();
     expect(conditions).toHaveLength(2);
     expect(first.conditions({ document: true })).toHaveLength(2);
@@ -71,7 +72,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect(wouldCommit(here.table, conditions)).toBe(true);
     await here.until(first.release());
     for (let grants = 0; grants < 2; grants += 1) {
-      const later = (await here.until(two.locks.mutex("a").acquire())) as Lease<Numbered>;
+      const later = (await here.until(mutex(two.locks, "a").acquire())) as Lease<Numbered>;
       expect(wouldCommit(here.table, later.conditions())).toBe(true);
       expect(wouldCommit(here.table, conditions)).toBe(false);
       await here.until(later.release({ keepData: false }));
@@ -85,7 +86,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
   it("cost nothing, and are absent, by default", async () => {
     const here = worldOf(bare);
     const { locks } = here.client();
-    const { result, writes, reads } = await here.requests(locks.mutex("a").acquire());
+    const { result, writes, reads } = await here.requests(mutex(locks, "a").acquire());
     expect([writes, reads, "fence" in result]).toEqual([1, 0, false]);
     expect(here.table.items()).toHaveLength(1);
   });
@@ -104,11 +105,11 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
       slow.process.pause({ frozen: "all" });
       return undefined;
     });
-    const waiting = (slow.locks.mutex("a").tryAcquire() as Promise<Lease<Numbered> | null>).catch(
+    const waiting = (mutex(slow.locks, "a").tryAcquire() as Promise<Lease<Numbered> | null>).catch(
       (error: HoldfastError) => error.code,
     );
     await here.pass(100);
-    const acquiring = other.locks.mutex("a").acquire({ wait: "3m" });
+    const acquiring = mutex(other.locks, "a").acquire({ wait: "3m" });
     const lease = (await here.until(acquiring)) as Lease<Numbered>;
     slow.process.resume();
     const fromMs = here.time.nowMs;
@@ -116,7 +117,7 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     expect(here.time.nowMs - fromMs).toBeLessThan(50);
     // The client has counted, but uses the number for no lease.
     await here.until(lease.release());
-    const next = (await here.until(other.locks.mutex("a").acquire())) as Lease<Numbered>;
+    const next = (await here.until(mutex(other.locks, "a").acquire())) as Lease<Numbered>;
     expect(next.fence - lease.fence).toBe(2n);
   });
 
@@ -130,11 +131,11 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
           ? { fault, unknownAfterMs: 20 }
           : undefined,
       );
-      const lease = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+      const lease = (await here.until(mutex(locks, "a").acquire())) as Lease<Numbered>;
       expect(network.injected[fault]).toBe(1);
       expect(here.table.item(COMPANION)).toMatchObject({ fence: { N: String(lease.fence) } });
       await here.until(lease.release());
-      const next = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
+      const next = (await here.until(mutex(locks, "a").acquire())) as Lease<Numbered>;
       expect(next.fence).toBe(lease.fence + 1n);
     },
   );
@@ -147,12 +148,12 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
         ? { fault: "request-lost", unknownAfterMs: 200 }
         : undefined,
     );
-    await expect(here.until(locks.mutex("a").acquire({ wait: "15s" }))).rejects.toMatchObject({
+    await expect(here.until(mutex(locks, "a").acquire({ wait: "15s" }))).rejects.toMatchObject({
       code: "unreachable",
     });
     await here.pass(90_000);
     const other = here.client();
-    expect((await here.until(other.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    expect((await here.until(mutex(other.locks, "a").tryAcquire()))?.isHeld).toBe(true);
   });
 
   // rule: R12
@@ -160,27 +161,27 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const here = worldOf(format);
     here.table.putItem(COMPANION, { total: { N: "3" } });
     const { locks } = here.client();
-    const acquiring = locks.mutex("a").acquire();
+    const acquiring = mutex(locks, "a").acquire();
     await expect(here.until(acquiring)).rejects.toMatchObject({ code: "foreign-record" });
     expect(here.table.item(COMPANION)).toEqual({ ...COMPANION, total: { N: "3" } });
     await here.pass(90_000);
-    const found = await here.until(locks.inspect("a"));
+    const found = await here.until(inspect(locks, "a"));
     expect(["free", "absent"]).toContain(found.state);
   });
 
   it("are hidden in listings, and their names are refused for locks", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
-    await here.until(locks.mutex("a").acquire());
+    await here.until(mutex(locks, "a").acquire());
     const names: unknown[] = [];
     const listing = (async () => {
-      for await (const page of locks.admin.list({ free: true })) {
+      for await (const page of listLocks(locks, { free: true })) {
         names.push(...page.locks.map(({ name }) => name), ...page.unreadable);
       }
     })();
     await here.until(listing);
     expect(names).toEqual(["a"]);
-    expectThrown(() => locks.mutex("a#holdfast-fence"), {
+    expectThrown(() => mutex(locks, "a#holdfast-fence"), {
       code: "invalid-argument",
       mentions: [/\bfences\b/],
     });
@@ -189,14 +190,14 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
   it("number the grants to waiters of one process, and the terms of an election", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
-    const first = (await here.until(locks.mutex("a").acquire())) as Lease<Numbered>;
-    const waiting = locks.mutex("a").acquire({ wait: "1m" });
+    const first = (await here.until(mutex(locks, "a").acquire())) as Lease<Numbered>;
+    const waiting = mutex(locks, "a").acquire({ wait: "1m" });
     await here.pass(100);
     await here.until(first.release());
     const second = (await here.until(waiting)) as Lease<Numbered>;
     expect(second.fence).toBe(first.fence + 1n);
     await here.until(second.release());
-    const term = await here.until(locks.election("a").campaign());
+    const term = await here.until(election(locks, "a").campaign());
     expect((term as { fence?: bigint }).fence).toBe(second.fence + 1n);
   });
 });
@@ -204,19 +205,19 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
 describe("companion fences", () => {
   it("are in the type only if requested", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort", fences: "companion" }));
-    const lease = await here.until(here.client().locks.mutex(["a", "b"]).acquire());
+    const lease = await here.until(mutex(here.client().locks, ["a", "b"]).acquire());
     const fence: bigint = lease.fence;
     const companion = here.item({ key: s("a"), sort: s("b#holdfast-fence") });
     expect(companion).toMatchObject({ fence: { N: fence.toString() } });
     const bare = new ForeignWorld(awsLockClient({ partitionKeyName: "key" }));
-    const other = await bare.until(bare.client().locks.mutex("a").acquire());
+    const other = await bare.until(mutex(bare.client().locks, "a").acquire());
     // @ts-expect-error A lease has no fence without them.
     expect(other.fence).toBeUndefined();
     // @ts-expect-error Nor a condition: such a record has no value that never comes back.
     expect([other.condition, other.conditions]).toEqual([undefined, undefined]);
     // @ts-expect-error A condition of two leases would be the holder's alone.
     expect(lease.condition).toBeUndefined();
-    const term = await here.until(here.client().locks.election(["t", "b"]).campaign());
+    const term = await here.until(election(here.client().locks, ["t", "b"]).campaign());
     expect(term.conditions()).toHaveLength(2);
     // @ts-expect-error As of a lease.
     expect(term.condition).toBeUndefined();
@@ -224,10 +225,10 @@ describe("companion fences", () => {
 
   it("look like a released lock to a peer that lists the table", async () => {
     const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
-    await here.until(here.client().locks.mutex("a").acquire());
+    await here.until(mutex(here.client().locks, "a").acquire());
     const peer = new ForeignWorld(awsLockClient());
     peer.table.putItem(COMPANION, here.item(COMPANION) ?? {});
-    const seen = await peer.until(peer.client().locks.inspect("a#holdfast-fence"));
+    const seen = await peer.until(inspect(peer.client().locks, "a#holdfast-fence"));
     expect(seen).toMatchObject({ state: "free", owner: "holdfast" });
   });
 

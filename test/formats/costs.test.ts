@@ -6,6 +6,7 @@ import {
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
+import { mutex } from "../../src/index.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 /** Every format except the native format, whose costs test/locks/mutex/requests.test.ts tests in detail. */
@@ -40,8 +41,8 @@ describe.each(FORMATS)(
   (_name, format) => {
     const setting = () => {
       const here = new ForeignWorld(format) as unknown as ForeignWorld<never>;
-      const mutex = () => here.client().locks.mutex("a" as never);
-      return { here, own: mutex(), rival: mutex() };
+      const lock = () => mutex(here.client().locks, "a" as never);
+      return { here, own: lock(), rival: lock() };
     };
 
     it("to acquire, renew and release, and to acquire a released lock", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { listLocks } from "../../src/admin/index.js";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient } from "../../src/formats/index.js";
+import { inspect, mutex } from "../../src/index.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import {
@@ -83,8 +85,8 @@ describe("a lock of the C# port", () => {
     const { peer } = enter();
     const hold = await here.until(peer.acquire("a"));
     const { locks } = here.client();
-    expect(await here.until(locks.mutex("a").tryAcquire())).toBeNull();
-    const waiting = locks.mutex("a").acquire({ wait: "100s" });
+    expect(await here.until(mutex(locks, "a").tryAcquire())).toBeNull();
+    const waiting = mutex(locks, "a").acquire({ wait: "100s" });
     await expect(here.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
     expect(peer.isHeld(hold)).toBe(true);
   });
@@ -100,7 +102,7 @@ describe("a lock of the C# port", () => {
       const { peer } = enter();
       const hold = await here.until(peer.acquire("a", { data: bytes("1") }));
       const { locks } = here.client();
-      const waiting = locks.mutex("a").acquire({ wait: "60s", existingData: "keep" });
+      const waiting = mutex(locks, "a").acquire({ wait: "60s", existingData: "keep" });
       await here.pass(30_000);
       expect(await here.until(peer.release(hold, release))).toBe(true);
       const fromMs = here.time.nowMs;
@@ -115,7 +117,7 @@ describe("a lock of the C# port", () => {
     const { peer, process } = enter({ leaseMs: 8_000, beatMs: 2_000 });
     await here.until(peer.acquire("a"));
     const { locks } = here.client();
-    const waiting = locks.mutex("a").acquire({ wait: "60s" });
+    const waiting = mutex(locks, "a").acquire({ wait: "60s" });
     await here.pass(10_000);
     const diedMs = here.time.nowMs;
     process.kill();
@@ -132,7 +134,7 @@ describe("a lock of the C# port", () => {
       const hold = await here.until(peer.acquire("a"));
       process.pause({ frozen });
       const { locks } = here.client();
-      const lease = await here.until(locks.mutex("a").acquire({ wait: "60s" }));
+      const lease = await here.until(mutex(locks, "a").acquire({ wait: "60s" }));
       process.resume();
       // After a restore from a snapshot, no clock shows the pause; only the record does.
       expect(peer.isHeld(hold)).toBe(frozen === "all");
@@ -151,9 +153,9 @@ describe("a lock of the C# port", () => {
     const first = await here.until(peer.acquire("ab", {}, "c"));
     const second = await here.until(peer.acquire("a", {}, "bc"));
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex(["ab", "c"]).acquire());
+    const lease = await here.until(mutex(locks, ["ab", "c"]).acquire());
     expect([lease.isHeld, peer.isHeld(first), peer.isHeld(second)]).toEqual([true, false, true]);
-    expect(await here.until(locks.mutex(["a", "bc"]).tryAcquire())).toBeNull();
+    expect(await here.until(mutex(locks, ["a", "bc"]).tryAcquire())).toBeNull();
   });
 });
 
@@ -161,7 +163,7 @@ describe("a lock of this library", () => {
   it("is refused to the C# port while the holder renews, with and without a wait", async () => {
     const { here, enter } = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     const { peer } = enter();
     const fromMs = here.time.nowMs;
     const waits = { refreshMs: 0, additionalMs: 0 };
@@ -189,7 +191,7 @@ describe("a lock of this library", () => {
     async (_mode, wishes, keepData) => {
       const { here, enter } = world();
       const { locks } = here.client();
-      const lease = await here.until(locks.mutex("a").acquire({ data: bytes("1") }));
+      const lease = await here.until(mutex(locks, "a").acquire({ data: bytes("1") }));
       const { peer } = enter();
       const asked = { ...wishes, replaceData: false, data: bytes("2"), additionalMs: 60_000 };
       const waiting = peer.acquire("a", asked);
@@ -200,7 +202,7 @@ describe("a lock of this library", () => {
       expect(here.time.nowMs - fromMs).toBeLessThan(1_100);
       expect(textOf(hold.data)).toBe(keepData ? "1" : "2");
       expect(here.item(KEY)).not.toHaveProperty("isReleased");
-      expect(await here.until(locks.mutex("a").tryAcquire())).toBeNull();
+      expect(await here.until(mutex(locks, "a").tryAcquire())).toBeNull();
     },
   );
 
@@ -209,7 +211,7 @@ describe("a lock of this library", () => {
     async (_mode, wishes) => {
       const { here, enter } = world();
       const { locks, process } = here.client();
-      const lease = await here.until(locks.mutex("a").acquire());
+      const lease = await here.until(mutex(locks, "a").acquire());
       const { peer } = enter();
       process.pause({ frozen: "all" });
       const fromMs = here.time.nowMs;
@@ -227,7 +229,7 @@ describe("a lock of this library", () => {
   it("is never taken over by tries of the port without a wait, but by tries of this library", async () => {
     const { here, enter } = world();
     const dead = here.client();
-    await here.until(dead.locks.mutex("a").acquire());
+    await here.until(mutex(dead.locks, "a").acquire());
     dead.process.kill();
     const { peer } = enter();
     const { locks } = here.client();
@@ -236,10 +238,10 @@ describe("a lock of this library", () => {
       await expect(here.until(skipping)).rejects.toThrow(LockCurrentlyUnavailable);
     };
     await tries();
-    expect(await here.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await here.until(mutex(locks, "a").tryAcquire())).toBeNull();
     await here.pass(60_000);
     await tries();
-    expect((await here.until(locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    expect((await here.until(mutex(locks, "a").tryAcquire()))?.isHeld).toBe(true);
   });
 
   it.each(["claim", "renewal", "release"] as const)(
@@ -250,7 +252,7 @@ describe("a lock of this library", () => {
       const { peer } = enter();
       const lose = () => network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
       if (which === "claim") lose();
-      const lease = await here.until(locks.mutex("a").acquire());
+      const lease = await here.until(mutex(locks, "a").acquire());
       if (which === "renewal") lose();
       const refused = peer.acquire("a");
       await expect(here.until(refused)).rejects.toThrow(LockNotGranted);
@@ -286,7 +288,7 @@ describe("this library beside the C# port", () => {
     const ours = [1, 2, 3].map(async (number) => {
       const { locks } = here.client({ poll: { min: "300ms", max: "300ms" } });
       for (let round = 0; round < 10; round += 1) {
-        const lease = await locks.mutex("a").acquire({ wait: "1h", keepData: round % 2 === 0 });
+        const lease = await mutex(locks, "a").acquire({ wait: "1h", keepData: round % 2 === 0 });
         await within(`ours ${number}`, 1_000);
         await lease.release();
       }
@@ -301,11 +303,11 @@ describe("this library beside the C# port", () => {
     const { peer } = enter();
     const { locks } = here.client();
     await here.until(peer.acquire("theirs", { data: bytes("1"), attributes: { team: s("blue") } }));
-    const ours = locks.mutex("ours");
+    const ours = mutex(locks, "ours");
     const lease = await here.until(
       ours.acquire({ data: bytes("2"), attributes: { team: s("red") }, keepData: true }),
     );
-    expect(await here.until(locks.inspect("theirs"))).toMatchObject({
+    expect(await here.until(inspect(locks, "theirs"))).toMatchObject({
       data: bytes("1"),
       attributes: { team: s("blue") },
     });
@@ -316,8 +318,7 @@ describe("this library beside the C# port", () => {
     });
     const names: unknown[] = [];
     const listing = (async () => {
-      for await (const page of locks.admin.list())
-        names.push(...page.locks.map(({ name }) => name));
+      for await (const page of listLocks(locks)) names.push(...page.locks.map(({ name }) => name));
     })();
     await here.until(listing);
     expect(names.sort()).toEqual(["ours", "theirs"]);
@@ -355,12 +356,12 @@ describe("a takeover of the C# port by an update, during the former holder's rel
   it("is refused if this library releases, because the release changes the version", async () => {
     const at = world();
     const { locks } = at.here.client({ renew: "manual" });
-    const lease = await at.here.until(locks.mutex("a").acquire());
+    const lease = await at.here.until(mutex(locks, "a").acquire());
     const { peer, hold } = await followedWhile(at, () => lease.release({ keepData: true }));
     // The port acquires the lock all the same, by its next read, as a released lock.
     expect(peer.isHeld(hold)).toBe(true);
     expect(at.here.item(KEY)).not.toHaveProperty("isReleased");
-    expect(await at.here.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await at.here.until(mutex(locks, "a").tryAcquire())).toBeNull();
   });
 
   it("leaves a held lock that looks free if the port releases: this library then takes the lock", async () => {
@@ -374,8 +375,8 @@ describe("a takeover of the C# port by an update, during the former holder's rel
     await here.pass(20_000);
     // The port's heartbeats do not change that.
     expect(here.item(KEY)).toMatchObject({ ownerName: s(hold.owner), isReleased: s("1") });
-    expect(await here.until(locks.inspect("a"))).toMatchObject({ state: "free" });
-    const lease = await here.until(locks.mutex("a").tryAcquire());
+    expect(await here.until(inspect(locks, "a"))).toMatchObject({ state: "free" });
+    const lease = await here.until(mutex(locks, "a").tryAcquire());
     expect([lease?.isHeld, peer.isHeld(hold)]).toEqual([true, true]);
     expect(here.item(KEY)).not.toHaveProperty("isReleased");
     await expect(here.until(peer.beat(hold))).rejects.toThrow(LockNotGranted);
@@ -392,7 +393,7 @@ describe("a takeover of the C# port by an update, during the former holder's rel
     const { peer, hold } = await followedWhile(at, () => former.release(first, { keep: true }));
     expect(await here.until(peer.release(hold, { keep: true }))).toBe(true);
     const { locks } = here.client();
-    expect((await here.until(locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    expect((await here.until(mutex(locks, "a").tryAcquire()))?.isHeld).toBe(true);
     expect(here.item(KEY)).not.toHaveProperty("isReleased");
   });
 });
@@ -407,7 +408,7 @@ describe("a longer lease that the C# port ensures", () => {
     expect(here.item(KEY)).toMatchObject({ leaseDuration: s("20000") });
     const { locks } = here.client();
     const fromMs = here.time.nowMs;
-    const lease = await here.until(locks.mutex("a").acquire({ wait: "60s" }));
+    const lease = await here.until(mutex(locks, "a").acquire({ wait: "60s" }));
     expect(here.time.nowMs - fromMs).toBeLessThan(22_000);
     // Two clients hold the lock, and no record shows it; the port's later writes are refused.
     expect([lease.isHeld, peer.isHeld(hold)]).toEqual([true, true]);
@@ -423,7 +424,7 @@ describe("a longer lease that the C# port ensures", () => {
     await here.until(peer.ensure(hold, 60_000));
     await here.pass(6_000);
     expect(hold.leaseMs).toBe(20_000);
-    const waiting = here.client().locks.mutex("a").acquire({ wait: "100s" });
+    const waiting = mutex(here.client().locks, "a").acquire({ wait: "100s" });
     await expect(here.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
   });
 });

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { LeaseFormat } from "../../src/core/record/format.js";
 import { dynamodbLease } from "../../src/formats/index.js";
+import { inspect, mutex } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { ForeignWorld } from "./foreign-world.js";
@@ -83,7 +84,7 @@ describe("a lease in this format", () => {
     const expiryS = nowS() + 60;
     here.table.putItem(KEY, theirs("v1", expiryS));
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     expect(here.time.wallMs).toBeGreaterThanOrEqual((expiryS + 3) * 1000);
     expect(here.time.wallMs).toBeLessThan((expiryS + 4) * 1000);
     expect(lease.isHeld).toBe(true);
@@ -96,8 +97,7 @@ describe("a lease in this format", () => {
     here.table.putItem(KEY, theirs("v0", nowS() + 10));
     const { locks, process } = here.client();
     process.stepWall(3_600_000);
-    const acquiring = locks
-      .mutex("a")
+    const acquiring = mutex(locks, "a")
       .acquire({ wait: "40s" })
       .catch(({ code }) => code);
     for (let beat = 1; beat <= 8; beat += 1) {
@@ -113,7 +113,7 @@ describe("a lease in this format", () => {
     here.table.putItem(KEY, theirs("v1", nowS() - 3_600));
     const { locks } = here.client();
     const fromMs = here.time.nowMs;
-    await here.until(locks.mutex("a").acquire());
+    await here.until(mutex(locks, "a").acquire());
     expect(here.time.nowMs - fromMs).toBeGreaterThan(10_000);
     expect(here.time.nowMs - fromMs).toBeLessThan(11_500);
   });
@@ -121,7 +121,7 @@ describe("a lease in this format", () => {
   it("changes version and expiry with each renewal, and never restores a version", async () => {
     const { here } = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a", { lease: "10s" }).acquire());
+    const lease = await here.until(mutex(locks, "a", { lease: "10s" }).acquire());
     network.next("write", { fault: "applied-late", delayMs: 6_000, unknownAfterMs: 50 });
     network.next("write", { fault: "response-lost", unknownAfterMs: 50 });
     await here.pass(60_000);
@@ -137,10 +137,10 @@ describe("a lease in this format", () => {
   it("is deleted by its own release only", async () => {
     const { here, nowS } = world();
     const { locks } = here.client();
-    const first = await here.until(locks.mutex("a").acquire());
+    const first = await here.until(mutex(locks, "a").acquire());
     await here.until(first.release());
     expect(here.item(KEY)).toBeUndefined();
-    const second = await here.until(locks.mutex("a").acquire());
+    const second = await here.until(mutex(locks, "a").acquire());
     here.table.putItem(KEY, theirs("v1", nowS() + 60));
     await here.until(second.release());
     expect(here.item(KEY)).toMatchObject(theirs("v1", nowS() + 60));
@@ -151,7 +151,7 @@ describe("a lease in this format", () => {
   it("of a dead holder is taken at first sight by the table's time, by processes that try once", async () => {
     const here = new ForeignWorld(dynamodbLease(), (trueMs) => trueMs);
     const dead = here.client();
-    await here.until(dead.locks.mutex("a").acquire());
+    await here.until(mutex(dead.locks, "a").acquire());
     dead.process.kill();
     const expiryMs = () =>
       1000 * Number((here.item(KEY)?.["lease_expiry"] as { N: string } | undefined)?.N);
@@ -160,7 +160,7 @@ describe("a lease in this format", () => {
         await here.pass(1_000);
         const { locks, process } = here.client();
         const fromMs = here.time.wallMs;
-        const lease = await here.until(locks.mutex("a").tryAcquire());
+        const lease = await here.until(mutex(locks, "a").tryAcquire());
         process.kill();
         if (lease !== null) return fromMs;
       }
@@ -179,7 +179,7 @@ describe("a lease in this format", () => {
   it("has its expiry by the wall clock while the table's time allows it, as peers write it", async () => {
     const here = new ForeignWorld(dynamodbLease(), (trueMs) => trueMs);
     const { locks } = here.client();
-    await here.until(locks.mutex("a", { lease: "20s", renew: "1s" }).acquire());
+    await here.until(mutex(locks, "a", { lease: "20s", renew: "1s" }).acquire());
     for (let tick = 0; tick < 100; tick += 1) {
       const expiry = here.item(KEY)?.["lease_expiry"] as { N: string };
       expect(Number(expiry.N)).toBeLessThanOrEqual(Math.ceil(here.time.wallMs / 1000) + 20);
@@ -193,13 +193,13 @@ describe("a lease in this format", () => {
       const here = new ForeignWorld(dynamodbLease(), (trueMs) => trueMs);
       const { locks, process } = here.client();
       process.stepWall(offMs);
-      const lease = await here.until(locks.mutex("a", { lease: "20s" }).acquire());
+      const lease = await here.until(mutex(locks, "a", { lease: "20s" }).acquire());
       for (let second = 0; second < 60; second += 1) {
         const expiry = here.item(KEY)?.["lease_expiry"] as { N: string };
         const leftMs = 1000 * Number(expiry.N) - here.time.wallMs;
         expect(leftMs).toBeGreaterThan(8_000);
         expect(leftMs).toBeLessThan(24_000);
-        expect(await here.until(here.client().locks.mutex("a").tryAcquire())).toBeNull();
+        expect(await here.until(mutex(here.client().locks, "a").tryAcquire())).toBeNull();
         expect(lease.isHeld).toBe(true);
         await here.pass(1_000);
       }
@@ -210,9 +210,9 @@ describe("a lease in this format", () => {
     const { here, nowS } = world();
     here.table.putItem(KEY, theirs("v1", nowS() + 3_600));
     const { locks } = here.client();
-    const seen = await here.until(locks.inspect("a"));
+    const seen = await here.until(inspect(locks, "a"));
     expect(seen.acquirableInMs).toBeGreaterThan(3_600_000);
-    const lease = await here.until(locks.mutex("a").acquire(), 4_000_000);
+    const lease = await here.until(mutex(locks, "a").acquire(), 4_000_000);
     expect(lease.leaseMs).toBe(60_000);
   });
 
@@ -224,7 +224,7 @@ describe("a lease in this format", () => {
     const { here } = world();
     here.table.putItem(KEY, item);
     const { locks } = here.client();
-    await expect(here.until(locks.mutex("a").acquire())).rejects.toMatchObject({
+    await expect(here.until(mutex(locks, "a").acquire())).rejects.toMatchObject({
       code: "foreign-record",
     });
     expect(here.item(KEY)).toEqual({ ...item, ...KEY });

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { releaseByHolder } from "../../src/admin/index.js";
 import type { LeaseFormat } from "../../src/core/record/format.js";
 import { dynamolock } from "../../src/formats/index.js";
+import { mutex } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { ForeignWorld } from "./foreign-world.js";
@@ -98,7 +100,7 @@ describe("a lock in this format", () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(KEY, RELEASED);
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ attributes: { shard: s("1") } }));
+    const lease = await here.until(mutex(locks, "a").acquire({ attributes: { shard: s("1") } }));
     expect(lease.data).toEqual(bytes("old"));
     expect(lease.attributes).toEqual({ team: s("blue"), shard: s("1") });
     await here.until(lease.release());
@@ -109,7 +111,7 @@ describe("a lock in this format", () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(KEY, RELEASED);
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire({ existingData: "replace" }));
+    const lease = await here.until(mutex(locks, "a").acquire({ existingData: "replace" }));
     expect(here.item(KEY)).not.toHaveProperty("data");
     expect(here.item(KEY)).toMatchObject({ team: s("blue") });
     await here.until(lease.release({ keepData: false }));
@@ -122,7 +124,7 @@ describe("a lock in this format", () => {
     here.table.putItem(KEY, { ...held, leaseDuration: s("1m30s") });
     const { locks } = here.client();
     const fromMs = here.time.nowMs;
-    await here.until(locks.mutex("a").acquire({ wait: "2m", lease: "90s" }));
+    await here.until(mutex(locks, "a").acquire({ wait: "2m", lease: "90s" }));
     expect(here.time.nowMs - fromMs).toBeGreaterThan(90_000);
     expect(here.time.nowMs - fromMs).toBeLessThan(93_000);
     expect(here.item(KEY)).toMatchObject({ leaseDuration: s("1m30s") });
@@ -133,7 +135,7 @@ describe("a lock in this format", () => {
     const { isReleased: _, ...held } = RELEASED;
     here.table.putItem(KEY, held);
     const { locks } = here.client();
-    expect(await here.until(locks.admin.releaseByHolder("a", "go"))).toBe(true);
+    expect(await here.until(releaseByHolder(locks, "a", "go"))).toBe(true);
     expect(here.item(KEY)).toMatchObject({
       isReleased: s("1"),
       data: { B: bytes("old") },
@@ -144,7 +146,7 @@ describe("a lock in this format", () => {
   it("never writes an attribute for TTL", async () => {
     const here = new ForeignWorld(dynamolock());
     const { locks } = here.client();
-    await here.until(locks.mutex("a").acquire());
+    await here.until(mutex(locks, "a").acquire());
     await here.pass(30_000);
     expect(Object.keys(here.item(KEY) ?? {}).sort()).toEqual([
       "key",

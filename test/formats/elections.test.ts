@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease, listQueue, listSessions } from "../../src/admin/index.js";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
 import type { TaskRunEvent } from "../../src/events/index.js";
 import {
@@ -7,7 +8,17 @@ import {
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import type { Holdfast, LeadershipChange } from "../../src/index.js";
+import {
+  election,
+  fairLock,
+  type Holdfast,
+  inspect,
+  type LeadershipChange,
+  leaderTasks,
+  mutex,
+  once,
+  openSession,
+} from "../../src/index.js";
 import { nodeCronCoordinator } from "../../src/node-cron/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { listen } from "../support/channels.js";
@@ -36,8 +47,8 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
   it("has a single leader, replaced after death, and within a poll after a resignation", async () => {
     const here = worldOf(format);
     const [first, second] = [here.client({ owner: "one" }), here.client({ owner: "two" })];
-    const term = await here.until(first.locks.election("pool", FAST).campaign());
-    const following = second.locks.election("pool", FAST).campaign();
+    const term = await here.until(election(first.locks, "pool", FAST).campaign());
+    const following = election(second.locks, "pool", FAST).campaign();
     let hasFollowed = false;
     void following.then(() => {
       hasFollowed = true;
@@ -49,7 +60,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     expect([next.owner, next.isLeading]).toEqual(["two", true]);
     first.process.resume();
     expect(term.isLeading).toBe(false);
-    const third = here.client().locks.election("pool", FAST).campaign();
+    const third = election(here.client().locks, "pool", FAST).campaign();
     await here.pass(5_000);
     const resignedMs = here.time.nowMs;
     await here.until(next.resign());
@@ -60,14 +71,14 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
   it("numbers terms if the format numbers grants", async () => {
     const here = worldOf(format);
     const { locks } = here.client();
-    const election = locks.election("pool", FAST);
+    const candidate = election(locks, "pool", FAST);
     const told: LeadershipChange<FormatTypes>[] = [];
-    election.onTransition((one) => told.push(one));
-    const term = await here.until(election.campaign());
+    candidate.onTransition((one) => told.push(one));
+    const term = await here.until(candidate.campaign());
     const isFenced = name === "lock-client-fail-open";
     const fence = isFenced ? 1n : undefined;
     expect("fence" in term).toBe(isFenced);
-    expect((await here.until(election.leader())).term).toBe(fence);
+    expect((await here.until(candidate.leader())).term).toBe(fence);
     await here.until(term.resign());
     expect(told.map(({ kind, term: number }) => [kind, number])).toEqual([
       ["elected", fence],
@@ -78,9 +89,9 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
   it("shares the lock of the same name: the leader and a holder exclude each other", async () => {
     const here = worldOf(format);
     const [mine, other] = [here.client(), here.client()];
-    const term = await here.until(mine.locks.election("pool", FAST).campaign());
-    expect(await here.until(other.locks.mutex("pool").tryAcquire())).toBeNull();
-    const seen = await here.until(other.locks.inspect("pool", { kind: "leader" }));
+    const term = await here.until(election(mine.locks, "pool", FAST).campaign());
+    expect(await here.until(mutex(other.locks, "pool").tryAcquire())).toBeNull();
+    const seen = await here.until(inspect(other.locks, "pool", { kind: "leader" }));
     expect(seen).toMatchObject({ state: "held", holder: term.holder });
     expect(here.table.items()).toHaveLength(1);
   });
@@ -91,11 +102,14 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const ending = new AbortController();
     const seen: (string | undefined)[] = [];
     const observing = (async () => {
-      const election = watcher.locks.election("pool", FAST);
-      for await (const { leader } of election.observe({ signal: ending.signal })) seen.push(leader);
+      const candidate = election(watcher.locks, "pool", FAST);
+      for await (const { leader } of candidate.observe({ signal: ending.signal }))
+        seen.push(leader);
     })();
     for (const owner of ["one", "two"]) {
-      const term = await here.until(here.client({ owner }).locks.election("pool", FAST).campaign());
+      const term = await here.until(
+        election(here.client({ owner }).locks, "pool", FAST).campaign(),
+      );
       await here.pass(5_000);
       await here.until(term.resign());
       await here.pass(5_000);
@@ -117,7 +131,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const runs: number[] = [];
     const run = () => runs.push(here.time.nowMs);
     const worker = { name: "tidy", every: "5s", run } as const;
-    const coordinator = locks.leaderTasks({ name: "pool", tasks: [worker], ...FAST });
+    const coordinator = leaderTasks(locks, { name: "pool", tasks: [worker], ...FAST });
     const ticks = listen<TaskRunEvent<FormatTypes>>("tick");
     coordinator.start();
     await here.pass(20_000);
@@ -133,19 +147,19 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const { locks, network } = here.client();
     const refused = { code: "invalid-argument", message: expect.stringContaining(`"${name}"`) };
     const plain = untyped(locks);
-    await expect(plain.session()).rejects.toMatchObject(refused);
-    await expect(plain.admin.sessions()).rejects.toMatchObject(refused);
-    await expect(plain.admin.forceRelease("a", { reason: "x" })).rejects.toMatchObject(refused);
-    await expect(plain.election("a").requestResign()).rejects.toMatchObject(refused);
+    await expect(openSession(plain)).rejects.toMatchObject(refused);
+    await expect(listSessions(plain)).rejects.toMatchObject(refused);
+    await expect(forceRelease(plain, "a", { reason: "x" })).rejects.toMatchObject(refused);
+    await expect(election(plain, "a").requestResign()).rejects.toMatchObject(refused);
     const refusing = (what: () => unknown): void => {
       expect(what).toThrowError(expect.objectContaining(refused));
     };
     refusing(() => here.client({ sharedSession: true }));
-    refusing(() => plain.once("a", { occurrence: "2026-01-01T00:00:00Z" }, () => undefined));
+    refusing(() => once(plain, "a", { occurrence: "2026-01-01T00:00:00Z" }, () => undefined));
     refusing(() => nodeCronCoordinator(plain as never));
-    refusing(() => plain.fairLock("a"));
-    refusing(() => plain.admin.queue("a"));
-    refusing(() => plain.election("a", { preferred: true }));
+    refusing(() => fairLock(plain, "a"));
+    refusing(() => listQueue(plain, "a"));
+    refusing(() => election(plain, "a", { preferred: true }));
     expect(network.requests).toMatchObject({ write: 0, read: 0 });
   });
 });
@@ -167,12 +181,12 @@ describe("an election beside processes in Go", () => {
     const here = new ForeignWorld(dynamolock());
     here.table.putItem(key, theirs("v1"));
     const { locks } = here.client();
-    const campaigning = locks.election("pool", FAST).campaign();
+    const campaigning = election(locks, "pool", FAST).campaign();
     for (let beat = 2; beat < 12; beat += 1) {
       await here.pass(10_000);
       here.table.putItem(key, theirs(`v${beat}`));
     }
-    expect(await here.until(locks.election("pool").leader())).toMatchObject({
+    expect(await here.until(election(locks, "pool").leader())).toMatchObject({
       leader: "go",
       term: undefined,
       since: undefined,
@@ -189,7 +203,7 @@ describe("an election beside processes in Go", () => {
     here.table.putItem(key, theirs("v1", { isReleased: s("1") }));
     const { locks } = here.client();
     const value = new TextEncoder().encode("10.0.0.1");
-    const term = await here.until(locks.election("pool", FAST).campaign({ value }));
+    const term = await here.until(election(locks, "pool", FAST).campaign({ value }));
     expect(here.item(key)).toMatchObject({ data: { B: value }, team: s("blue") });
     await here.until(term.resign());
     expect(here.item(key)).toMatchObject({ isReleased: s("1"), team: s("blue") });
@@ -198,7 +212,7 @@ describe("an election beside processes in Go", () => {
   it("takes names of two parts in a table with a sort key", async () => {
     const here = new ForeignWorld(dynamolock({ sortKeyName: "sort" }));
     const { locks } = here.client();
-    const term = await here.until(locks.election(["pool", "eu"], FAST).campaign());
+    const term = await here.until(election(locks, ["pool", "eu"], FAST).campaign());
     expect(here.item({ key: s("pool"), sort: s("eu") })).toMatchObject({
       ownerName: s(term.holder),
     });

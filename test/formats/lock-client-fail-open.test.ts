@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { LeaseFormat } from "../../src/core/record/format.js";
 import { lockClientFailOpen } from "../../src/formats/index.js";
+import { mutex } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { expectError } from "../support/errors.js";
@@ -88,15 +89,15 @@ describe("a lock in this format", () => {
   it("uses the fencing token as its fence, from 1, and continues from a peer's token", async () => {
     const here = world();
     const { locks } = here.client();
-    const first = await here.until(locks.mutex("a").acquire());
+    const first = await here.until(mutex(locks, "a").acquire());
     expect(first.fence).toBe(1n);
     await here.until(first.release());
-    expect((await here.until(locks.mutex("a").acquire())).fence).toBe(2n);
+    expect((await here.until(mutex(locks, "a").acquire())).fence).toBe(2n);
 
     const other = world();
     other.table.putItem(KEY, theirs(1, 1));
     const { locks: later } = other.client();
-    expect((await other.until(later.mutex("a").acquire())).fence).toBe(8n);
+    expect((await other.until(mutex(later, "a").acquire())).fence).toBe(8n);
   });
 
   it("is taken over after the lease in the record, under the next token", async () => {
@@ -104,7 +105,7 @@ describe("a lock in this format", () => {
     here.table.putItem(KEY, theirs(1, 5_000));
     const { locks } = here.client();
     const fromMs = here.time.nowMs;
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     expect(lease.fence).toBe(8n);
     expect(here.time.nowMs - fromMs).toBeGreaterThan(5_000);
     expect(here.time.nowMs - fromMs).toBeLessThan(5_200);
@@ -114,7 +115,7 @@ describe("a lock in this format", () => {
     const here = world();
     here.table.putItem(KEY, theirs(1, 5_000));
     const { locks } = here.client();
-    const acquiring = locks.mutex("a").acquire({ wait: "30s" });
+    const acquiring = mutex(locks, "a").acquire({ wait: "30s" });
     for (let beat = 2; beat < 9; beat += 1) {
       await here.pass(3_000);
       here.table.putItem(KEY, theirs(beat, 5_000));
@@ -128,7 +129,7 @@ describe("a lock in this format", () => {
   it("writes 64 new guid bytes with each renewal, and the time for peers that compare clocks", async () => {
     const here = world();
     const { locks } = here.client();
-    await here.until(locks.mutex("a").acquire());
+    await here.until(mutex(locks, "a").acquire());
     await here.pass(60_000);
     const written = here.table.log.map(({ after }) => after ?? {});
     const guids = written.map((item) => (item["guid"] as { B: Uint8Array }).B);
@@ -146,7 +147,7 @@ describe("a lock in this format", () => {
   it("is released by a lease of 1 ms with the same guid and token, for sleeping peers", async () => {
     const here = world();
     const { locks } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     const before = here.item(KEY) ?? {};
     await here.until(lease.release());
     expect(here.item(KEY)).toMatchObject({
@@ -159,7 +160,7 @@ describe("a lock in this format", () => {
   it("is not acquired again by a renewal that lands after the release", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a", { renew: "4s" }).acquire());
+    const lease = await here.until(mutex(locks, "a", { renew: "4s" }).acquire());
     network.next("write", { fault: "applied-late", delayMs: 3_000, unknownAfterMs: 20 });
     await here.pass(4_000);
     await here.until(lease.release());
@@ -171,7 +172,7 @@ describe("a lock in this format", () => {
   it("stays held despite lost answers to renewals", async () => {
     const here = world();
     const { locks, network } = here.client();
-    const lease = await here.until(locks.mutex("a").acquire());
+    const lease = await here.until(mutex(locks, "a").acquire());
     for (let beat = 0; beat < 4; beat += 1) {
       network.next("write", { fault: "response-lost", unknownAfterMs: 20 });
       await here.pass(10_000);
@@ -191,7 +192,7 @@ describe("a lock in this format", () => {
     const here = world();
     here.table.putItem(KEY, item);
     const { locks } = here.client();
-    await expect(here.until(locks.mutex("a").acquire())).rejects.toMatchObject({
+    await expect(here.until(mutex(locks, "a").acquire())).rejects.toMatchObject({
       code: "foreign-record",
     });
     expect(here.item(KEY)).toEqual({ ...item, ...KEY });
@@ -211,7 +212,7 @@ describe("a lock in this format", () => {
 
   it("refuses user data, with the reason", async () => {
     const { locks } = world().client();
-    const acquiring = locks.mutex("a").acquire({ data: "x" as never });
+    const acquiring = mutex(locks, "a").acquire({ data: "x" as never });
     await expectError(acquiring, { code: "invalid-argument", mentions: [/\bdata\b/] });
   });
 });

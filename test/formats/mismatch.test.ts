@@ -8,7 +8,7 @@ import {
   lockClientFailOpen,
 } from "../../src/formats/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
-import { Holdfast } from "../../src/index.js";
+import { election, Holdfast, inspect, mutex } from "../../src/index.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 
 /** A client with another format than the table's: every format reads records of every other format. */
@@ -36,7 +36,7 @@ const locksOn = (client: MemoryTable, format: LockFormat) =>
 /** A record that a client of one format holds, under the key that a client of the other format reads. */
 async function heldBy(writer: LockFormat, reader: LockFormat): Promise<MemoryTable> {
   const theirs = tableOf();
-  await locksOn(theirs, writer).mutex("a").acquire({ renew: "manual" });
+  await mutex(locksOn(theirs, writer), "a").acquire({ renew: "manual" });
   const [item = {}] = theirs.items();
   const here = tableOf();
   here.putItem((reader as LeaseFormat).codec.refOf("lock", "a").key, { ...item });
@@ -48,13 +48,13 @@ describe.each(PAIRS)("a client of format %s on a record of format %s", (_a, _b, 
     const here = await heldBy(writer, reader);
     const before = here.items();
     const locks = locksOn(here, reader);
-    const mutex = locks.mutex("a");
+    const lock = mutex(locks, "a");
     const questions = [
-      () => mutex.tryAcquire(),
-      () => mutex.acquire({ wait: "5s" }),
-      () => locks.inspect("a"),
+      () => lock.tryAcquire(),
+      () => lock.acquire({ wait: "5s" }),
+      () => inspect(locks, "a"),
       // The leaderships of native records have keys of their own.
-      ...(reader.name === "native" ? [] : [() => locks.election("a").leader()]),
+      ...(reader.name === "native" ? [] : [() => election(locks, "a").leader()]),
     ];
     for (const ask of questions) {
       await expect(ask()).rejects.toMatchObject({
@@ -76,10 +76,10 @@ describe("a released record", () => {
     "in format %s is acquired by a client of format %s",
     async (_a, _b, writer, reader) => {
       const here = tableOf();
-      const lease = await locksOn(here, writer).mutex("a").acquire();
+      const lease = await mutex(locksOn(here, writer), "a").acquire();
       await lease.release({ keepData: true });
-      expect((await locksOn(here, reader).mutex("a").tryAcquire())?.isHeld).toBe(true);
-      const late = locksOn(here, writer).mutex("a").acquire();
+      expect((await mutex(locksOn(here, reader), "a").tryAcquire())?.isHeld).toBe(true);
+      const late = mutex(locksOn(here, writer), "a").acquire();
       await expect(late).rejects.toMatchObject({ code: "foreign-record" });
     },
   );
@@ -100,7 +100,7 @@ describe("a record of no known format", () => {
       const here = tableOf();
       const { key } = (format as LeaseFormat).codec.refOf("lock", "a");
       here.putItem(key, { total: { N: "3" } });
-      const acquiring = locksOn(here, format).mutex("a").acquire();
+      const acquiring = mutex(locksOn(here, format), "a").acquire();
       await expect(acquiring).rejects.toMatchObject({
         code: "foreign-record",
         message: expect.not.stringMatching(NAMED_BESIDE(format.name)),

@@ -7,7 +7,7 @@ import {
   SHAPES,
 } from "../../scripts/lib/native-scenes.mjs";
 import { nativeFormat } from "../../src/formats/native.js";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, inspect, mutex, openSession } from "../../src/index.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
 import { createTable } from "../../src/table/index.js";
@@ -42,7 +42,8 @@ describe("the native record's vectors", () => {
   beforeAll(async () => {
     server = await startMemoryServer();
     const client = sdkClient(server.endpoint);
-    const code = { createTable, Holdfast, seededRandom };
+    const library = { Holdfast, inspect, mutex, openSession };
+    const code = { createTable, library, seededRandom };
     played = await playNativeScenes({ client, prefix: "vectors", ...code });
     client.destroy();
   });
@@ -195,7 +196,7 @@ describe("an unreadable record", () => {
       const world = new World();
       const item = free({ [attribute]: { N: "9".repeat(38) } });
       world.table.putItem(ref.key, item);
-      const acquiring = world.inhabitant().locks.mutex(ref.name).acquire();
+      const acquiring = mutex(world.inhabitant().locks, ref.name).acquire();
       await expect(world.until(acquiring)).rejects.toMatchObject({
         code: "foreign-record",
         message: expect.stringContaining("37 digits"),
@@ -210,7 +211,7 @@ describe("an unreadable record", () => {
     async (attribute) => {
       const world = new World();
       world.table.putItem(ref.key, free({ [attribute]: { N: "1.5" } }));
-      const acquiring = world.inhabitant().locks.mutex(ref.name).acquire();
+      const acquiring = mutex(world.inhabitant().locks, ref.name).acquire();
       await expect(world.until(acquiring)).rejects.toThrow(
         "DynamoDB applied the claim to the record all the same, and the client undoes the claim",
       );
@@ -227,7 +228,7 @@ describe("a record with unknown attributes or a queue", () => {
     const free = changed({ holder: undefined, colour: { S: "red" } });
     table.putItem(ref.key, free);
     const locks = new Holdfast({ client: table, table: "locks" });
-    const lease = await locks.mutex("customer/42").acquire({ renew: "manual" });
+    const lease = await mutex(locks, "customer/42").acquire({ renew: "manual" });
     await lease.renew({ data: 1 });
     await lease.release();
     expect(table.item(ref.key)).toMatchObject({
@@ -246,9 +247,9 @@ describe("a record with unknown attributes or a queue", () => {
     };
     table.putItem(waiter, changed({}));
     const locks = new Holdfast({ client: table, table: "locks" });
-    expect(await locks.mutex("customer/42").tryAcquire()).toBeNull();
+    expect(await mutex(locks, "customer/42").tryAcquire()).toBeNull();
     table.putItem(ref.key, changed({ holder: undefined, tail: { N: "5" }, served: { N: "5" } }));
-    expect(await locks.mutex("customer/42").tryAcquire()).not.toBeNull();
+    expect(await mutex(locks, "customer/42").tryAcquire()).not.toBeNull();
     await locks.close();
   });
 });

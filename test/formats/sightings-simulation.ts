@@ -1,6 +1,6 @@
 import type { LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient, dynamolock, lockClientFailOpen } from "../../src/formats/index.js";
-import { Holdfast, type Lease } from "../../src/index.js";
+import { Holdfast, type Lease, mutex } from "../../src/index.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { DatedTable } from "../../src/testing/table/dated-table.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
@@ -106,7 +106,7 @@ export class SightingSimulation {
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const wait = random.chance(0.5) ? 0 : 800 * random.fraction();
-    const acquiring = locks.mutex("a" as never).acquire({ wait });
+    const acquiring = mutex(locks, "a" as never).acquire({ wait });
     const lease = await acquiring.catch(() => undefined);
     if (lease === undefined) return process.kill();
     this.#granted(life, lease);

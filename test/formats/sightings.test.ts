@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { listLocks } from "../../src/admin/index.js";
 import type { LeaseFormat } from "../../src/core/record/format.js";
 import type { LockFormat } from "../../src/core/record/format-types.js";
 import { awsLockClient, dynamolock, lockClientFailOpen } from "../../src/formats/index.js";
+import { inspect, mutex } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { expectThrown } from "../support/errors.js";
 import { ForeignWorld } from "./foreign-world.js";
@@ -80,12 +82,12 @@ type ClientOptions = Parameters<World["client"]>[0];
 /** A process that tries once, and never watches. */
 function tryIn(world: World, options: ClientOptions = {}) {
   const { locks } = world.client({ ...OPTIONS, ...options });
-  return world.requests(locks.mutex("a" as never).tryAcquire());
+  return world.requests(mutex(locks, "a" as never).tryAcquire());
 }
 
 async function holderIn(world: World, options: ClientOptions = {}) {
   const one = world.client({ ...OPTIONS, ...options });
-  const lease = await world.until(one.locks.mutex("a" as never).acquire());
+  const lease = await world.until(mutex(one.locks, "a" as never).acquire());
   return { ...one, lease };
 }
 
@@ -173,7 +175,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
     const { locks } = world.client(OPTIONS);
     const writes: number[] = [];
     for (let tries = 0; tries < 3; tries += 1) {
-      writes.push((await world.requests(locks.mutex("a" as never).tryAcquire())).writes);
+      writes.push((await world.requests(mutex(locks, "a" as never).tryAcquire())).writes);
       await world.pass(1_000);
     }
     expect(writes).toEqual([2, 1, 1]);
@@ -182,11 +184,11 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
   it("cost a waiter one write if it gives up before the end of a watch, and otherwise nothing", async () => {
     const world = worldOf(kind.kept, exact);
     await deadIn(world);
-    const patient = world.client(OPTIONS).locks.mutex("a" as never);
+    const patient = mutex(world.client(OPTIONS).locks, "a" as never);
     void patient.acquire({ wait: "25s" }).then((lease) => lease.release());
     await world.pass(1_000);
     expect(noteIn(world, kind)).toBeUndefined();
-    const brief = world.client(OPTIONS).locks.mutex("a" as never);
+    const brief = mutex(world.client(OPTIONS).locks, "a" as never);
     const refused = world.until(brief.acquire({ wait: "3s" }));
     await expect(refused).rejects.toMatchObject({ code: "not-acquired" });
     expect(noteIn(world, kind)).toBeDefined();
@@ -199,7 +201,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
     await tryIn(world);
     await world.pass(LEASE_MS + BOUND_MS - 3_000);
     const fromMs = world.time.nowMs;
-    const waiter = world.client(OPTIONS).locks.mutex("a" as never);
+    const waiter = mutex(world.client(OPTIONS).locks, "a" as never);
     expect((await world.until(waiter.acquire({ wait: "8s" }))).isHeld).toBe(true);
     expect(world.time.nowMs - fromMs).toBeGreaterThan(3_000);
   });
@@ -237,7 +239,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
           ? { fault, unknownAfterMs: 20 }
           : undefined,
       );
-      expect(await world.until(locks.mutex("a" as never).tryAcquire())).toBeNull();
+      expect(await world.until(mutex(locks, "a" as never).tryAcquire())).toBeNull();
       expect(noteIn(world, kind) !== undefined).toBe(fault === "response-lost");
       await tryIn(world);
       await world.pass(WATCH_MS + BOUND_MS + STEPS_MS);
@@ -254,7 +256,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
         ? { fault: "applied-late", delayMs: 35_000, unknownAfterMs: 20 }
         : undefined,
     );
-    expect(await world.until(late.locks.mutex("a" as never).tryAcquire())).toBeNull();
+    expect(await world.until(mutex(late.locks, "a" as never).tryAcquire())).toBeNull();
     await world.pass(15_000);
     await world.until(holder.lease.renew());
     await world.pass(15_000);
@@ -298,7 +300,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
     world.table.putItem(kind.note, { total: { N: "3" } });
     const { locks, reported } = world.client(OPTIONS);
     for (let tries = 0; tries < 2; tries += 1) {
-      expect(await world.until(locks.mutex("a" as never).tryAcquire())).toBeNull();
+      expect(await world.until(mutex(locks, "a" as never).tryAcquire())).toBeNull();
     }
     expect(noteIn(world, kind)).toEqual({ ...kind.note, total: { N: "3" } });
     expect(reported).toMatchObject([{ code: "foreign-record", lockName: "a" }]);
@@ -311,13 +313,13 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
     const { locks } = world.client();
     const names: unknown[] = [];
     const listing = (async () => {
-      for await (const page of locks.admin.list({ free: true })) {
+      for await (const page of listLocks(locks, { free: true })) {
         names.push(...page.locks.map(({ name }) => name), ...page.unreadable);
       }
     })();
     await world.until(listing);
     expect(names).toEqual(["a"]);
-    expectThrown(() => locks.mutex("a#holdfast-seen" as never), {
+    expectThrown(() => mutex(locks, "a#holdfast-seen" as never), {
       code: "invalid-argument",
       mentions: [/\bobservations\b/],
     });
@@ -329,7 +331,7 @@ describe.each(KINDS)("observations beside records of format %s", (_name, kind) =
     await tryIn(world);
     const peer = worldOf(kind.bare, exact);
     peer.table.putItem(kind.note, noteIn(world, kind) ?? {});
-    const seen = await peer.until(peer.client().locks.inspect("a#holdfast-seen" as never));
+    const seen = await peer.until(inspect(peer.client().locks, "a#holdfast-seen" as never));
     expect(seen).toMatchObject({ state: "free", owner: "holdfast" });
   });
 });
@@ -419,16 +421,16 @@ describe("the item of an observation", () => {
     const format = awsLockClient({ ...KEPT, fences: "companion" });
     const world = new ForeignWorld(format, exact);
     const holder = world.client({ ...OPTIONS, renew: "manual" });
-    await world.until(holder.locks.mutex("a").acquire());
+    await world.until(mutex(holder.locks, "a").acquire());
     holder.process.kill();
-    const tried = world.client(OPTIONS).locks.mutex("a");
+    const tried = mutex(world.client(OPTIONS).locks, "a");
     expect(await world.until(tried.tryAcquire())).toBeNull();
     await world.pass(WATCH_MS + BOUND_MS + STEPS_MS);
-    const lease = await world.until(world.client(OPTIONS).locks.mutex("a").tryAcquire());
+    const lease = await world.until(mutex(world.client(OPTIONS).locks, "a").tryAcquire());
     expect(typeof lease?.fence).toBe("bigint");
     expect(world.table.items()).toHaveLength(3);
     for (const name of ["a#holdfast-fence", "a#holdfast-seen"]) {
-      expectThrown(() => world.client().locks.mutex(name), { code: "invalid-argument" });
+      expectThrown(() => mutex(world.client().locks, name), { code: "invalid-argument" });
     }
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { semaphore } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { expectError } from "../support/errors.js";
 import { World } from "../support/world.js";
@@ -12,13 +13,13 @@ type Members = Readonly<Record<string, object>>;
 async function changed(change: (item: Item, permit: string, members: Members) => object) {
   const world = new World(DATES);
   const { locks } = world.inhabitant();
-  const semaphore = locks.semaphore("s", { permits: 3 });
-  const { holder } = await world.until(semaphore.acquire());
+  const limited = semaphore(locks, "s", { permits: 3 });
+  const { holder } = await world.until(limited.acquire());
   const item = world.table.item(KEY) ?? {};
   const permit = `permit#${holder}`;
   const members = (item[permit] as unknown as { readonly M: Members }).M;
   world.table.putItem(KEY, change(item, permit, members) as Item);
-  return { world, semaphore, before: JSON.stringify(world.table.item(KEY)) };
+  return { world, semaphore: limited, before: JSON.stringify(world.table.item(KEY)) };
 }
 
 // No condition of a write can sum permits: where `used` leaves room, DynamoDB applies the grant before the client sees this.
@@ -108,9 +109,9 @@ describe("the record of a semaphore that another program has changed", () => {
   it("ends a wait, and says that nothing was written", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    const semaphore = locks.semaphore("s", { permits: 1 });
-    await world.until(semaphore.acquire());
-    const waiting = expectError(semaphore.acquire({ wait: Number.POSITIVE_INFINITY }), {
+    const limited = semaphore(locks, "s", { permits: 1 });
+    await world.until(limited.acquire());
+    const waiting = expectError(limited.acquire({ wait: Number.POSITIVE_INFINITY }), {
       ...{ code: "foreign-record", lockName: "s", mentions: ["Nothing was written"] },
     });
     await world.time.advance(5_000);

@@ -1,12 +1,21 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { history, listQueue, survey } from "../../src/admin/index.js";
 import { emitPlaceExpired } from "../../src/core/events.js";
 import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
-import type { Holdfast } from "../../src/index.js";
+import {
+  all,
+  election,
+  fairLock,
+  type Holdfast,
+  inspect,
+  leaderTasks,
+  mutex,
+  semaphore,
+} from "../../src/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
 import { listenTo } from "../../src/platform/diagnostics.js";
-
 import { MemoryObjects, MemoryTable } from "../../src/testing/index.js";
 import { World } from "../support/world.js";
 import { ROOT } from "./source.js";
@@ -44,15 +53,14 @@ async function returnedBy(locks: Holdfast, waiter: Holdfast): Promise<Record<str
       values[type] = event;
     }),
   );
-  const lease = await locks.mutex("mutex").acquire();
-  const permit = await locks.semaphore("permits", { permits: 1 }).acquire();
-  const several = await locks.multiLock(["a", "b"]).acquire();
+  const lease = await mutex(locks, "mutex").acquire();
+  const permit = await semaphore(locks, "permits", { permits: 1 }).acquire();
+  const several = await all(locks, ["a", "b"]).acquire();
   const waiting = new AbortController();
   let queued: Promise<unknown> | undefined;
   await new Promise((resolve) => {
     const options = { signal: waiting.signal, onPosition: resolve };
-    queued = waiter
-      .fairLock("mutex")
+    queued = fairLock(waiter, "mutex")
       .acquire(options)
       .catch(() => undefined);
   });
@@ -60,18 +68,18 @@ async function returnedBy(locks: Holdfast, waiter: Holdfast): Promise<Record<str
     stops.push(listenTo(ELECTION_CHANNELS.renewal, resolve));
   });
   const tasks = [{ name: "task", every: "1s", run: () => undefined }];
-  const pool = locks.leaderTasks({ name: "pool", tasks });
+  const pool = leaderTasks(locks, { name: "pool", tasks });
   pool.start();
   await isRenewed;
   emitPlaceExpired({ kind: "lock", name: "mutex" }, "me", 1n);
-  const { permits, queued: entries, terms } = await locks.admin.survey();
-  const [queue, history] = [await locks.admin.queue("mutex"), await locks.admin.history("mutex")];
-  const inspection = await locks.inspect("mutex");
+  const { permits, queued: entries, terms } = await survey(locks);
+  const [queue, told] = [await listQueue(locks, "mutex"), await history(locks, "mutex")];
+  const inspection = await inspect(locks, "mutex");
   Object.assign(values, {
     ...{ Fenced: lease, Permit: permit, MultiLease: several, Inspection: inspection },
     ...{ PermitInspection: permits[0]?.lock, InspectedPermit: permits[0]?.lock.permits[0] },
-    ...{ GrantNote: history.grants[0], ListedEntry: entries[0], QueuedWaiter: queue.waiters[0] },
-    ...{ LeaderInfo: await locks.election("pool").leader(), LeaderTasksHealth: pool.health() },
+    ...{ GrantNote: told.grants[0], ListedEntry: entries[0], QueuedWaiter: queue.waiters[0] },
+    ...{ LeaderInfo: await election(locks, "pool").leader(), LeaderTasksHealth: pool.health() },
     ...{ InspectedRecord: (await commitRecords())[0] },
     ...{ surveyedTerm: terms[0]?.grant, queuedLock: queue.lock },
   });

@@ -2,11 +2,32 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
+  forceRelease,
+  history,
+  listLocks,
+  listQueue,
+  releaseByHolder,
+} from "../../src/admin/index.js";
+import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
+import {
+  adoptLease,
+  all,
+  election,
+  fairLock,
+  inspect,
+  leaderTasks,
+  mutex,
+  once,
+  openSession,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../src/index.js";
 import { lockMiddleware, withLock } from "../../src/lambda/index.js";
 import { lean } from "../../src/lean/index.js";
 import { HoldfastModule } from "../../src/nestjs/module.js";
@@ -30,7 +51,7 @@ type Options = Record<string, unknown>;
 type Function = (...given: unknown[]) => unknown;
 
 const locks = local({ table: "unknown-options" });
-const held = () => locks.mutex("held", { wait: 0 }).acquire();
+const held = () => mutex(locks, "held", { wait: 0 }).acquire();
 const client = { send: () => Promise.reject(new Error("No request is sent.")) };
 const committer = () => objectCommitter({ s3: new MemoryObjects(), bucket: "b" });
 const task = { name: "t", every: "1m", run: () => undefined };
@@ -39,50 +60,47 @@ const task = { name: "t", every: "1m", run: () => undefined };
 const CALLS: Record<string, (options: Options) => unknown> = {
   Holdfast: (o) => local(o),
   "Holdfast: poll": (poll) => local({ poll }),
-  mutex: (o) => locks.mutex("x", o),
-  fairLock: (o) => locks.fairLock("x", o),
-  multiLock: (o) => locks.multiLock(["x"], o),
-  semaphore: (o) => locks.semaphore("x", { ...o, permits: 1 }),
-  readWriteLock: (o) => locks.readWriteLock("x", o),
-  "Semaphore.acquire": (o) => locks.semaphore("x", { permits: 1 }).acquire(o),
-  "Semaphore.tryAcquire": (o) => locks.semaphore("x", { permits: 1 }).tryAcquire(o),
-  "Semaphore.run": (o) => locks.semaphore("x", { permits: 1 }).run(o, () => undefined),
-  "PermitLock.acquire": (o) => locks.readWriteLock("x").read().acquire(o),
-  "PermitLock.tryAcquire": (o) => locks.readWriteLock("x").write().tryAcquire(o),
-  "PermitLock.run": (o) =>
-    locks
-      .readWriteLock("x")
-      .read()
-      .run(o, () => undefined),
-  session: (o) => locks.session(o),
-  election: (o) => locks.election("x", o),
-  leaderTasks: (o) => locks.leaderTasks({ ...o, name: "x", tasks: [task] }),
-  "leaderTasks: a task": (o) => locks.leaderTasks({ name: "x", tasks: [{ ...task, ...o }] }),
-  once: (o) => locks.once("x", { ...o, occurrence: "1" }, () => undefined),
-  inspect: (o) => locks.inspect("x", o),
-  import: (o) => locks.import(undefined as never, o),
-  "Lock.acquire": (o) => locks.mutex("x").acquire(o),
-  "Lock.tryAcquire": (o) => locks.mutex("x").tryAcquire(o),
-  "Lock.run": (o) => locks.mutex("x").run(o, () => undefined),
-  "MultiLock.acquire": (o) => locks.multiLock(["x"]).acquire(o),
-  "MultiLock.tryAcquire": (o) => locks.multiLock(["x"]).tryAcquire(o),
-  "MultiLock.run": (o) => locks.multiLock(["x"]).run(o, () => undefined),
+  mutex: (o) => mutex(locks, "x", o),
+  fairLock: (o) => fairLock(locks, "x", o),
+  all: (o) => all(locks, ["x"], o),
+  semaphore: (o) => semaphore(locks, "x", { ...o, permits: 1 }),
+  readLock: (o) => readLock(locks, "x", o),
+  writeLock: (o) => writeLock(locks, "x", o),
+  "Semaphore.acquire": (o) => semaphore(locks, "x", { permits: 1 }).acquire(o),
+  "Semaphore.tryAcquire": (o) => semaphore(locks, "x", { permits: 1 }).tryAcquire(o),
+  "Semaphore.run": (o) => semaphore(locks, "x", { permits: 1 }).run(o, () => undefined),
+  "PermitLock.acquire": (o) => readLock(locks, "x").acquire(o),
+  "PermitLock.tryAcquire": (o) => writeLock(locks, "x").tryAcquire(o),
+  "PermitLock.run": (o) => readLock(locks, "x").run(o, () => undefined),
+  openSession: (o) => openSession(locks, o),
+  election: (o) => election(locks, "x", o),
+  leaderTasks: (o) => leaderTasks(locks, { ...o, name: "x", tasks: [task] }),
+  "leaderTasks: a task": (o) => leaderTasks(locks, { name: "x", tasks: [{ ...task, ...o }] }),
+  once: (o) => once(locks, "x", { ...o, occurrence: "1" }, () => undefined),
+  inspect: (o) => inspect(locks, "x", o),
+  adoptLease: (o) => adoptLease(locks, undefined as never, o),
+  "Lock.acquire": (o) => mutex(locks, "x").acquire(o),
+  "Lock.tryAcquire": (o) => mutex(locks, "x").tryAcquire(o),
+  "Lock.run": (o) => mutex(locks, "x").run(o, () => undefined),
+  "MultiLock.acquire": (o) => all(locks, ["x"]).acquire(o),
+  "MultiLock.tryAcquire": (o) => all(locks, ["x"]).tryAcquire(o),
+  "MultiLock.run": (o) => all(locks, ["x"]).run(o, () => undefined),
   "Lease.renew": async (o) => withLease((lease) => lease.renew(o)),
   "Lease.release": async (o) => withLease((lease) => lease.release(o)),
   "Lease.export": async (o) => withLease((lease) => lease.export(o)),
   "Session.close": async (o) => {
-    await using session = await locks.session();
+    await using session = await openSession(locks);
     await session.close(o);
   },
-  "Election.campaign": (o) => locks.election("x").campaign(o),
-  "Election.lead": (o) => locks.election("x").lead(o, () => undefined),
-  "Election.requestResign": (o) => locks.election("x").requestResign(o),
-  "Election.observe": (o) => locks.election("x").observe(o).next(),
-  "Admin.list": (o) => locks.admin.list(o)[Symbol.asyncIterator]().next(),
-  "Admin.queue": (o) => locks.admin.queue("x", o),
-  "Admin.history": (o) => locks.admin.history("x", o),
-  "Admin.releaseByHolder": (o) => locks.admin.releaseByHolder("x", "h", o),
-  "Admin.forceRelease": (o) => locks.admin.forceRelease("x", { ...o, reason: "r" }),
+  "Election.campaign": (o) => election(locks, "x").campaign(o),
+  "Election.lead": (o) => election(locks, "x").lead(o, () => undefined),
+  "Election.requestResign": (o) => election(locks, "x").requestResign(o),
+  "Election.observe": (o) => election(locks, "x").observe(o).next(),
+  "Admin.list": (o) => listLocks(locks, o)[Symbol.asyncIterator]().next(),
+  "Admin.queue": (o) => listQueue(locks, "x", o),
+  "Admin.history": (o) => history(locks, "x", o),
+  "Admin.releaseByHolder": (o) => releaseByHolder(locks, "x", "h", o),
+  "Admin.forceRelease": (o) => forceRelease(locks, "x", { ...o, reason: "r" }),
   awsLockClient: (o) => awsLockClient(o),
   dynamolock: (o) => dynamolock(o),
   dynamodbLease: (o) => dynamodbLease(o),
@@ -128,17 +146,17 @@ describe("an option that does not exist", () => {
 
   it.each(["constructor", "toString", "__proto__"])("is refused with the name %s", (name) => {
     const options = JSON.parse(`{ "${name}": true }`);
-    expect(() => locks.mutex("x", options)).toThrow(new RegExp(name));
+    expect(() => mutex(locks, "x", options)).toThrow(new RegExp(name));
   });
 
   it("is refused with the value undefined, too", () => {
-    expect(() => locks.mutex("x", { leese: undefined } as object)).toThrow(/`leese`/);
+    expect(() => mutex(locks, "x", { leese: undefined } as object)).toThrow(/`leese`/);
   });
 
   it.each([null, "30s", 5, ["30s"], true])(
     "is not an option of %o, which is no object",
     (options) => {
-      expect(() => locks.mutex("x", options as never)).toThrow(
+      expect(() => mutex(locks, "x", options as never)).toThrow(
         expect.objectContaining({ code: "invalid-argument" }),
       );
     },

@@ -7,7 +7,7 @@ import {
   type LockFormat,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, mutex } from "../../src/index.js";
 import { CliWorld } from "../cli/support.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
@@ -113,18 +113,18 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
       const hold = holdOf(await first.acquire(once));
       for (let tries = 0; tries < 12; tries += 1) {
         await using locks = fresh();
-        expect(await locks.mutex("a" as never).tryAcquire()).toBeNull();
+        expect(await mutex(locks, "a" as never).tryAcquire()).toBeNull();
         await pause(500);
       }
       if (!isPackage) expect(await first.held(hold)).toBe(true);
       await first.kill();
       await using dead = fresh();
-      expect(await dead.mutex("a" as never).tryAcquire()).toBeNull();
+      expect(await mutex(dead, "a" as never).tryAcquire()).toBeNull();
       await pause(1.02 * LEASES.leaseMs + 1_000 + 2_200);
       const second = await open();
       try {
         await using locks = fresh();
-        const lease = await locks.mutex("a" as never).tryAcquire();
+        const lease = await mutex(locks, "a" as never).tryAcquire();
         expect(lease?.isHeld).toBe(true);
         expect(await second.acquire(once)).toMatchObject({ granted: false });
         await lease?.release();
@@ -144,7 +144,7 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
     await using locks = new Holdfast({ client, table, format: awsLockClient(KEPT) });
     try {
       await theirs.acquire({ name: "a", wait: false });
-      expect(await locks.mutex("a").tryAcquire()).toBeNull();
+      expect(await mutex(locks, "a").tryAcquire()).toBeNull();
       expect(await theirs.list()).toHaveLength(2);
     } finally {
       await theirs.kill();
@@ -168,13 +168,13 @@ describeOnDynamoDBLocal("beside the originals", (endpoint) => {
     try {
       const fences: bigint[] = [];
       for (const release of [{ delete: true }, { delete: false }]) {
-        const lease = await locks.mutex("a").acquire();
+        const lease = await mutex(locks, "a").acquire();
         fences.push(lease.fence);
         await lease.release();
         const hold = holdOf(await theirs.acquire({ name: "a", wait: false }));
         expect(await theirs.release(hold, release)).toBe(true);
       }
-      const last = await locks.mutex("a").acquire();
+      const last = await mutex(locks, "a").acquire();
       fences.push(last.fence);
       const [first = 0n] = fences;
       expect(fences).toEqual([first, first + 1n, first + 2n]);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inspect, mutex } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
 
@@ -18,8 +19,8 @@ describe("a frozen Lambda function", () => {
     const { resources } = await worker.says("returned 1");
     expect(resources).not.toContain("Timeout");
     worker.signal("SIGSTOP");
-    expect((await scene.locks().inspect("between")).state).toBe("free");
-    const lease = await scene.locks().mutex("between").acquire();
+    expect((await inspect(scene.locks(), "between")).state).toBe("free");
+    const lease = await mutex(scene.locks(), "between").acquire();
     await pause(TIMEOUT_MS);
     worker.signal("SIGCONT");
     await pause(300);
@@ -37,7 +38,7 @@ describe("a frozen Lambda function", () => {
     worker.signal("SIGUSR2");
     expect(await worker.says("acted")).toMatchObject({ isHeld: true });
     const rival = scene.locks({ poll: { min: 20, max: 50 } });
-    const lease = await rival.mutex("middle").acquire({ wait: "20s" });
+    const lease = await mutex(rival, "middle").acquire({ wait: "20s" });
     worker.signal("SIGCONT");
     // The clocks answer the first check.
     expect(await worker.says("thawed")).toMatchObject({

@@ -1,7 +1,7 @@
 import middy from "@middy/core";
 import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DynamoDBLike, Holdfast, type Lease } from "../../src/index.js";
+import { type DynamoDBLike, Holdfast, inspect, type Lease, mutex } from "../../src/index.js";
 import { type LockOptions, leaseOf, lockMiddleware, withLock } from "../../src/lambda/index.js";
 import { createTable } from "../../src/table/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../src/testing/index.js";
@@ -62,7 +62,7 @@ describe("a handler with a lock", () => {
     // A write to acquire, a write to release, and no renewal.
     expect(sent).toBe(2);
     expect(timeouts()).toBe(before);
-    expect((await rivals.inspect("order/42")).state).toBe("free");
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
     await pause(300);
     expect(sent).toBe(2);
   });
@@ -101,7 +101,7 @@ describe("a handler with a lock", () => {
   });
 
   it("is not run while another client holds the lock, and says so", async () => {
-    const theirs = await rivals.mutex("order/42").acquire();
+    const theirs = await mutex(rivals, "order/42").acquire();
     let runs = 0;
     const handler = withLock(options(), () => {
       runs += 1;
@@ -112,7 +112,7 @@ describe("a handler with a lock", () => {
   });
 
   it("waits for at most the remaining time less `needs`, and then has a shorter lease", async () => {
-    const theirs = await rivals.mutex("order/42").acquire();
+    const theirs = await mutex(rivals, "order/42").acquire();
     const waiting = { wait: Number.POSITIVE_INFINITY, needs: "1s" } as const;
     const handler = withLock(options(waiting), (_, around, lease) => {
       expect(lease.remainingMs()).toBeLessThanOrEqual(around.getRemainingTimeInMillis() - 500);
@@ -149,7 +149,7 @@ describe("a handler with a lock", () => {
     const error = await errorOf(handler("42", context(1_000)));
     expect(error).toMatchObject({ code: "lost", reason: "expired" });
     expect(leftMs).toBeGreaterThan(200);
-    expect((await rivals.inspect("order/42")).state).toBe("free");
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
   });
 
   it("keeps its own error, and frees the lock", async () => {
@@ -157,7 +157,7 @@ describe("a handler with a lock", () => {
       throw new Error("its own");
     });
     expect(await errorOf(handler("42", context(3_000)))).toMatchObject({ message: "its own" });
-    expect((await rivals.inspect("order/42")).state).toBe("free");
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
   });
 
   it("leaves nothing to roll back if the table answers again within three request timeouts", async () => {
@@ -179,7 +179,7 @@ describe("a handler with a lock", () => {
     const after = sent;
     await pause(500);
     expect(sent).toBe(after);
-    expect((await rivals.inspect("order/42")).state).toBe("free");
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
     await mine.close();
   });
 });
@@ -212,9 +212,9 @@ describe("with reuse, a handler that had to wait", () => {
     expect(await Promise.all([first, ...waiters])).toEqual([{ run: 1 }, { run: 1 }]);
     expect(runs).toBe(1);
     expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 2 });
-    const next = rivals
-      .mutex("report")
-      .run({ existingData: "keep", keepData: true }, () => pause(200));
+    const next = mutex(rivals, "report").run({ existingData: "keep", keepData: true }, () =>
+      pause(200),
+    );
     await pause(50);
     expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 3 });
     await next;
@@ -249,7 +249,7 @@ describe("the middleware for middy", () => {
     };
     expect(await invoke(work)).toBe("held");
     expect(lease?.isHeld).toBe(false);
-    expect((await rivals.inspect("nightly")).state).toBe("free");
+    expect((await inspect(rivals, "nightly")).state).toBe("free");
     expect(leaseOf({})).toBeUndefined();
   });
 
@@ -258,11 +258,11 @@ describe("the middleware for middy", () => {
       throw new Error("its own");
     };
     expect(await errorOf(invoke(work))).toMatchObject({ message: "its own" });
-    expect((await rivals.inspect("nightly")).state).toBe("free");
+    expect((await inspect(rivals, "nightly")).state).toBe("free");
   });
 
   it("does not run the handler while another client holds the lock", async () => {
-    const theirs = await rivals.mutex("nightly").acquire();
+    const theirs = await mutex(rivals, "nightly").acquire();
     expect(await errorOf(invoke(() => "run"))).toMatchObject({ code: "not-acquired" });
     await theirs.release();
   });
@@ -281,6 +281,6 @@ describe("the middleware for middy", () => {
     expect(await mine).toBe("theirs");
     expect(await first).toBe("theirs");
     expect(runs).toBe(0);
-    expect((await rivals.inspect("nightly")).state).toBe("free");
+    expect((await inspect(rivals, "nightly")).state).toBe("free");
   });
 });

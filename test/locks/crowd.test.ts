@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fairLock, mutex } from "../../src/index.js";
 import { entriesIn } from "../support/queue.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -18,7 +19,9 @@ async function crowd(kind: Kind, holdMs: number) {
   const take = async (at: number): Promise<void> => {
     const who = world.inhabitant();
     await pause(who, at);
-    const lease = await who.locks[kind]("a").acquire({ wait: Number.POSITIVE_INFINITY });
+    const lease = await { mutex, fairLock }
+      [kind](who.locks, "a")
+      .acquire({ wait: Number.POSITIVE_INFINITY });
     order.push(at);
     placesAfterGrant.push(entriesIn(world).length);
     await pause(who, holdMs);
@@ -75,7 +78,7 @@ describe("three processes", () => {
       const who = world.inhabitant();
       const turns = async (): Promise<never> => {
         for (;;) {
-          const lease = await who.locks.mutex("a").acquire();
+          const lease = await mutex(who.locks, "a").acquire();
           grants += 1;
           await pause(who, 20);
           await lease.release();

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import type { Holdfast, HoldfastError } from "../../src/index.js";
+import { type Holdfast, type HoldfastError, inspect, mutex, semaphore } from "../../src/index.js";
 import { type Finalization, systemFinalization } from "../../src/platform/finalization.js";
 import { requestsOf } from "../support/requests.js";
 import { World } from "../support/world.js";
@@ -60,15 +60,15 @@ const expectForgotten = (reported: readonly HoldfastError[], lockName: string): 
 describe("a handle that is garbage-collected without a release", () => {
   it("ends the renewals, is reported once, and leaves the lock to expire", async () => {
     const { world, chosen, locks, reported, rival, writesTo } = setUp();
-    await world.until(locks.mutex("a").acquire());
+    await world.until(mutex(locks, "a").acquire());
     await world.time.advance(2_500);
     const before = writesTo("lock#a");
     chosen.collect();
     expectForgotten(reported, "a");
-    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(rival.locks, "a").tryAcquire())).toBeNull();
     // Not even a waiter of the same process takes the lock sooner.
     const fromMs = world.time.nowMs;
-    await world.until(locks.mutex("a").acquire());
+    await world.until(mutex(locks, "a").acquire());
     expect(world.time.nowMs - fromMs).toBeGreaterThan(LEASE_MS - 1_000);
     expect(before).toBe(3);
     expect(reported).toHaveLength(1);
@@ -77,17 +77,17 @@ describe("a handle that is garbage-collected without a release", () => {
 
   it("frees a lock on a session, and a permit, after a lease", async () => {
     const { world, chosen, locks, reported, rival } = setUp({ sharedSession: true });
-    const kept = await world.until(locks.mutex("kept").acquire());
-    await world.until(locks.mutex("a").acquire());
-    await world.until(locks.semaphore("b", { permits: 1 }).acquire());
+    const kept = await world.until(mutex(locks, "kept").acquire());
+    await world.until(mutex(locks, "a").acquire());
+    await world.until(semaphore(locks, "b", { permits: 1 }).acquire());
     await world.time.advance(3 * LEASE_MS);
     expect(chosen.size).toBe(3);
     chosen.collect(3);
     expect(reported.map(({ lockName }) => lockName)).toEqual(["kept", "a", "b"]);
     const isFree = () =>
       Promise.all([
-        rival.locks.mutex("a").tryAcquire(),
-        rival.locks.semaphore("b", { permits: 1 }).tryAcquire(),
+        mutex(rival.locks, "a").tryAcquire(),
+        semaphore(rival.locks, "b", { permits: 1 }).tryAcquire(),
       ]);
     expect(await world.until(isFree())).toEqual([null, null]);
     await world.time.advance(1.5 * LEASE_MS);
@@ -98,7 +98,7 @@ describe("a handle that is garbage-collected without a release", () => {
 
   it("does not end a lease whose signal was read", async () => {
     const { world, chosen, locks, reported } = setUp();
-    const { signal } = await world.until(locks.mutex("a").acquire());
+    const { signal } = await world.until(mutex(locks, "a").acquire());
     chosen.collect();
     await world.time.advance(5 * LEASE_MS);
     expect([signal.aborted, reported]).toEqual([false, []]);
@@ -107,14 +107,14 @@ describe("a handle that is garbage-collected without a release", () => {
 
   it("does not end a reentrant lease with another handle", async () => {
     const { world, chosen, locks, reported } = setUp();
-    const mutex = locks.mutex("a", { reentrant: true });
-    await world.until(mutex.acquire());
-    const second = await world.until(mutex.acquire());
+    const lock = mutex(locks, "a", { reentrant: true });
+    await world.until(lock.acquire());
+    const second = await world.until(lock.acquire());
     chosen.collect();
     await world.time.advance(5 * LEASE_MS);
     expect([second.isHeld, reported]).toEqual([true, []]);
     await world.until(second.release());
-    expect((await world.until(locks.inspect("a"))).state).toBe("free");
+    expect((await world.until(inspect(locks, "a"))).state).toBe("free");
     await world.until(locks.close());
   });
 
@@ -122,26 +122,26 @@ describe("a handle that is garbage-collected without a release", () => {
     "is freed when the client closes (on a session: %s)",
     async (sharedSession) => {
       const { world, chosen, locks, rival } = setUp({ sharedSession });
-      await world.until(locks.mutex("expired").acquire());
+      await world.until(mutex(locks, "expired").acquire());
       chosen.collect();
       await world.time.advance(2 * LEASE_MS);
-      await world.until(rival.locks.mutex("expired").acquire());
-      await world.until(locks.mutex("a").acquire());
-      await world.until(locks.semaphore("b", { permits: 1 }).acquire());
+      await world.until(mutex(rival.locks, "expired").acquire());
+      await world.until(mutex(locks, "a").acquire());
+      await world.until(semaphore(locks, "b", { permits: 1 }).acquire());
       chosen.collect(2);
       await world.until(locks.close());
-      expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
-      const permit = await world.until(rival.locks.semaphore("b", { permits: 1 }).tryAcquire());
+      expect(await world.until(mutex(rival.locks, "a").tryAcquire())).not.toBeNull();
+      const permit = await world.until(semaphore(rival.locks, "b", { permits: 1 }).tryAcquire());
       expect(permit).not.toBeNull();
-      expect((await world.until(rival.locks.inspect("expired"))).state).toBe("held");
+      expect((await world.until(inspect(rival.locks, "expired"))).state).toBe("held");
     },
   );
 
   it("is no longer watched after its release", async () => {
     const { world, chosen, locks } = setUp();
-    await world.until((await world.until(locks.mutex("a").acquire())).release());
-    await world.until(locks.mutex("a").run(() => undefined));
-    await world.until(locks.semaphore("b", { permits: 1 }).run(() => undefined));
+    await world.until((await world.until(mutex(locks, "a").acquire())).release());
+    await world.until(mutex(locks, "a").run(() => undefined));
+    await world.until(semaphore(locks, "b", { permits: 1 }).run(() => undefined));
     expect(chosen.size).toBe(0);
     await world.until(locks.close());
   });
@@ -153,9 +153,9 @@ describe("the garbage collector", () => {
 
   /** Acquires in a function of its own, so that no frame of the test refers to the handle. */
   async function forget(world: World, locks: Holdfast): Promise<void> {
-    await world.until(locks.mutex("a").acquire());
-    await world.until(locks.mutex("b", { reentrant: true }).acquire());
-    await world.until(locks.semaphore("c", { permits: 1 }).acquire());
+    await world.until(mutex(locks, "a").acquire());
+    await world.until(mutex(locks, "b", { reentrant: true }).acquire());
+    await world.until(semaphore(locks, "c", { permits: 1 }).acquire());
   }
 
   it("collects a handle while the client renews its lease", async () => {

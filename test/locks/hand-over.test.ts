@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AcquireOptions } from "../../src/index.js";
+import { fairLock, mutex } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const ROUND_TRIP_MS = 10;
@@ -16,7 +17,7 @@ async function handOvers(kind: Kind, holdMs: number, turns: number) {
   const delaysMs: number[] = [];
   const take = async (who: Inhabitant): Promise<void> => {
     for (let turn = 0; turn < turns; turn += 1) {
-      const lease = await who.locks[kind]("a").acquire(FOR_EVER);
+      const lease = await { mutex, fairLock }[kind](who.locks, "a").acquire(FOR_EVER);
       if (last !== undefined && last !== who) delaysMs.push(world.time.nowMs - releasedMs);
       last = who;
       await new Promise<void>((done) => who.process.timers.set(holdMs, true, done));
@@ -43,10 +44,12 @@ async function unitsOfOneWait(kind: Kind, holdMs: number, options: AcquireOption
   let before = 0;
   for (let hold = 0; hold < 3; hold += 1) {
     const lease = await world.until(
-      holder.locks[kind]("a").acquire({ ...FOR_EVER, renew: "10m", lease: "1h" }),
+      { mutex, fairLock }
+        [kind](holder.locks, "a")
+        .acquire({ ...FOR_EVER, renew: "10m", lease: "1h" }),
     );
     before = world.table.counts.readUnits;
-    const next = waiter.locks[kind]("a").acquire({ ...FOR_EVER, ...options });
+    const next = { mutex, fairLock }[kind](waiter.locks, "a").acquire({ ...FOR_EVER, ...options });
     await world.time.advance(holdMs);
     await world.until(lease.release());
     await world.until((await world.until(next)).release());

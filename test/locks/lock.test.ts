@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LockOptions } from "../../src/index.js";
+import { listQueue } from "../../src/admin/index.js";
+import { fairLock, type LockOptions, mutex } from "../../src/index.js";
 import { FOR_EVER, NAME } from "../support/queue.js";
 import { World } from "../support/world.js";
 
@@ -7,22 +8,22 @@ describe("mutex() with options", () => {
   it("returns a fair lock in the namespace with `fair: true`", async () => {
     const world = new World();
     const [one, two] = [world.inhabitant(), world.inhabitant()];
-    const fair = one.locks.mutex(NAME, { fair: true, namespace: "n" });
+    const fair = mutex(one.locks, NAME, { fair: true, namespace: "n" });
     const held = await world.until(fair.acquire());
     expect([fair.name, fair.namespace, held.leaseMs]).toEqual([NAME, "n", 60_000]);
-    const waiting = two.locks.fairLock(NAME, { namespace: "n" }).acquire({ wait: FOR_EVER });
+    const waiting = fairLock(two.locks, NAME, { namespace: "n" }).acquire({ wait: FOR_EVER });
     await world.time.advance(1_000);
-    const { waiters } = await world.until(one.locks.admin.queue(NAME, { namespace: "n" }));
+    const { waiters } = await world.until(listQueue(one.locks, NAME, { namespace: "n" }));
     expect(waiters).toHaveLength(1);
     await world.until(held.release());
     expect((await world.until(waiting)).fence).toBe(held.fence + 1n);
     // The mutex of the name is a different lock.
-    expect(await world.until(one.locks.mutex(NAME).tryAcquire())).not.toBeNull();
+    expect(await world.until(mutex(one.locks, NAME).tryAcquire())).not.toBeNull();
   });
 
   it("shares the hold of a reentrant fair lock", async () => {
     const world = new World();
-    const lock = world.inhabitant().locks.fairLock(NAME, { reentrant: true });
+    const lock = fairLock(world.inhabitant().locks, NAME, { reentrant: true });
     const first = await world.until(lock.acquire());
     const second = await world.until(lock.acquire({ wait: 0 }));
     expect(second.fence).toBe(first.fence);
@@ -34,12 +35,12 @@ describe("mutex() with options", () => {
   it("reports the position of a mutex that queues behind others", async () => {
     const world = new World();
     const [holder, waiter, third] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
-    const queued = waiter.locks.fairLock(NAME).acquire({ wait: FOR_EVER });
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
+    const queued = fairLock(waiter.locks, NAME).acquire({ wait: FOR_EVER });
     await world.time.advance(1_000);
     const seen: number[] = [];
     const onPosition = (position: number): void => void seen.push(position);
-    const last = third.locks.mutex(NAME, { onPosition }).acquire({ wait: FOR_EVER });
+    const last = mutex(third.locks, NAME, { onPosition }).acquire({ wait: FOR_EVER });
     await world.time.advance(1_000);
     expect(seen).toEqual([1]);
     await world.until(held.release());
@@ -55,6 +56,6 @@ describe("mutex() with options", () => {
     ["`onPlaceExpired`", { onPlaceExpired: "never" }],
   ])("refuses %s", (option, options) => {
     const { locks } = new World().inhabitant();
-    expect(() => locks.mutex(NAME, options as LockOptions)).toThrow(option);
+    expect(() => mutex(locks, NAME, options as LockOptions)).toThrow(option);
   });
 });

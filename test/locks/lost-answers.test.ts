@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { Holdfast } from "../../src/index.js";
+import {
+  all,
+  election,
+  fairLock,
+  type Holdfast,
+  mutex,
+  semaphore,
+  writeLock,
+} from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 // A client gives up an unanswered grant after half of the lease, and then frees the lock. It repeats an unanswered
@@ -26,13 +34,13 @@ interface Held {
 type Acquire = (locks: Holdfast, leaseMs: number) => Promise<Held>;
 
 const KINDS: Readonly<Record<string, Acquire>> = {
-  mutex: (locks) => locks.mutex("a").acquire({ wait: "10m" }),
-  "fair lock": (locks) => locks.fairLock("a").acquire({ wait: "10m" }),
-  "lock of two names": (locks) => locks.multiLock(["a", "b"]).acquire({ wait: "10m" }),
-  permit: (locks) => locks.semaphore("a", { permits: 1 }).acquire({ wait: "10m" }),
-  "write lock": (locks) => locks.readWriteLock("a").write().acquire({ wait: "10m" }),
+  mutex: (locks) => mutex(locks, "a").acquire({ wait: "10m" }),
+  "fair lock": (locks) => fairLock(locks, "a").acquire({ wait: "10m" }),
+  "lock of two names": (locks) => all(locks, ["a", "b"]).acquire({ wait: "10m" }),
+  permit: (locks) => semaphore(locks, "a", { permits: 1 }).acquire({ wait: "10m" }),
+  "write lock": (locks) => writeLock(locks, "a").acquire({ wait: "10m" }),
   leadership: async (locks, lease) => {
-    const term = await locks.election("a", { lease, poll: "500ms" }).campaign();
+    const term = await election(locks, "a", { lease, poll: "500ms" }).campaign();
     return { release: () => term.resign() };
   },
 };

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { listLocks } from "../../src/admin/index.js";
 import {
   type AcquireOptions,
   HoldfastError,
+  inspect,
   type Json,
   type Lease,
   type LockOptions,
+  mutex,
 } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { expectError, expectErrorToBe } from "../support/errors.js";
@@ -16,7 +19,7 @@ const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
 function setUp(options: Parameters<World["inhabitant"]>[0] = {}) {
   const world = new World();
   const who = world.inhabitant(options);
-  return { world, ...who, mutex: who.locks.mutex("a") };
+  return { world, ...who, mutex: mutex(who.locks, "a") };
 }
 
 /** The value with which a promise rejects; fails if it resolves. */
@@ -170,10 +173,10 @@ describe("run", () => {
 
 describe("tryAcquire", () => {
   it("resolves with null if another client holds the lock, with one request", async () => {
-    const { world, mutex } = setUp();
+    const { world, mutex: lock } = setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire());
-    const seen = await world.requests(() => mutex.tryAcquire());
+    await world.until(mutex(other.locks, "a").acquire());
+    const seen = await world.requests(() => lock.tryAcquire());
     expect(seen).toMatchObject({ result: null, writes: 1, reads: 0 });
   });
 
@@ -197,8 +200,8 @@ describe("tryAcquire", () => {
   it("ignores the wait of the mutex or of the client", async () => {
     const { world, locks } = setUp({ wait: "1h" });
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire());
-    expect(await world.until(locks.mutex("a", { wait: "2h" }).tryAcquire())).toBeNull();
+    await world.until(mutex(other.locks, "a").acquire());
+    expect(await world.until(mutex(locks, "a", { wait: "2h" }).tryAcquire())).toBeNull();
     expect(world.time.nowMs).toBeLessThan(100);
   });
 
@@ -308,8 +311,8 @@ describe("data", () => {
   });
 
   it("is refused before any request if not JSON", async () => {
-    const { world, mutex, locks } = setUp();
-    const lease = await world.until(locks.mutex("b").acquire());
+    const { world, mutex: lock, locks } = setUp();
+    const lease = await world.until(mutex(locks, "b").acquire());
     const cyclic: unknown[] = [];
     cyclic.push(cyclic);
     const wrong: readonly unknown[] = [
@@ -329,11 +332,11 @@ describe("data", () => {
     const before = world.table.counts.writes;
     for (const data of wrong) {
       const code = "invalid-argument";
-      await expect(mutex.acquire({ data })).rejects.toMatchObject({ code });
-      await expect(mutex.tryAcquire({ data })).rejects.toMatchObject({ code });
+      await expect(lock.acquire({ data })).rejects.toMatchObject({ code });
+      await expect(lock.tryAcquire({ data })).rejects.toMatchObject({ code });
       await expect(lease.update(data as Json)).rejects.toMatchObject({ code });
       await expect(lease.renew({ data: data as Json })).rejects.toMatchObject({ code });
-      expect(() => locks.mutex("a", { data })).toThrowError(expect.objectContaining({ code }));
+      expect(() => mutex(locks, "a", { data })).toThrowError(expect.objectContaining({ code }));
     }
     expect(world.table.counts.writes).toBe(before);
   });
@@ -431,9 +434,9 @@ describe("data", () => {
 describe("a reentrant mutex", () => {
   it("shares a hold among all acquires, and releases the lock with the last", async () => {
     const { world, locks, mutex: other } = setUp();
-    const mutex = locks.mutex("a", { reentrant: true });
-    const outer = await world.until(mutex.acquire());
-    const seen = await world.requests(() => mutex.acquire());
+    const lock = mutex(locks, "a", { reentrant: true });
+    const outer = await world.until(lock.acquire());
+    const seen = await world.requests(() => lock.acquire());
     const inner = seen.result;
     expect(seen).toMatchObject({ writes: 0, reads: 0 });
     expect(inner.fence).toBe(outer.fence);
@@ -450,11 +453,11 @@ describe("a reentrant mutex", () => {
 
   it("nests run() and tryAcquire() in run()", async () => {
     const { world, locks } = setUp();
-    const mutex = locks.mutex("a", { reentrant: true });
+    const lock = mutex(locks, "a", { reentrant: true });
     const depth = await world.until(
-      mutex.run(() =>
-        mutex.run(async () => {
-          const third = await mutex.tryAcquire();
+      lock.run(() =>
+        lock.run(async () => {
+          const third = await lock.tryAcquire();
           expect(third?.isHeld).toBe(true);
           await third?.release();
           return 2;
@@ -467,12 +470,12 @@ describe("a reentrant mutex", () => {
 
   it("acquires again after the end or loss of the hold", async () => {
     const { world, locks } = setUp();
-    const mutex = locks.mutex("a", { reentrant: true, lease: "3s" });
-    const first = await world.until(mutex.acquire());
+    const lock = mutex(locks, "a", { reentrant: true, lease: "3s" });
+    const first = await world.until(lock.acquire());
     world.table.deleteItem(KEY);
     await world.time.advance(1_500);
     expect(first.signal.reason).toMatchObject({ reason: "deleted" });
-    const second = await world.until(mutex.acquire());
+    const second = await world.until(lock.acquire());
     expect(second.holder).not.toBe(first.holder);
     await world.until(first.release());
     expect(second.isHeld).toBe(true);
@@ -480,8 +483,8 @@ describe("a reentrant mutex", () => {
 
   it("refuses an option without effect, and keeps the hold", async () => {
     const { world, locks } = setUp();
-    const mutex = locks.mutex("a", { reentrant: true });
-    const lease = await world.until(mutex.acquire());
+    const lock = mutex(locks, "a", { reentrant: true });
+    const lease = await world.until(lock.acquire());
     const changing: readonly AcquireOptions[] = [
       { lease: "10s", renew: "1s" },
       { data: 1 },
@@ -489,7 +492,7 @@ describe("a reentrant mutex", () => {
       { existingData: "keep" },
     ];
     for (const options of changing) {
-      expect(await world.until(rejection(mutex.acquire(options)))).toMatchObject({
+      expect(await world.until(rejection(lock.acquire(options)))).toMatchObject({
         code: "invalid-argument",
       });
     }
@@ -519,21 +522,21 @@ describe("onlyIfExists", () => {
   });
 
   it("acquires an existing record, and waits for a held record", async () => {
-    const { world, mutex } = setUp();
+    const { world, mutex: lock } = setUp();
     const other = world.inhabitant();
-    await world.until(mutex.run(() => undefined));
-    const lease = await world.until(other.locks.mutex("a").acquire());
-    const waiting = mutex.acquire({ onlyIfExists: true });
+    await world.until(lock.run(() => undefined));
+    const lease = await world.until(mutex(other.locks, "a").acquire());
+    const waiting = lock.acquire({ onlyIfExists: true });
     await world.time.advance(500);
     await world.until(lease.release());
     expect((await world.until(waiting)).isHeld).toBe(true);
   });
 
   it("ends the wait if the record is deleted", async () => {
-    const { world, mutex } = setUp();
+    const { world, mutex: lock } = setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire());
-    const waiting = rejection(mutex.acquire({ onlyIfExists: true }));
+    await world.until(mutex(other.locks, "a").acquire());
+    const waiting = rejection(lock.acquire({ onlyIfExists: true }));
     await world.time.advance(500);
     world.table.deleteItem(KEY);
     expect(await world.until(waiting)).toMatchObject({ code: "not-acquired" });
@@ -560,7 +563,7 @@ describe("inspect", () => {
       acquirableInMs: 0,
     });
     const lease = await world.until(mutex.acquire({ data: { a: 1 }, keepData: true }));
-    expect(await world.until(locks.inspect("a"))).toMatchObject({
+    expect(await world.until(inspect(locks, "a"))).toMatchObject({
       state: "held",
       holder: lease.holder,
       owner: "me",
@@ -584,30 +587,30 @@ describe("inspect", () => {
   });
 
   it("shows when a silent holder can be replaced, and that the holder appears expired", async () => {
-    const { world, mutex } = setUp();
+    const { world, mutex: lock } = setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire({ lease: "10s" }));
+    await world.until(mutex(other.locks, "a").acquire({ lease: "10s" }));
     other.process.kill();
-    expect(await world.until(mutex.inspect())).toMatchObject({ acquirableInMs: 10_200 });
+    expect(await world.until(lock.inspect())).toMatchObject({ acquirableInMs: 10_200 });
     await world.time.advance(4_000);
-    const later = await world.until(mutex.inspect());
+    const later = await world.until(lock.inspect());
     expect(later.acquirableInMs).toBeCloseTo(6_190, 0);
     expect(later.appearsExpired).toBe(false);
     await world.time.advance(6_190);
-    expect(await world.until(mutex.inspect())).toMatchObject({
+    expect(await world.until(lock.inspect())).toMatchObject({
       appearsExpired: true,
       acquirableInMs: 0,
     });
-    expect(await world.until(mutex.tryAcquire())).not.toBeNull();
+    expect(await world.until(lock.tryAcquire())).not.toBeNull();
   });
 
   it("restarts the watch at every renewal", async () => {
-    const { world, mutex } = setUp();
+    const { world, mutex: lock } = setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire({ lease: "9s" }));
-    await world.until(mutex.inspect());
+    await world.until(mutex(other.locks, "a").acquire({ lease: "9s" }));
+    await world.until(lock.inspect());
     await world.time.advance(60_000);
-    const seen = await world.until(mutex.inspect());
+    const seen = await world.until(lock.inspect());
     expect(seen.appearsExpired).toBe(false);
     expect(seen.acquirableInMs).toBeGreaterThan(9_000);
   });
@@ -630,7 +633,9 @@ describe("close", () => {
     const latency = { requestMs: 50, responseMs: 50 };
     const { world, locks, process } = setUp({ latency });
     const names = Array.from({ length: 50 }, (_, index) => `name ${index}`);
-    const leases = await world.until(Promise.all(names.map((name) => locks.mutex(name).acquire())));
+    const leases = await world.until(
+      Promise.all(names.map((name) => mutex(locks, name).acquire())),
+    );
     const fromMs = world.time.nowMs;
     const closing = locks.close();
     for (const lease of leases) {
@@ -646,24 +651,24 @@ describe("close", () => {
   });
 
   it("rejects waiting and later acquisitions with `closed`", async () => {
-    const { world, locks, mutex } = setUp();
+    const { world, locks, mutex: lock } = setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire());
-    const lease = await world.until(locks.mutex("b").acquire());
-    const waiting = [mutex.acquire(FOR_EVER), mutex.acquire(), locks.mutex("b").acquire()];
+    await world.until(mutex(other.locks, "a").acquire());
+    const lease = await world.until(mutex(locks, "b").acquire());
+    const waiting = [lock.acquire(FOR_EVER), lock.acquire(), mutex(locks, "b").acquire()];
     const all = Promise.all(waiting.map(rejection));
     await world.time.advance(1_000);
     await world.until(locks.close());
     expect(await all).toMatchObject([{ code: "closed" }, { code: "closed" }, { code: "closed" }]);
-    expect(await rejection(mutex.acquire())).toMatchObject({ code: "closed", lockName: "a" });
-    expect(await rejection(mutex.tryAcquire())).toMatchObject({ code: "closed" });
+    expect(await rejection(lock.acquire())).toMatchObject({ code: "closed", lockName: "a" });
+    expect(await rejection(lock.tryAcquire())).toMatchObject({ code: "closed" });
     expect(await rejection(lease.renew())).toMatchObject({ code: "lost", reason: "closed" });
     await lease.release();
   });
 
   it("is bounded, and lists every lease without an acknowledged release", async () => {
     const { world, locks, network, process } = setUp({ closeTimeout: "2s", requestTimeout: 300 });
-    for (const name of ["a", "b", "c"]) await world.until(locks.mutex(name).acquire());
+    for (const name of ["a", "b", "c"]) await world.until(mutex(locks, name).acquire());
     network.script((request) =>
       request.kind === "write" && JSON.stringify(request.write.key).includes("lock#b")
         ? undefined
@@ -777,7 +782,7 @@ describe("a manually renewed lease", () => {
 
   it("refuses an invalid length without a request", async () => {
     const { world, locks } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "9s", renew: "3s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "9s", renew: "3s" }));
     const before = world.table.counts.writes;
     for (const length of ["5s", "30", 0, -1, Number.NaN, 6_000.5, Number.POSITIVE_INFINITY]) {
       expect(await rejection(lease.renew({ lease: length }))).toMatchObject({
@@ -813,13 +818,14 @@ describe("wrong input", () => {
       "a/b?c=d&e",
       "\n",
     ];
-    const leases = await world.until(Promise.all(names.map((name) => locks.mutex(name).acquire())));
+    const leases = await world.until(
+      Promise.all(names.map((name) => mutex(locks, name).acquire())),
+    );
     expect(leases.map(({ name }) => name)).toEqual(names);
     expect(world.table.items()).toHaveLength(names.length);
     const listed: string[] = [];
     const all = async (): Promise<void> => {
-      for await (const page of locks.admin.list())
-        listed.push(...page.locks.map(({ name }) => name));
+      for await (const page of listLocks(locks)) listed.push(...page.locks.map(({ name }) => name));
     };
     await world.until(all());
     expect(listed.toSorted()).toEqual(names.toSorted());
@@ -841,8 +847,8 @@ describe("wrong input", () => {
       ["a"],
     ];
     for (const name of wrong) {
-      expect(() => locks.mutex(name as string)).toThrowError(refused);
-      expect(() => locks.inspect(name as string)).toThrowError(refused);
+      expect(() => mutex(locks, name as string)).toThrowError(refused);
+      expect(() => inspect(locks, name as string)).toThrowError(refused);
     }
     expect(world.table.counts.writes).toBe(0);
   });
@@ -874,10 +880,10 @@ describe("wrong input", () => {
   ];
 
   it.each(WRONG.map((options) => [options]))("refuses %j wherever it is said", async (options) => {
-    const { world, locks, mutex } = setUp();
-    expect(() => locks.mutex("a", options as LockOptions)).toThrowError(refused);
-    await expect(mutex.acquire(options)).rejects.toEqual(refused);
-    await expect(mutex.run(options, () => undefined)).rejects.toEqual(refused);
+    const { world, locks, mutex: lock } = setUp();
+    expect(() => mutex(locks, "a", options as LockOptions)).toThrowError(refused);
+    await expect(lock.acquire(options)).rejects.toEqual(refused);
+    await expect(lock.run(options, () => undefined)).rejects.toEqual(refused);
     if (!("existingData" in options)) {
       expect(() => world.inhabitant(options as never)).toThrowError(refused);
     }
@@ -953,7 +959,7 @@ describe("a record of an unknown layout", () => {
     expect(world.record("a")).toEqual(before);
     const pages: unknown[] = [];
     const all = async (): Promise<void> => {
-      for await (const page of locks.admin.list({ free: true })) pages.push(page);
+      for await (const page of listLocks(locks, { free: true })) pages.push(page);
     };
     await world.until(all());
     expect(pages).toMatchObject([{ locks: [], unreadable: [{ name: "a" }] }]);
@@ -1058,7 +1064,7 @@ describe("a table with refusals that do not show the record", () => {
   it("is reported as misconfigured, without retries", async () => {
     const world = new World();
     const holder = world.inhabitant();
-    await world.until(holder.locks.mutex("a").acquire());
+    await world.until(mutex(holder.locks, "a").acquire());
     const rival = world.inhabitant();
     const write = world.table.write.bind(world.table);
     let writes = 0;
@@ -1067,7 +1073,7 @@ describe("a table with refusals that do not show the record", () => {
       const answer = await write(...given);
       return answer.kind === "refused" ? { kind: "refused", item: undefined } : answer;
     };
-    await expect(world.until(rival.locks.mutex("a").acquire())).rejects.toMatchObject({
+    await expect(world.until(mutex(rival.locks, "a").acquire())).rejects.toMatchObject({
       code: "misconfigured",
       message: expect.stringContaining("3.363.0"),
     });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fairLock, mutex } from "../../src/index.js";
 import { readsIn, World } from "../support/world.js";
 
 const HOLD_MS = 20;
@@ -9,7 +10,9 @@ async function contend(kind: "mutex" | "fairLock", processes: number, callsEach:
   const served: bigint[] = [];
   const call = async (at: number, who: ReturnType<World["inhabitant"]>): Promise<void> => {
     await new Promise<void>((done) => who.process.timers.set(1 + 10 * at, true, done));
-    const lease = await who.locks[kind]("a").acquire({ wait: Number.POSITIVE_INFINITY });
+    const lease = await { mutex, fairLock }
+      [kind](who.locks, "a")
+      .acquire({ wait: Number.POSITIVE_INFINITY });
     served.push(lease.fence);
     await new Promise<void>((done) => who.process.timers.set(HOLD_MS, true, done));
     await lease.release();

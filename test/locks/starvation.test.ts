@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError } from "../../src/index.js";
+import { fairLock, HoldfastError, mutex } from "../../src/index.js";
 import { expectError } from "../support/errors.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
 
@@ -38,7 +38,9 @@ async function contend(
   const call = async (who: Inhabitant, index: number, { holdMs, pauseMs = 0 }: Contender) => {
     for (;;) {
       const before = total;
-      const lease = await who.locks[kind]("a").acquire(wait === undefined ? {} : { wait });
+      const lease = await { mutex, fairLock }
+        [kind](who.locks, "a")
+        .acquire(wait === undefined ? {} : { wait });
       mostPassed[index] = Math.max(mostPassed[index] ?? 0, total - before);
       total += 1;
       grants[index] = (grants[index] ?? 0) + 1;
@@ -172,7 +174,7 @@ describe("a mutex whose waiter may not keep places", () => {
     expect(grants[0]).toBeGreaterThan(0);
     const who = world.inhabitant();
     const fromMs = world.time.nowMs;
-    const failure = who.locks.mutex("a").acquire({ wait: "20s" });
+    const failure = mutex(who.locks, "a").acquire({ wait: "20s" });
     await expectError(world.until(failure), {
       code: "not-acquired",
       lockName: "a",

@@ -10,7 +10,7 @@ import {
 import { NestFactory } from "@nestjs/core";
 import { Cron, ScheduleModule } from "@nestjs/schedule";
 import { afterEach, describe, expect, it } from "vitest";
-import { Holdfast, type Lease } from "../../src/index.js";
+import { Holdfast, type Lease, mutex } from "../../src/index.js";
 import {
   HOLDFAST,
   HoldfastModule,
@@ -97,7 +97,7 @@ describe("Nest applications with the same schedule", () => {
   it("close the client with the application", async () => {
     const locks = await start("a", new MemoryTable(), [], "beneath");
     await open.pop()?.close();
-    await expect(locks.mutex("x").acquire()).rejects.toMatchObject({ code: "closed" });
+    await expect(mutex(locks, "x").acquire()).rejects.toMatchObject({ code: "closed" });
   });
 });
 
@@ -150,7 +150,7 @@ describe("the client of a Nest application", () => {
     const locks = application.get(Holdfast);
     expect(made).toEqual([locks]);
     await open.pop()?.close();
-    await expect(locks.mutex("x").acquire()).rejects.toMatchObject({ code: "closed" });
+    await expect(mutex(locks, "x").acquire()).rejects.toMatchObject({ code: "closed" });
   });
 
   it("ends the start with the error of its factory", async () => {
@@ -196,7 +196,7 @@ describe("a method with @WithLock", () => {
   it("rejects after the wait if another client holds the lock", async () => {
     const client = new MemoryTable();
     const rival = new Holdfast({ client, table: "locks" });
-    await rival.mutex("order/8").acquire();
+    await mutex(rival, "order/8").acquire();
     class Impatient extends Orders {}
     Object.defineProperty(Impatient.prototype, "ship", {
       value: async (order: string) => order,

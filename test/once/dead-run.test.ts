@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { OnceOptions, OnceResult } from "../../src/index.js";
+import { type OnceOptions, type OnceResult, once } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const AT_MOST_MS = 30_000;
@@ -17,7 +17,7 @@ function call(
   occurrence: string,
   { takesForEver = false, ...options }: Partial<OnceOptions> & { takesForEver?: boolean } = {},
 ): Promise<OnceResult<string>> {
-  return locks.once("report", { occurrence, atMostFor: AT_MOST_MS, ...options }, () =>
+  return once(locks, "report", { occurrence, atMostFor: AT_MOST_MS, ...options }, () =>
     takesForEver ? new Promise<string>(() => undefined) : "done",
   );
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { OnceOptions } from "../../src/index.js";
+import { inspect, type OnceOptions, once } from "../../src/index.js";
 import { nodeCronCoordinator } from "../../src/node-cron/index.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -16,10 +16,10 @@ beforeEach(() => {
 });
 
 const call = (who: Inhabitant, occurrence: OnceOptions["occurrence"]) =>
-  world.until(who.locks.once("report", { occurrence }, () => void ran.push(who)));
+  world.until(once(who.locks, "report", { occurrence }, () => void ran.push(who)));
 const named = async (who: Inhabitant) =>
   (
-    (await world.until(who.locks.inspect("report", { kind: "once" }))).data as {
+    (await world.until(inspect(who.locks, "report", { kind: "once" }))).data as {
       occurrence: string;
     }
   ).occurrence;

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { forceRelease, history, listLocks } from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
+import { inspect, once } from "../../src/index.js";
 import { local } from "../../src/testing/index.js";
 import { expectError } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -15,7 +17,7 @@ beforeEach(() => {
 });
 
 async function listed(options: object): Promise<unknown[]> {
-  const pages = someone.locks.admin.list({ ...ONCE, ...options })[Symbol.asyncIterator]();
+  const pages = listLocks(someone.locks, { ...ONCE, ...options })[Symbol.asyncIterator]();
   const { value } = await world.until(pages.next());
   return value?.locks ?? [];
 }
@@ -25,9 +27,9 @@ describe("a task of once", () => {
     let inside: unknown;
     const running: unknown[] = [];
     await world.until(
-      someone.locks.once("report", { occurrence: TEN }, async (lease) => {
-        inside = await someone.locks.inspect("report", ONCE);
-        for await (const page of someone.locks.admin.list(ONCE)) running.push(...page.locks);
+      once(someone.locks, "report", { occurrence: TEN }, async (lease) => {
+        inside = await inspect(someone.locks, "report", ONCE);
+        for await (const page of listLocks(someone.locks, ONCE)) running.push(...page.locks);
         expect(inside).toMatchObject({ state: "held", holder: lease.holder });
       }),
     );
@@ -37,9 +39,9 @@ describe("a task of once", () => {
   });
 
   it("is shown after its end, with the last occurrence, and listed with the free records only", async () => {
-    await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
+    await world.until(once(someone.locks, "report", { occurrence: TEN }, () => undefined));
     const data = { occurrence: TEN, ended: true, outcome: "completed" };
-    const found = await world.until(someone.locks.inspect("report", ONCE));
+    const found = await world.until(inspect(someone.locks, "report", ONCE));
     expect(found).toMatchObject({ name: "report", state: "free", data });
     expect(await listed({})).toEqual([]);
     expect(await listed({ free: true })).toMatchObject([{ name: "report", data }]);
@@ -48,14 +50,12 @@ describe("a task of once", () => {
 
   it("shows the error of a failed run, until the next run begins, at no further request", async () => {
     const failing = (message: string) => () =>
-      someone.locks
-        .once("report", { occurrence: message.slice(0, 9) }, () => {
-          throw new TypeError(message);
-        })
-        .catch(() => undefined);
+      once(someone.locks, "report", { occurrence: message.slice(0, 9) }, () => {
+        throw new TypeError(message);
+      }).catch(() => undefined);
     const counted = await world.requests(failing("no\npaper"));
     expect(counted).toMatchObject({ writes: 3, reads: 1 });
-    const shown = async () => (await world.until(someone.locks.inspect("report", ONCE))).data;
+    const shown = async () => (await world.until(inspect(someone.locks, "report", ONCE))).data;
     const error = "TypeError: no\\u000apaper";
     expect(await shown()).toEqual({
       occurrence: "no\npaper",
@@ -67,8 +67,8 @@ describe("a task of once", () => {
     const { error: cut } = (await shown()) as { error: string };
     expect(cut.length).toBe(300);
     let during: unknown;
-    const next = someone.locks.once("report", { occurrence: "z" }, async () => {
-      during = (await someone.locks.inspect("report", ONCE)).data;
+    const next = once(someone.locks, "report", { occurrence: "z" }, async () => {
+      during = (await inspect(someone.locks, "report", ONCE)).data;
     });
     expect(await world.until(next)).toMatchObject({ ran: true });
     expect(during).toEqual({ occurrence: "z", ended: false });
@@ -76,34 +76,34 @@ describe("a task of once", () => {
 
   it("keeps the outcome when another caller finds the occurrence ended", async () => {
     const other = world.inhabitant();
-    await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
+    await world.until(once(someone.locks, "report", { occurrence: TEN }, () => undefined));
     other.network.next("read", { fault: "stale", changesAgo: 3 });
-    const late = other.locks.once("report", { occurrence: TEN }, () => undefined);
+    const late = once(other.locks, "report", { occurrence: TEN }, () => undefined);
     expect(await world.until(late)).toEqual({ ran: false, why: "already" });
-    const found = await world.until(someone.locks.inspect("report", ONCE));
+    const found = await world.until(inspect(someone.locks, "report", ONCE));
     expect(found.data).toMatchObject({ ended: true, outcome: "completed" });
   });
 
   it("is apart from the lock of its name", async () => {
-    await world.until(someone.locks.once("report", { occurrence: TEN }, () => undefined));
-    const lock = await world.until(someone.locks.inspect("report"));
+    await world.until(once(someone.locks, "report", { occurrence: TEN }, () => undefined));
+    const lock = await world.until(inspect(someone.locks, "report"));
     expect(lock.state).toBe("absent");
-    const task = await world.until(someone.locks.inspect("never run", ONCE));
+    const task = await world.until(inspect(someone.locks, "never run", ONCE));
     expect(task.state).toBe("absent");
   });
 
   it("has no forced release and no history", async () => {
-    const { admin } = someone.locks;
+    const { locks } = someone;
     const kind = "once" as never;
     const refused = expect.objectContaining({ code: "invalid-argument" });
-    expect(() => admin.forceRelease("report", { kind, reason: "r" })).toThrow(refused);
-    expect(() => admin.history("report", { kind })).toThrow(refused);
+    expect(() => forceRelease(locks, "report", { kind, reason: "r" })).toThrow(refused);
+    expect(() => history(locks, "report", { kind })).toThrow(refused);
   });
 
   it("does not exist in a format of another client", async () => {
     const locks = local({ table: "foreign", format: awsLockClient() } as object);
-    const pages = locks.admin.list(ONCE)[Symbol.asyncIterator]();
+    const pages = listLocks(locks, ONCE)[Symbol.asyncIterator]();
     await expectError(pages.next(), { code: "invalid-argument" });
-    expect(() => locks.inspect("a", ONCE)).toThrow(/once/);
+    expect(() => inspect(locks, "a", ONCE)).toThrow(/once/);
   });
 });

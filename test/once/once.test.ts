@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { HoldfastError, OnceOptions, OnceResult } from "../../src/index.js";
+import { type HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 let world: World;
@@ -18,7 +18,7 @@ function call(
   more: Partial<OnceOptions> & { takesMs?: number } = {},
 ): Promise<OnceResult<string>> {
   const { takesMs = 100, ...options } = more;
-  return who.locks.once("report", { occurrence, ...options }, async ({ signal }) => {
+  return once(who.locks, "report", { occurrence, ...options }, async ({ signal }) => {
     ran.push({ who, occurrence });
     await new Promise<void>((resolve) => {
       who.process.timers.set(takesMs, true, resolve);
@@ -105,7 +105,7 @@ describe("once", () => {
     const a = world.inhabitant();
     let named: unknown;
     await world.until(
-      a.locks.once("report", { occurrence: TEN }, () => {
+      once(a.locks, "report", { occurrence: TEN }, () => {
         named = world.table.item({ pk: { S: "once#report" }, sk: { S: "lease" } })?.["data"];
       }),
     );
@@ -130,7 +130,7 @@ describe("once", () => {
     "rejects when the end was not acknowledged, and lets only other clients rerun the occurrence: %s",
     async (who) => {
       const [a, b] = [world.inhabitant(), world.inhabitant()];
-      const first = a.locks.once("report", { occurrence: TEN, ...RERUN }, () => {
+      const first = once(a.locks, "report", { occurrence: TEN, ...RERUN }, () => {
         a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
       });
       await expect(world.until(first)).rejects.toMatchObject({ code: "outcome-unknown" });
@@ -152,7 +152,7 @@ describe("once", () => {
   it("rejects when the release was not acknowledged before another caller reran the occurrence", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const short = { ...RERUN, atMostFor: "2s" } as const;
-    const first = a.locks.once("report", { occurrence: TEN, ...short }, () => {
+    const first = once(a.locks, "report", { occurrence: TEN, ...short }, () => {
       a.network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
     });
     first.catch(() => undefined);
@@ -214,7 +214,9 @@ describe("once", () => {
 
   it("counts an occurrence as ended when the work released the lease", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const early = a.locks.once("report", { occurrence: TEN, ...RERUN }, (lease) => lease.release());
+    const early = once(a.locks, "report", { occurrence: TEN, ...RERUN }, (lease) =>
+      lease.release(),
+    );
     expect(await world.until(early)).toMatchObject({ ran: true });
     expect(await world.until(call(b, TEN, RERUN))).toEqual({ ran: false, why: "already" });
   });
@@ -227,7 +229,7 @@ describe("once", () => {
     ] as const) {
       const [a, b] = [world.inhabitant(), world.inhabitant()];
       // The data of such a version: the occurrence alone.
-      const begun = a.locks.once(name, { occurrence: TEN, ...RERUN }, async (lease) => {
+      const begun = once(a.locks, name, { occurrence: TEN, ...RERUN }, async (lease) => {
         await lease.update(old);
         lease.leave(old);
         await (dies ? new Promise(() => undefined) : lease.release());
@@ -239,7 +241,7 @@ describe("once", () => {
       } else {
         await world.until(begun);
       }
-      const again = b.locks.once(name, { occurrence: TEN, ...RERUN }, () => "again");
+      const again = once(b.locks, name, { occurrence: TEN, ...RERUN }, () => "again");
       expect(await world.until(again)).toMatchObject(dies ? { ran: true } : { why: "already" });
     }
   });
@@ -272,7 +274,7 @@ describe("once", () => {
 
   it("rejects with the task's error, after which the occurrence has run", async () => {
     const a = world.inhabitant();
-    const failing = a.locks.once("report", { occurrence: TEN }, () => {
+    const failing = once(a.locks, "report", { occurrence: TEN }, () => {
       throw new Error("no paper");
     });
     await expect(world.until(failing)).rejects.toThrow("no paper");
@@ -299,7 +301,7 @@ describe("once", () => {
     const minute = { occurrence: { every: "1m" } } as const;
     const [a, b] = [world.inhabitant(), world.inhabitant({ process: { wallOffsetMs: 20_000 } })];
     const run = (who: Inhabitant) =>
-      who.locks.once("report", minute, () => {
+      once(who.locks, "report", minute, () => {
         ran.push({ who, occurrence: "" });
       });
     await world.time.advance(45_000);
@@ -316,6 +318,6 @@ describe("once", () => {
     [{ occurrence: TEN, ifInterrupted: "maybe" }, "ifInterrupted"],
   ])("refuses %j", (options, word) => {
     const { locks } = world.inhabitant();
-    expect(() => locks.once("report", options as never, () => undefined)).toThrow(word);
+    expect(() => once(locks, "report", options as never, () => undefined)).toThrow(word);
   });
 });

@@ -27,7 +27,7 @@ const NEIGHBOURS = ["@aws-sdk/client-dynamodb", "@types/node"];
 const CONSUMER = `
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { createTable } from "holdfast/table";
-import { Holdfast, isHoldfastError, type Lease } from "holdfast";
+import { Holdfast, isHoldfastError, type Lease, mutex } from "holdfast";
 import { lean } from "holdfast/lean";
 import { MemoryTable } from "holdfast/testing";
 
@@ -39,7 +39,7 @@ export const inMemory = new Holdfast({ client: new MemoryTable(), table: "locks"
 export async function work(): Promise<bigint | undefined> {
   await createTable({ client, table: "locks" });
   try {
-    return await locks.mutex("a").run({ wait: "5s" }, async (lease: Lease) => {
+    return await mutex(locks, "a").run({ wait: "5s" }, async (lease: Lease) => {
       await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }));
       return lease.fence;
     });
@@ -50,7 +50,7 @@ export async function work(): Promise<bigint | undefined> {
 }
 
 // @ts-expect-error A lease's length is a number or a string.
-locks.mutex("a", { lease: true });
+mutex(locks, "a", { lease: true });
 // @ts-expect-error Tables are made by a client of the SDK's.
 createTable({ client: lean(client), table: "locks" });
 `;

@@ -7,23 +7,18 @@ import { type BuildOptions, build } from "esbuild";
 import { expect, it } from "vitest";
 import { ROOT } from "../house/source.js";
 
-// The size of esbuild's bundle of the smallest program with a mutex. A bundler cannot remove methods of a
-// class, so elections, queues and sessions are included: docs/adr/0020-the-package.md lists the parts. The
-// figures may fall: code for operators and elections belongs behind subpaths. Of these, 21,000 bytes are for semaphores
-// and read-write locks, which are methods of the client, 11,000 for the thread that renews a session (a bundle in one
-// file contains modules that a program loads later, too), 7,000 for what operators do with permits, 1,700 for the progress
-// of queues and the pauses after an outage, 200 for the conditions of tickets and the lengths of leases on sessions, and 5,400 for
-// the order of requests and the pauses of a throttled client.
-const MOST_BYTES = 246_500;
-const MOST_GZIPPED_BYTES = 82_000;
+// The size of esbuild's bundle of the smallest program with a mutex. It contains the queue, which keeps waiters of a mutex
+// from starving, and the shared session with its thread, which is an option of the client. The figures may fall.
+const MOST_BYTES = 174_500;
+const MOST_GZIPPED_BYTES = 58_500;
 /** The assets of `holdfast serve`, for which a browser waits. */
 const MOST_PAGE_BYTES = 45_000;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "holdfast";
+import { Holdfast, mutex } from "holdfast";
 const locks = new Holdfast({ client: new DynamoDBClient({}), table: "locks" });
-export const run = () => locks.mutex("a").run({ wait: "5s" }, async (lease) => lease.fence);
+export const run = () => mutex(locks, "a").run({ wait: "5s" }, async (lease) => lease.fence);
 `;
 
 function bundle(contents: string, options: BuildOptions): Promise<string> {
@@ -75,10 +70,10 @@ it("works in a CommonJS bundle", async () => {
   try {
     const outfile = join(folder, "main.cjs");
     const contents = `
-      import { Holdfast } from "holdfast";
+      import { Holdfast, mutex } from "holdfast";
       import { MemoryTable } from "holdfast/testing";
       const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
-      export const run = () => locks.mutex("a").run(async (lease) => lease.isHeld);`;
+      export const run = () => mutex(locks, "a").run(async (lease) => lease.isHeld);`;
     await bundle(contents, { format: "cjs", outfile, write: true, external: [] });
     const { run } = createRequire(outfile)(outfile) as { run: () => Promise<boolean> };
     expect(await run()).toBe(true);

@@ -2,7 +2,7 @@
 // package named holdfast (the checkout, or an install of the tarball). Needs no test runner.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { Holdfast, isHoldfastError } from "holdfast";
+import { Holdfast, inspect, isHoldfastError, mutex } from "holdfast";
 import { withLock } from "holdfast/lambda";
 import { createTable } from "holdfast/table";
 import {
@@ -19,21 +19,21 @@ const TABLE = "locks";
 async function useLocks(client) {
   const locks = new Holdfast({ client, table: TABLE });
   const rival = new Holdfast({ client, table: TABLE });
-  const lease = await locks.mutex("a").acquire({ lease: "5s", wait: 0, data: { n: 1 } });
+  const lease = await mutex(locks, "a").acquire({ lease: "5s", wait: 0, data: { n: 1 } });
   assert.equal(lease.isHeld, true);
-  assert.equal(await rival.mutex("a").tryAcquire(), null);
+  assert.equal(await mutex(rival, "a").tryAcquire(), null);
   await lease.renew();
   await lease.renew({ data: { n: 2 } });
-  const seen = await rival.inspect("a");
+  const seen = await inspect(rival, "a");
   assert.deepEqual([seen.state, seen.fence, seen.data], ["held", lease.fence, { n: 2 }]);
   await lease.release();
   assert.throws(
     () => lease.assertHeld(),
     (error) => isHoldfastError(error, "lost"),
   );
-  const next = await rival.mutex("a").acquire({ wait: "5s" });
+  const next = await mutex(rival, "a").acquire({ wait: "5s" });
   assert.ok(next.fence > lease.fence);
-  const refused = locks.mutex("a").acquire({ wait: 50 });
+  const refused = mutex(locks, "a").acquire({ wait: 50 });
   await assert.rejects(refused, (error) => isHoldfastError(error, "not-acquired"));
   await Promise.all([locks.close(), rival.close()]);
   assert.equal(next.isHeld, false);
@@ -80,12 +80,13 @@ async function awaitUsing() {
   const AsyncFunction = useLocks.constructor;
   const body = new AsyncFunction(
     "locks",
-    "await using held = await locks.mutex('b').acquire({ wait: 0 }); return held;",
+    "mutex",
+    "await using held = await mutex(locks, 'b').acquire({ wait: 0 }); return held;",
   );
   const locks = new Holdfast({ client: new MemoryTable(), table: TABLE });
-  const held = await body(locks);
+  const held = await body(locks, mutex);
   assert.equal(held.isHeld, false);
-  assert.equal((await locks.inspect("b")).state, "free");
+  assert.equal((await inspect(locks, "b")).state, "free");
   await locks.close();
 }
 

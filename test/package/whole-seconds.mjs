@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { uptime } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Holdfast, isHoldfastError } from "holdfast";
+import { Holdfast, isHoldfastError, mutex } from "holdfast";
 import { MemoryTable } from "holdfast/testing";
 
 const readings = [];
@@ -16,9 +16,9 @@ assert.ok(
 );
 
 const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
-const refused = locks.mutex("a").acquire({ lease: "1s" });
+const refused = mutex(locks, "a").acquire({ lease: "1s" });
 await assert.rejects(refused, (error) => isHoldfastError(error, "invalid-argument"));
-const lease = await locks.mutex("a").acquire({ lease: "5s" });
+const lease = await mutex(locks, "a").acquire({ lease: "5s" });
 await sleep(6_500);
 assert.equal(lease.isHeld, true);
 assert.ok(lease.remainingMs() < 5_000 * 0.98 - 1_000);

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Lease } from "../../src/index.js";
+import { releaseByHolder } from "../../src/admin/index.js";
+import { inspect, type Lease, mutex } from "../../src/index.js";
 import { CliWorld, pause, type Spawned, until } from "../cli/support.js";
 
 const LEASE_MS = 2_000;
@@ -95,7 +96,7 @@ function childrenOf(pid: number): number[] {
  */
 async function rivalTakes(): Promise<{ readonly lease: Lease; readonly atMs: number }> {
   const poll = { min: "20ms", max: "50ms" };
-  const lease = await world.locks.mutex("job").acquire({ wait: "20s", poll });
+  const lease = await mutex(world.locks, "job").acquire({ wait: "20s", poll });
   return { lease, atMs: nowMs() };
 }
 
@@ -169,8 +170,8 @@ describe("the guard of a locked command", () => {
 
   it("stops the command when the lease is lost, and exits with 76", async () => {
     const running = await act("stubborn");
-    const { holder } = await world.locks.inspect("job");
-    expect(await world.locks.admin.releaseByHolder("job", holder ?? "")).toBe(true);
+    const { holder } = await inspect(world.locks, "job");
+    expect(await releaseByHolder(world.locks, "job", holder ?? "")).toBe(true);
     const freedAtMs = nowMs();
     const { status, stderr } = await running.result;
     expect(status).toBe(76);
@@ -188,7 +189,7 @@ describe("the guard of a locked command", () => {
     expect(status).toBe(70);
     expect(stderr).toMatch(/^holdfast: [^\n]*guard[^\n]+\n$/);
     expectNoActAfter(killedAtMs + 500);
-    expect((await world.locks.inspect("job")).state).toBe("free");
+    expect((await inspect(world.locks, "job")).state).toBe("free");
   });
 
   it("ends with the command, and ignores signals", async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { election } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 let scene: ProcessScene;
@@ -16,7 +17,7 @@ describe("a worker that blocks the process past the deadline", () => {
   it("cannot write under the old term, and detects the loss in the next line of code", async () => {
     const worker = scene.worker("wedged", { name: "pool", lengths: LENGTHS, blockMs: 3_000 });
     expect(await worker.says("leads")).toMatchObject({ before: null });
-    const term = await scene.locks().election("pool", LENGTHS).campaign();
+    const term = await election(scene.locks(), "pool", LENGTHS).campaign();
     expect(await worker.says("wrote")).toMatchObject({
       isLeading: false,
       aborted: true,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inspect, mutex } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 describe("a process without further work", () => {
@@ -18,11 +19,11 @@ describe("a process without further work", () => {
     expect(atMs - heldMs).toBeLessThan(900);
     expect(holder.errors).toBe("");
     // The lock was not released: the lease protects it from now on.
-    expect(await scene.locks().inspect("held")).toMatchObject({ state: "held" });
+    expect(await inspect(scene.locks(), "held")).toMatchObject({ state: "held" });
   });
 
   it("stays alive while an acquire is pending", async () => {
-    const lease = await scene.locks().mutex("pending").acquire();
+    const lease = await mutex(scene.locks(), "pending").acquire();
     const options = { wait: "900ms", poll: { min: 50, max: 50 } };
     const waiter = scene.worker("exits", { name: "pending", does: "wait", options });
     expect(await waiter.says("rejected")).toMatchObject({ code: "not-acquired" });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { fairLock } from "../../src/index.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
@@ -90,7 +91,7 @@ describeOnDynamoDBLocal("a dead holder, and processes that ask once", (endpoint)
 
   it("frees the queue of a dead waiter", async () => {
     const holder = scene.locks({ lease: "10s" });
-    const held = await holder.fairLock("waiter").acquire();
+    const held = await fairLock(holder, "waiter").acquire();
     const { killedMs } = await killed("waiter", 200);
     await held.release();
     const [refused, granted] = await askUntilGranted("waiter");

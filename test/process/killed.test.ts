@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
 
@@ -19,7 +20,7 @@ describe("a killed holder", () => {
     const holder = scene.worker("holder", { name: "watched", options: { lease: LEASE_MS } });
     const { fence } = await holder.says("held");
     const rival = scene.locks({ poll: { min: 20, max: 50 } });
-    const waiting = rival.mutex("watched").acquire({ lease: LEASE_MS });
+    const waiting = mutex(rival, "watched").acquire({ lease: LEASE_MS });
     // A few renewals: the watch begins anew with each.
     await pause(1_500);
     holder.signal("SIGKILL");
@@ -41,7 +42,7 @@ describe("a killed holder", () => {
     await pause(200);
     const cameMs = performance.now();
     const rival = scene.locks({ poll: { min: 20, max: 50 } });
-    const lease = await rival.mutex("unwatched").acquire({ lease: LEASE_MS });
+    const lease = await mutex(rival, "unwatched").acquire({ lease: LEASE_MS });
     const tookMs = performance.now() - cameMs;
     expect(tookMs).toBeGreaterThanOrEqual(WATCH_MS);
     expect(tookMs).toBeLessThan(WATCH_MS + SLACK_MS);

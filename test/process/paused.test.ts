@@ -1,5 +1,6 @@
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
 
@@ -49,7 +50,7 @@ describe("a holder stopped for twice the length of the lease", () => {
       holder.signal("SIGSTOP");
       const stoppedMs = performance.now();
       const rival = scene.locks({ poll: { min: 20, max: 50 } });
-      const lease = await rival.mutex(name).acquire({ lease: "30s" });
+      const lease = await mutex(rival, name).acquire({ lease: "30s" });
       expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
       await pause(2 * LEASE_MS - (performance.now() - stoppedMs));
       holder.signal("SIGCONT");
@@ -74,7 +75,7 @@ describe("a holder stopped for twice the length of the lease", () => {
     const holder = scene.worker("blocked", task);
     const { fence } = await holder.says("held");
     const rival = scene.locks({ poll: { min: 20, max: 50 } });
-    const lease = await rival.mutex("blocked").acquire({ lease: "30s" });
+    const lease = await mutex(rival, "blocked").acquire({ lease: "30s" });
     expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
     const unblocked = await holder.says("unblocked");
     expect(unblocked).toMatchObject({ remainingMs: 0, isHeld: false, aborted: true });

@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listQueue } from "../../src/admin/index.js";
 import type { QueuedWaiter } from "../../src/admin/queue.js";
+import { fairLock } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually, pause } from "../support/sdk.js";
 import type { Worker } from "../support/worker.js";
@@ -45,7 +47,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
 
   beforeAll(async () => {
     scene = await ProcessScene.open();
-    const held = await scene.locks({ lease: "60s" }).fairLock(NAME).acquire();
+    const held = await fairLock(scene.locks({ lease: "60s" }), NAME).acquire();
     const each = WAITERS / PROCESSES;
     const poll = { min: 50, max: 2_000 };
     const options = { lease: LEASE_MS, requestTimeout: "3s" };
@@ -55,7 +57,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     const locks = scene.locks();
     await eventually(async () => {
       await pause(250);
-      order = inOrder((await locks.admin.queue(NAME)).waiters);
+      order = inOrder((await listQueue(locks, NAME)).waiters);
       return order.length === WAITERS;
     }, 60_000);
     await held.release();

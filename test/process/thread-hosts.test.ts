@@ -42,7 +42,7 @@ describe.concurrent("a client whose session is renewed by a thread", () => {
 // The program of a user, with the URL of the thread's file in the form that its module format has.
 const appOf = (worker: string) => `
   import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-  import { Holdfast } from "holdfast";
+  import { Holdfast, mutex } from "holdfast";
   import { pathToFileURL } from "node:url";
 
   const [endpoint, table] = process.argv.slice(2);
@@ -55,7 +55,7 @@ const appOf = (worker: string) => `
     onError: ({ code, message }) => console.error(code, message),
   });
   async function main() {
-    const lease = await locks.mutex(process.argv[1]).acquire();
+    const lease = await mutex(locks, process.argv[1]).acquire();
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${BLOCK_MS});
     console.log(lease.isHeld ? "held" : "lost");
     await locks.close().catch(() => undefined);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
@@ -29,8 +30,7 @@ describe.concurrent("a client whose session is renewed by a thread", () => {
     const heldMs = performance.now();
     const rival = scene.locks({ ...LENGTHS, poll: { min: POLL_MS, max: POLL_MS } });
     const granted = { afterMs: undefined as number | undefined };
-    const acquired = rival
-      .mutex(name)
+    const acquired = mutex(rival, name)
       .acquire({ wait: "5m" })
       .then(async (lease) => {
         granted.afterMs = performance.now() - heldMs;

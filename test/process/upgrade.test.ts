@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listQueue } from "../../src/admin/index.js";
+import { fairLock } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually, pause } from "../support/sdk.js";
 
@@ -103,13 +105,13 @@ describe("processes of both packages", () => {
   });
 
   it("are served by a fair lock in the order of their places", { timeout: 60_000 }, async () => {
-    const held = await scene.locks().fairLock("order").acquire();
+    const held = await fairLock(scene.locks(), "order").acquire();
     const waiters = [];
     for (const version of ["previous", "new", "previous", "new"] as const) {
       const waiter = start(version, "waiter", "order", { options: { lease: "10s" } });
       waiters.push(waiter);
       await eventually(async () => {
-        const { waiters: places } = await scene.locks().admin.queue("order");
+        const { waiters: places } = await listQueue(scene.locks(), "order");
         return places.length === waiters.length;
       }, 10_000);
     }

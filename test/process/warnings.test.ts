@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { mutex } from "../../src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 // Node.js warns of a memory leak from the eleventh listener on a signal, and an application's users see the
@@ -29,18 +30,18 @@ describe("many locks in one process", () => {
   it("are awaited without a warning", async () => {
     const locks = scene.locks();
     const names = Array.from({ length: 30 }, (_, index) => `waited ${index}`);
-    await Promise.all(names.map((name) => locks.mutex(name).run(() => undefined)));
-    await Promise.all(names.map(() => locks.mutex("one").run(() => undefined)));
+    await Promise.all(names.map((name) => mutex(locks, name).run(() => undefined)));
+    await Promise.all(names.map(() => mutex(locks, "one").run(() => undefined)));
     expect(await told()).toEqual([]);
   });
 
   it("are closed without a warning", async () => {
     const locks = scene.locks();
     const names = Array.from({ length: 30 }, (_, index) => `closed ${index}`);
-    for (const name of names) await locks.mutex(name).acquire();
+    for (const name of names) await mutex(locks, name).acquire();
     await locks.close();
     expect(await told()).toEqual([]);
     const other = scene.locks();
-    for (const name of names) expect(await other.mutex(name).tryAcquire()).not.toBeNull();
+    for (const name of names) expect(await mutex(other, name).tryAcquire()).not.toBeNull();
   });
 });

@@ -2,6 +2,7 @@ import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { Hold } from "../../src/core/hold/hold.js";
 import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
+import { all, fairLock, mutex, openSession } from "../../src/index.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 
@@ -22,11 +23,11 @@ describe("the memory of a client after the end of many leases, under faults,", (
       const shared = kind === "shared" ? { sharedSession: true, lease: "2h" } : { lease: "2h" };
       const { locks, network, process } = world.inhabitant(shared as object);
       const random = seededRandom(7);
-      const session = kind === "session" ? await world.until(locks.session()) : undefined;
+      const session = kind === "session" ? await world.until(openSession(locks)) : undefined;
       const options = session === undefined ? {} : { session };
-      const held = await world.until(locks.mutex("held", options).acquire());
+      const held = await world.until(mutex(locks, "held", options).acquire());
       // Its renewals stay at the top of the scheduler's heap, above leases which end before their first renewal.
-      const brief = await world.until(locks.mutex("brief").acquire({ lease: "3s" }));
+      const brief = await world.until(mutex(locks, "brief").acquire({ lease: "3s" }));
       const before = [alive(Hold), alive(SessionKeepAlive)];
       network.random(random.fork(), {
         faults: { "request-lost": 0.05, "response-lost": 0.05, throttled: 0.05 },
@@ -34,9 +35,9 @@ describe("the memory of a client after the end of many leases, under faults,", (
       for (let round = 0; round < ROUNDS; round += 1) {
         const name = `n${round % 5}`;
         const taken = [
-          locks.mutex(name, options).tryAcquire({ data: { round } }),
-          locks.fairLock(`f${name}`, options).tryAcquire(),
-          locks.multiLock([`m${name}`, `o${name}`], options).tryAcquire(),
+          mutex(locks, name, options).tryAcquire({ data: { round } }),
+          fairLock(locks, `f${name}`, options).tryAcquire(),
+          all(locks, [`m${name}`, `o${name}`], options).tryAcquire(),
         ].map(async (taking) => {
           const lease = await taking.catch(() => null);
           await world.time.sleep(random.integer(0, 50));

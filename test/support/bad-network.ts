@@ -1,5 +1,5 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { HoldfastOptions } from "../../src/index.js";
+import { type HoldfastOptions, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
 import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
@@ -40,7 +40,7 @@ export class BadNetworks {
     await createTable({ client: networks.direct, table: networks.table });
     // The first requests to a server that has just started take longer than the leases of these tests.
     const { locks } = networks.locker();
-    for (let time = 0; time < 20; time += 1) await locks.mutex("warm").run(() => undefined);
+    for (let time = 0; time < 20; time += 1) await mutex(locks, "warm").run(() => undefined);
     return networks;
   }
 

@@ -1,4 +1,4 @@
-import type { AcquireOptions, Lease } from "../../src/index.js";
+import { type AcquireOptions, type Lease, mutex } from "../../src/index.js";
 import type { Inhabitant, World } from "./world.js";
 
 interface Belief {
@@ -22,7 +22,7 @@ export class Beliefs {
 
   /** Acquires, and records the new lease at once. */
   async acquire(who: Inhabitant, name: string, options: AcquireOptions = {}): Promise<Lease> {
-    return this.add(who, await who.locks.mutex(name).acquire(options));
+    return this.add(who, await mutex(who.locks, name).acquire(options));
   }
 
   /** Records a new lease. Throws if another lease is still held, or if the fence is not higher. */

@@ -1,9 +1,14 @@
-import type { ElectionOptions, LeadershipChange } from "../../src/index.js";
+import {
+  type Election,
+  type ElectionOptions,
+  election,
+  type LeadershipChange,
+} from "../../src/index.js";
 import type { Inhabitant, InhabitantOptions, World } from "./world.js";
 
 /** A candidate of a world, in a separate process, with a list of transitions. */
 export interface Standing extends Inhabitant {
-  readonly election: ReturnType<Inhabitant["locks"]["election"]>;
+  readonly election: Election;
   /** Its transitions, by true time. */
   readonly told: (LeadershipChange & { readonly atMs: number })[];
 }
@@ -17,10 +22,10 @@ export function candidate(
   inhabitant: InhabitantOptions = {},
 ): Standing {
   const made = world.inhabitant(inhabitant);
-  const election = made.locks.election(NAME, options);
+  const candidate = election(made.locks, NAME, options);
   const told: (LeadershipChange & { readonly atMs: number })[] = [];
-  election.onTransition((transition) => told.push({ ...transition, atMs: world.time.nowMs }));
-  return { ...made, election, told };
+  candidate.onTransition((transition) => told.push({ ...transition, atMs: world.time.nowMs }));
+  return { ...made, election: candidate, told };
 }
 
 /** A callback of `lead()` that waits until its signal aborts. */

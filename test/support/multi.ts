@@ -1,4 +1,4 @@
-import type { MultiAcquireOptions, MultiLease } from "../../src/index.js";
+import { all, type MultiAcquireOptions, type MultiLease } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Inhabitant, World } from "./world.js";
 
@@ -31,7 +31,7 @@ export class Holdings {
     forMs = 100,
   ): Promise<void> {
     const fromMs = this.#world.time.nowMs;
-    const lease = await locks.multiLock(names).acquire({ wait: FOR_EVER, ...options });
+    const lease = await all(locks, names).acquire({ wait: FOR_EVER, ...options });
     this.waitedMs.push(this.#world.time.nowMs - fromMs);
     this.order.push(who);
     this.#begin(lease);

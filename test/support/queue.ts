@@ -1,4 +1,9 @@
-import type { AcquireOptions, Holdfast, QueueOptions } from "../../src/index.js";
+import {
+  type AcquireOptions,
+  fairLock,
+  type Holdfast,
+  type QueueOptions,
+} from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import type { Inhabitant, World } from "./world.js";
 
@@ -49,7 +54,7 @@ export class Turns {
     options: AcquireOptions & QueueOptions = {},
     forMs = 100,
   ): Promise<void> {
-    const lock = (locks as Holdfast).fairLock(NAME);
+    const lock = fairLock(locks as Holdfast, NAME);
     const lease = await lock.acquire({ wait: FOR_EVER, ...options });
     this.#holding += 1;
     if (this.#holding > 1) this.wereTwo = true;

@@ -1,4 +1,5 @@
 import { GetItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { mutex } from "../../src/index.js";
 import type { ProcessScene } from "./process-scene.js";
 import { pause } from "./sdk.js";
 import type { Said, Worker } from "./worker.js";
@@ -59,7 +60,7 @@ export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outc
   const untilMs = nowMs() + leaseMs;
   while ((await countOn(scene, session)) < names.length && nowMs() < untilMs) await pause(200);
   const onSession = await countOn(scene, session);
-  await scene.locks().mutex("gate").acquire();
+  await mutex(scene.locks(), "gate").acquire();
   await Promise.all(rivals.map((rival) => rival.says("waiting")));
   await pause(cast.waitingMs);
   holder.signal("SIGKILL");

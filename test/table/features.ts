@@ -1,6 +1,14 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { listLocks, releaseByHolder } from "../../src/admin/index.js";
 import type { LockFormat } from "../../src/formats/index.js";
-import { type DynamoDBLike, Holdfast, isHoldfastError } from "../../src/index.js";
+import {
+  type DynamoDBLike,
+  election,
+  Holdfast,
+  inspect,
+  isHoldfastError,
+  mutex,
+} from "../../src/index.js";
 import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
@@ -101,16 +109,16 @@ export function foreignFeatures(
   return {
     lock: async (scene) => {
       // A refused renewal is retried until the lease expires.
-      const mutex = scene.locks().mutex("free", { lease: "500ms", renew: "manual" });
-      const lease = await mutex.acquire();
+      const lock = mutex(scene.locks(), "free", { lease: "500ms", renew: "manual" });
+      const lease = await lock.acquire();
       await lease.renew();
       await lease.release();
-      await waitsFor(scene, (locks) => locks.mutex("held").acquire({ wait: "5s" }));
+      await waitsFor(scene, (locks) => mutex(locks, "held").acquire({ wait: "5s" }));
     },
     elect: async (scene) => {
-      const election = scene.locks().election("free", { lease: "1s", renew: "200ms" });
-      const term = await election.campaign();
-      await election.leader();
+      const candidate = election(scene.locks(), "free", { lease: "1s", renew: "200ms" });
+      const term = await candidate.campaign();
+      await candidate.leader();
       // Expired, unless renewed.
       await pause(1_200);
       term.assertLeading();
@@ -119,22 +127,22 @@ export function foreignFeatures(
     },
     condition: async (scene) => {
       const locks = scene.locks(scene.owner);
-      await commit(scene, await locks.mutex("guarded").acquire());
-      await commit(scene, await locks.election("led").campaign());
+      await commit(scene, await mutex(locks, "guarded").acquire());
+      await commit(scene, await election(locks, "led").campaign());
     },
     observe: async (scene) => {
-      await scene.locks(scene.owner).mutex("held").acquire();
+      await mutex(scene.locks(scene.owner), "held").acquire();
       const locks = scene.locks();
-      await locks.inspect("held");
-      await locks.election("held").leader();
-      for await (const _ of locks.admin.list()) break;
+      await inspect(locks, "held");
+      await election(locks, "held").leader();
+      for await (const _ of listLocks(locks)) break;
     },
     operate: async (scene) => {
-      const { holder } = await scene.locks(scene.owner).mutex("stuck").acquire();
+      const { holder } = await mutex(scene.locks(scene.owner), "stuck").acquire();
       const locks = scene.locks();
-      await locks.inspect("stuck");
-      for await (const _ of locks.admin.list()) break;
-      await locks.admin.releaseByHolder("stuck", holder);
+      await inspect(locks, "stuck");
+      for await (const _ of listLocks(locks)) break;
+      await releaseByHolder(locks, "stuck", holder);
       await checkTable({ client: scene.client, table: "locks", format });
     },
     table: async (scene) => {

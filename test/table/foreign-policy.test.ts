@@ -6,7 +6,7 @@ import {
   type LockFormat,
   lockClientFailOpen,
 } from "../../src/formats/index.js";
-import { isHoldfastError } from "../../src/index.js";
+import { isHoldfastError, mutex } from "../../src/index.js";
 import {
   POLICY_FEATURES,
   type PolicyFeature,
@@ -81,12 +81,12 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
   it("limits a team to the names with its prefix, and to their companion records", async () => {
     scene.allows = allowedBy(documentFor("lock", ["team/"]));
     const locks = scene.locks();
-    await (await locks.mutex("team/1").acquire()).release();
-    const other = locks.mutex("other").acquire({ wait: 0 });
+    await (await mutex(locks, "team/1").acquire()).release();
+    const other = mutex(locks, "other").acquire({ wait: 0 });
     await expect(other).rejects.toMatchObject({ code: "access-denied" });
     // A refused caller may note what it saw, in a format with observations.
-    await scene.locks(scene.owner).mutex("team/1").acquire();
-    expect(await locks.mutex("team/1").tryAcquire()).toBeNull();
+    await mutex(scene.locks(scene.owner), "team/1").acquire();
+    expect(await mutex(locks, "team/1").tryAcquire()).toBeNull();
     const denied = scene.asked.filter(({ isAllowed }) => !isAllowed);
     expect(denied).toHaveLength(1);
   });
@@ -106,13 +106,16 @@ describe("a process that may not write observations", () => {
     scene = await PermissionScene.open(awsLockClient({ observations: "companion" }));
     scene.allows = ({ leadingKey = "" }) => !leadingKey.endsWith("#holdfast-seen");
     const reported: unknown[] = [];
-    const held = await scene.locks(scene.owner).mutex("a").acquire();
-    const mutex = scene.locks(scene.client, (error) => reported.push(error)).mutex("a");
-    for (let tries = 0; tries < 2; tries += 1) expect(await mutex.tryAcquire()).toBeNull();
+    const held = await mutex(scene.locks(scene.owner), "a").acquire();
+    const lock = mutex(
+      scene.locks(scene.client, (error) => reported.push(error)),
+      "a",
+    );
+    for (let tries = 0; tries < 2; tries += 1) expect(await lock.tryAcquire()).toBeNull();
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toHaveLength(2);
     expect(reported).toEqual([expect.objectContaining({ code: "access-denied" })]);
     await held.release();
-    expect(await mutex.tryAcquire()).not.toBeNull();
+    expect(await lock.tryAcquire()).not.toBeNull();
   });
 });
 

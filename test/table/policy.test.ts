@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { history } from "../../src/admin/index.js";
+import { election, Holdfast, mutex } from "../../src/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import type { MemoryAccess } from "../../src/testing/index.js";
 import { FEATURES } from "../../verification/aws/features.js";
@@ -78,9 +79,9 @@ describe("the policy for lock", () => {
   it("is sufficient for keeping and reading a history", async () => {
     scene.allows = allowedBy(documentFor("lock"));
     const locks = new Holdfast({ client: scene.client, table: "locks", history: true });
-    await (await locks.mutex("kept").acquire()).release();
+    await (await mutex(locks, "kept").acquire()).release();
     await locks.close();
-    expect((await scene.locks().admin.history("kept")).grants).toHaveLength(1);
+    expect((await history(scene.locks(), "kept")).grants).toHaveLength(1);
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
   });
 
@@ -92,7 +93,7 @@ describe("the policy for lock", () => {
     scene.allows = ({ action }) => action !== "dynamodb:UpdateItem" || ++writes % 2 === 1;
     const locks = new Holdfast({ client: scene.client, table: "locks", history: true, onError });
     for (const name of ["a", "b"]) {
-      await locks.mutex(name).acquire({ renew: "manual" });
+      await mutex(locks, name).acquire({ renew: "manual" });
       await locks.drain();
     }
     expect(reported).toEqual(["access-denied"]);
@@ -108,13 +109,13 @@ describe("a process without dynamodb:UpdateItem", () => {
 
   it("does not report a lock as held after tryAcquire", async () => {
     refuse();
-    await expect(scene.locks().mutex("free").tryAcquire()).rejects.toMatchObject({
+    await expect(mutex(scene.locks(), "free").tryAcquire()).rejects.toMatchObject({
       code: "access-denied",
     });
   });
 
   it("loses its lease in time, with the reason, when the permission is removed during a hold", async () => {
-    const lease = await scene.locks().mutex("held").acquire({ lease: "400ms", renew: "50ms" });
+    const lease = await mutex(scene.locks(), "held").acquire({ lease: "400ms", renew: "50ms" });
     refuse();
     await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
     expect(lease.signal.reason).toMatchObject({
@@ -174,14 +175,14 @@ describe("policyFor", () => {
     scene.allows = allowedBy(document);
     const locks = scene.locks();
     for (const name of ["team*/$x?1", "shared/1"]) {
-      await (await locks.mutex(name).acquire()).release();
+      await (await mutex(locks, name).acquire()).release();
     }
     for (const name of ["teams/$x?1", "team*/y?1", "other", "share"]) {
-      await expect(locks.mutex(name).acquire({ wait: 0 })).rejects.toMatchObject({
+      await expect(mutex(locks, name).acquire({ wait: 0 })).rejects.toMatchObject({
         code: "access-denied",
       });
     }
-    await expect(locks.election("shared/1").leader()).rejects.toMatchObject({
+    await expect(election(locks, "shared/1").leader()).rejects.toMatchObject({
       code: "access-denied",
     });
   });

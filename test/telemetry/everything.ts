@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { election, fairLock, leaderTasks, mutex, openSession } from "../../src/index.js";
 import { untilTold } from "../support/election.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -11,26 +12,26 @@ export async function everythingHappens(): Promise<void> {
   const two = world.inhabitant({ ...LENGTHS, owner: "two" });
   const noted = (): undefined => undefined;
 
-  const first = await world.until(one.locks.mutex("a").acquire());
-  const second = one.locks.mutex("a").acquire();
+  const first = await world.until(mutex(one.locks, "a").acquire());
+  const second = mutex(one.locks, "a").acquire();
   await world.until(first.release());
   const handedOver = await world.until(second);
-  await world.until(two.locks.mutex("a").acquire({ wait: 500 }).catch(noted));
+  await world.until(mutex(two.locks, "a").acquire({ wait: 500 }).catch(noted));
   await world.time.advance(1_500);
   await world.until(handedOver.release());
 
-  const session = await world.until(one.locks.session());
+  const session = await world.until(openSession(one.locks));
   await world.time.advance(1_500);
   await world.until(session.close());
 
   // Its renewals get no answer; the lease is lost, and the other client takes over.
-  await world.until(one.locks.mutex("b").acquire());
+  await world.until(mutex(one.locks, "b").acquire());
   one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
-  const taken = await world.until(two.locks.mutex("b").acquire());
+  const taken = await world.until(mutex(two.locks, "b").acquire());
   await world.until(taken.release());
 
   // The event loop stops beyond the lease's deadline.
-  await world.until(two.locks.mutex("c").acquire());
+  await world.until(mutex(two.locks, "c").acquire());
   two.process.pause();
   await world.time.advance(5_000);
   two.process.resume();
@@ -44,10 +45,10 @@ async function queuesHappen(world: World): Promise<void> {
   const [first, second, third] = ["first", "second", "third"].map((owner) =>
     world.inhabitant({ ...LENGTHS, owner }),
   ) as [Inhabitant, Inhabitant, Inhabitant];
-  const held = await world.until(first.locks.fairLock("q").acquire());
-  const next = second.locks.fairLock("q").acquire();
+  const held = await world.until(fairLock(first.locks, "q").acquire());
+  const next = fairLock(second.locks, "q").acquire();
   await world.time.advance(1_000);
-  const last = third.locks.fairLock("q").acquire();
+  const last = fairLock(third.locks, "q").acquire();
   await world.time.advance(2_000);
   // The process sleeps for longer than its place in the queue lasts.
   third.process.pause();
@@ -63,7 +64,7 @@ async function electionsHappen(world: World): Promise<void> {
   const leader = world.inhabitant({ owner: "leader" });
   const standby = world.inhabitant({ owner: "standby" });
   const runs = { quick: () => undefined, failing: () => Promise.reject(new Error("no")) };
-  const coordinator = leader.locks.leaderTasks({
+  const coordinator = leaderTasks(leader.locks, {
     name: "pool",
     tasks: [
       { name: "quick", every: "10s", run: runs.quick },
@@ -73,8 +74,7 @@ async function electionsHappen(world: World): Promise<void> {
   });
   coordinator.start();
   await world.time.advance(5_000);
-  standby.locks
-    .election("pool")
+  election(standby.locks, "pool")
     .lead(untilTold)
     .catch(() => undefined);
   await world.time.advance(60_000);

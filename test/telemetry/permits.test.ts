@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it } from "vitest";
 import { type GrantEvent, LEASE_CHANNELS } from "../../src/core/events.js";
+import { readLock, semaphore } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const seen: [string, GrantEvent][] = [];
@@ -16,10 +17,10 @@ describe("the events of permits", () => {
     for (const [channel, listener] of listeners) subscribe(channel, listener);
     const world = new World();
     const { locks } = world.inhabitant({ owner: "ada" });
-    const semaphore = locks.semaphore("s", { permits: 1 });
-    const permit = await world.until(semaphore.acquire());
-    await world.until(semaphore.tryAcquire());
-    const reader = await world.until(locks.readWriteLock("rw").read().acquire());
+    const limited = semaphore(locks, "s", { permits: 1 });
+    const permit = await world.until(limited.acquire());
+    await world.until(limited.tryAcquire());
+    const reader = await world.until(readLock(locks, "rw").acquire());
     await world.until(permit.release());
     const of = { kind: "semaphore", name: "s", owner: "ada" };
     const { holder, fence } = permit;

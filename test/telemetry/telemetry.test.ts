@@ -13,6 +13,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { election, inspect, mutex, openSession } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import {
   startTelemetry,
@@ -92,10 +93,10 @@ describe("the metrics", () => {
     const world = new World();
     const one = world.inhabitant({ ...LENGTHS, owner: "one" });
     const two = world.inhabitant({ ...LENGTHS, owner: "two" });
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const attributes = { "holdfast.kind": "lock" };
     expect(await pointsOf("holdfast.lease.active")).toEqual([{ attributes, count: 1, sum: 1 }]);
-    await expect(world.until(two.locks.mutex("a").acquire({ wait: 500 }))).rejects.toMatchObject({
+    await expect(world.until(mutex(two.locks, "a").acquire({ wait: 500 }))).rejects.toMatchObject({
       code: "not-acquired",
     });
     await world.time.advance(1_500 - 510);
@@ -128,7 +129,7 @@ describe("the metrics", () => {
     start();
     const world = new World();
     const one = world.inhabitant(LENGTHS);
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     one.process.pause();
     await world.time.advance(5_000);
     one.process.resume();
@@ -145,7 +146,7 @@ describe("the metrics", () => {
   it("ignore leases granted before telemetry started", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     start();
     await world.until(lease.release());
     expect(await pointsOf("holdfast.lease.active")).toEqual([]);
@@ -200,13 +201,13 @@ describe("the metrics", () => {
     const world = new World();
     const { locks } = world.inhabitant();
     try {
-      await world.until(locks.mutex("before").acquire());
+      await world.until(mutex(locks, "before").acquire());
       metrics.setGlobalMeterProvider(meters);
-      await world.until(locks.mutex("after").acquire());
-      await world.until(locks.mutex("after, too").acquire());
+      await world.until(mutex(locks, "after").acquire());
+      await world.until(mutex(locks, "after, too").acquire());
       expect(await pointsOf("holdfast.lease.grants")).toMatchObject([{ count: 2 }]);
       telemetry.stop();
-      await world.until(locks.mutex("stopped").acquire());
+      await world.until(mutex(locks, "stopped").acquire());
       expect(await pointsOf("holdfast.lease.grants")).toMatchObject([{ count: 2 }]);
     } finally {
       metrics.disable();
@@ -259,9 +260,9 @@ describe("the metrics of requests", () => {
     const lockers = new Lockers();
     const one = lockers.make({ client, table }).locks;
     const two = lockers.make({ client, table }).locks;
-    const lease = await one.mutex("a").acquire();
-    await two.mutex("a").tryAcquire();
-    await two.inspect("a");
+    const lease = await mutex(one, "a").acquire();
+    await mutex(two, "a").tryAcquire();
+    await inspect(two, "a");
     await lease.release();
     const units = Object.fromEntries(
       (await pointsOf("holdfast.request.units")).map(({ attributes, count }) => {
@@ -290,7 +291,7 @@ describe("the spans", () => {
     start();
     const world = new World();
     const { locks } = world.inhabitant({ ...LENGTHS, owner: "one" });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     expect(named("holdfast.hold")).toEqual([]);
     const [acquire] = named("holdfast.acquire");
     const { fence, holder } = lease;
@@ -313,7 +314,7 @@ describe("the spans", () => {
     start();
     const world = new World();
     const one = world.inhabitant(LENGTHS);
-    await world.until(one.locks.mutex("a").acquire());
+    await world.until(mutex(one.locks, "a").acquire());
     one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
     await world.time.advance(5_000);
     const [hold, ...others] = named("holdfast.hold");
@@ -327,10 +328,10 @@ describe("the spans", () => {
     const world = new World();
     const one = world.inhabitant(LENGTHS);
     const two = world.inhabitant(LENGTHS);
-    await world.until(one.locks.mutex("a").acquire());
-    await world.until(two.locks.mutex("a").tryAcquire());
+    await world.until(mutex(one.locks, "a").acquire());
+    await world.until(mutex(two.locks, "a").tryAcquire());
     two.network.script(() => ({ fault: "throttled" }));
-    await expect(world.until(two.locks.mutex("a").acquire({ wait: 200 }))).rejects.toBeDefined();
+    await expect(world.until(mutex(two.locks, "a").acquire({ wait: 200 }))).rejects.toBeDefined();
     const codes = named("holdfast.acquire").map(({ attributes, status }) => {
       return [attributes["error.type"], status.code === SpanStatusCode.ERROR];
     });
@@ -349,7 +350,7 @@ describe("the spans", () => {
       const { locks } = world.inhabitant(LENGTHS);
       const outer = tracers.getTracer("test").startSpan("outer");
       const lease = await context.with(trace.setSpan(context.active(), outer), () =>
-        world.until(locks.mutex("a").acquire()),
+        world.until(mutex(locks, "a").acquire()),
       );
       await world.until(lease.release());
       outer.end();
@@ -366,9 +367,9 @@ describe("the spans", () => {
     start();
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
-    await world.until(locks.session());
-    await world.until(locks.election("pool").campaign());
-    await world.until(locks.mutex("a").acquire());
+    await world.until(openSession(locks));
+    await world.until(election(locks, "pool").campaign());
+    await world.until(mutex(locks, "a").acquire());
     telemetry.stop();
     expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual([
       "holdfast.acquire",

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, mutex } from "../../src/index.js";
 import { fakedEnvironment, MemoryTable, takeAway, VirtualTime } from "../../src/testing/index.js";
 import { expectError } from "../support/errors.js";
 
@@ -12,7 +12,7 @@ describe("under the fake timers of Vitest", () => {
     vi.useFakeTimers();
     const client = new MemoryTable();
     const locks = new Holdfast({ client, table: "locks", environment: fakedEnvironment });
-    const lease = await locks.mutex("a").acquire({ lease: "30s" });
+    const lease = await mutex(locks, "a").acquire({ lease: "30s" });
     const before = client.counts.writes;
     await vi.advanceTimersByTimeAsync(3_600_000);
     expect(lease.isHeld).toBe(true);
@@ -25,7 +25,7 @@ describe("under the fake timers of Vitest", () => {
     vi.useFakeTimers();
     const client = new MemoryTable();
     const locks = new Holdfast({ client, table: "locks", environment: fakedEnvironment });
-    const lease = await locks.mutex("a").acquire({ lease: "30s", renew: "manual" });
+    const lease = await mutex(locks, "a").acquire({ lease: "30s", renew: "manual" });
     await vi.advanceTimersByTimeAsync(29_000);
     expect(lease.isHeld).toBe(true);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -44,7 +44,7 @@ describe("takeAway()", () => {
 
   it("lets the holder lose the lock at its next renewal", async () => {
     const { time, options, locks } = setUp();
-    const lease = await time.runUntil(locks.mutex("a").acquire({ lease: "30s" }));
+    const lease = await time.runUntil(mutex(locks, "a").acquire({ lease: "30s" }));
     const thief = await time.runUntil(takeAway(options(), "a"));
     expect(thief.fence).toBe(lease.fence + 1n);
     expect(lease.isHeld).toBe(true);

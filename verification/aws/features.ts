@@ -4,7 +4,32 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { Duration, DynamoDBLike, Holdfast, Lease, Permit, Term } from "../../src/index.js";
+import {
+  forceRelease,
+  listLocks,
+  listQueue,
+  listSessions,
+  releaseByHolder,
+  setLimit,
+} from "../../src/admin/index.js";
+import {
+  all,
+  type Duration,
+  type DynamoDBLike,
+  election,
+  fairLock,
+  type Holdfast,
+  inspect,
+  type Lease,
+  mutex,
+  once,
+  openSession,
+  type Permit,
+  readLock,
+  semaphore,
+  type Term,
+  writeLock,
+} from "../../src/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
 import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
 
@@ -36,21 +61,21 @@ export interface FeatureScene {
 /** The behaviour of a process with a single feature; rejects with the first refused access. */
 export const FEATURES: Readonly<Record<PolicyFeature, (scene: FeatureScene) => Promise<void>>> = {
   lock: async (scene) => {
-    const mutex = scene.locks().mutex(scene.name("free"));
-    const lease = await mutex.acquire({ renew: "manual" });
+    const lock = mutex(scene.locks(), scene.name("free"));
+    const lease = await lock.acquire({ renew: "manual" });
     await lease.renew();
     await lease.release();
-    await waitsFor(scene, (locks) => locks.mutex(scene.name("held")).acquire({ wait: "5s" }));
+    await waitsFor(scene, (locks) => mutex(locks, scene.name("held")).acquire({ wait: "5s" }));
   },
   "fair-lock": async (scene) => {
     const poll = { min: "20ms", max: "20ms" } as const;
     const untold: unknown[] = [];
     const locks = scene.locks(scene.client, (error) => untold.push(error));
     await waitsFor(scene, () =>
-      locks.fairLock(scene.name("held"), { poll }).acquire({ wait: "5s" }),
+      fairLock(locks, scene.name("held"), { poll }).acquire({ wait: "5s" }),
     );
     await waitsFor(scene, () =>
-      locks.multiLock([scene.name("held"), scene.name("too")], { poll }).acquire({ wait: "5s" }),
+      all(locks, [scene.name("held"), scene.name("too")], { poll }).acquire({ wait: "5s" }),
     );
     // A waiter deletes the queue entry in the background.
     await locks.close();
@@ -58,73 +83,73 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: FeatureScene) => P
   },
   sessions: async (scene) => {
     const locks = scene.locks();
-    const session = await locks.session({ lease: "1s", renew: "100ms" });
-    await (await locks.mutex(scene.name("on"), { session }).acquire()).release();
+    const session = await openSession(locks, { lease: "1s", renew: "100ms" });
+    await (await mutex(locks, scene.name("on"), { session }).acquire()).release();
     await session.close();
     const dead = await deadSession(scene, scene.name("left behind"), "1s");
-    await (await locks.mutex(dead).acquire({ wait: "10s" })).release();
+    await (await mutex(locks, dead).acquire({ wait: "10s" })).release();
   },
   permits: async (scene) => {
     const untold: unknown[] = [];
     const locks = scene.locks(scene.client, (error) => untold.push(error));
-    const writer = await locks.readWriteLock(scene.name("free")).write().acquire();
+    const writer = await writeLock(locks, scene.name("free")).acquire();
     await (await writer.downgrade()).release();
-    await waitsForPermit(scene, locks, (one) => one.semaphore(scene.name("held"), { permits: 1 }));
-    await waitsForPermit(scene, locks, (one) => one.readWriteLock(scene.name("held")).write());
+    await waitsForPermit(scene, locks, (one) => semaphore(one, scene.name("held"), { permits: 1 }));
+    await waitsForPermit(scene, locks, (one) => writeLock(one, scene.name("held")));
     await locks.close();
     if (untold.length > 0) throw untold[0];
   },
   elect: async (scene) => {
-    const election = scene.locks().election(scene.name("free"));
-    const term = await election.campaign();
-    await election.leader();
+    const candidate = election(scene.locks(), scene.name("free"));
+    const term = await candidate.campaign();
+    await candidate.leader();
     await term.resign();
     await standsBy(scene);
   },
   once: async (scene) => {
     const locks = scene.locks();
-    await locks.once(scene.name("report"), { occurrence: "2026-11-21" }, () => undefined);
-    await locks.once(scene.name("report"), { occurrence: "2026-11-21" }, () => undefined);
+    await once(locks, scene.name("report"), { occurrence: "2026-11-21" }, () => undefined);
+    await once(locks, scene.name("report"), { occurrence: "2026-11-21" }, () => undefined);
   },
   condition: async (scene) => {
     const locks = scene.locks(scene.owner);
-    const lease = await locks.mutex(scene.name("guarded")).acquire();
+    const lease = await mutex(locks, scene.name("guarded")).acquire();
     await commit(scene, lease);
-    await commit(scene, await locks.election(scene.name("guarded")).campaign());
-    await locks.once(scene.name("guarded"), { occurrence: "1" }, (run) => commit(scene, run));
-    await commit(scene, await locks.semaphore(scene.name("guarded"), { permits: 2 }).acquire());
-    await commit(scene, await locks.readWriteLock(scene.name("guarded")).read().acquire());
+    await commit(scene, await election(locks, scene.name("guarded")).campaign());
+    await once(locks, scene.name("guarded"), { occurrence: "1" }, (run) => commit(scene, run));
+    await commit(scene, await semaphore(locks, scene.name("guarded"), { permits: 2 }).acquire());
+    await commit(scene, await readLock(locks, scene.name("guarded")).acquire());
     await lease.release();
   },
   observe: async (scene) => {
     const onSession = await deadSession(scene, scene.name("observed"));
     const locks = scene.locks();
-    await locks.inspect(onSession);
-    await locks.election(scene.name("observed")).leader();
-    await locks.inspect(scene.name("observed"), { kind: "once" });
-    await locks.inspect(scene.name("observed"), { kind: "semaphore" });
-    await locks.inspect(scene.name("observed"), { kind: "read-write" });
-    await locks.admin.queue(onSession);
-    for await (const _ of locks.admin.list()) break;
+    await inspect(locks, onSession);
+    await election(locks, scene.name("observed")).leader();
+    await inspect(locks, scene.name("observed"), { kind: "once" });
+    await inspect(locks, scene.name("observed"), { kind: "semaphore" });
+    await inspect(locks, scene.name("observed"), { kind: "read-write" });
+    await listQueue(locks, onSession);
+    for await (const _ of listLocks(locks)) break;
   },
   operate: async (scene) => {
     const onSession = await deadSession(scene, scene.name("operated"));
     const theirs = scene.locks(scene.owner);
-    const lease = await theirs.mutex(scene.name("stuck")).acquire();
-    const term = await theirs.election(scene.name("operated")).campaign();
+    const lease = await mutex(theirs, scene.name("stuck")).acquire();
+    const term = await election(theirs, scene.name("operated")).campaign();
     const locks = scene.locks();
-    await locks.inspect(onSession);
-    await locks.inspect(scene.name("operated"), { kind: "once" });
-    await locks.admin.queue(onSession);
-    await locks.admin.forceRelease(onSession, { reason: "its holder is gone", wait: 0 });
-    await locks.admin.releaseByHolder(scene.name("stuck"), lease.holder);
-    await locks.election(scene.name("operated")).requestResign({ wait: 0 });
-    await locks.admin.sessions();
-    await locks.admin.setLimit(scene.name("operated"), 3);
-    const { holder } = await theirs.readWriteLock(scene.name("stuck")).write().acquire();
+    await inspect(locks, onSession);
+    await inspect(locks, scene.name("operated"), { kind: "once" });
+    await listQueue(locks, onSession);
+    await forceRelease(locks, onSession, { reason: "its holder is gone", wait: 0 });
+    await releaseByHolder(locks, scene.name("stuck"), lease.holder);
+    await election(locks, scene.name("operated")).requestResign({ wait: 0 });
+    await listSessions(locks);
+    await setLimit(locks, scene.name("operated"), 3);
+    const { holder } = await writeLock(theirs, scene.name("stuck")).acquire();
     const ofPermit = { kind: "read-write", holder, reason: "it is stuck", wait: 0 } as const;
-    await locks.admin.forceRelease(scene.name("stuck"), ofPermit);
-    await locks.inspect(scene.name("operated"), { kind: "semaphore" });
+    await forceRelease(locks, scene.name("stuck"), ofPermit);
+    await inspect(locks, scene.name("operated"), { kind: "semaphore" });
     await checkTable({ client: scene.client, table: scene.tables.locks });
     await term.resign();
   },
@@ -148,7 +173,7 @@ export async function waitsFor(
   scene: FeatureScene,
   acquire: (locks: Holdfast) => Promise<Pick<Lease, "release">>,
 ): Promise<void> {
-  const held = await scene.locks(scene.owner).mutex(scene.name("held")).acquire();
+  const held = await mutex(scene.locks(scene.owner), scene.name("held")).acquire();
   const waiting = acquire(scene.locks());
   await Promise.race([waiting, pause(scene.joinMs)]);
   await held.release();
@@ -170,9 +195,9 @@ async function waitsForPermit(
 
 /** Waits for a leadership until another client resigns. */
 export async function standsBy(scene: FeatureScene): Promise<void> {
-  const leading = await scene.locks(scene.owner).election(scene.name("led")).campaign();
-  const election = scene.locks().election(scene.name("led"), { poll: "100ms" });
-  const standing = election.campaign();
+  const leading = await election(scene.locks(scene.owner), scene.name("led")).campaign();
+  const candidate = election(scene.locks(), scene.name("led"), { poll: "100ms" });
+  const standing = candidate.campaign();
   await Promise.race([standing, pause(scene.joinMs * 1.5)]);
   await leading.resign();
   await (await standing).resign();
@@ -191,10 +216,10 @@ async function deadSession(
       isDead ? new Promise(() => undefined) : (scene.owner as DynamoDBLike).send(command, options),
   };
   const locks = scene.locks(mortal);
-  const session = await locks.session({ lease, renew: "100ms" });
-  await locks.mutex(name, { session }).acquire();
+  const session = await openSession(locks, { lease, renew: "100ms" });
+  await mutex(locks, name, { session }).acquire();
   const watching = scene.locks(scene.owner);
-  while ((await watching.inspect(name)).session === undefined) await pause(10);
+  while ((await inspect(watching, name)).session === undefined) await pause(10);
   isDead = true;
   return name;
 }

@@ -1,5 +1,5 @@
 import { type DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, mutex, semaphore } from "../../src/index.js";
 import type { Ledger } from "./checks.js";
 import type { Member } from "./member.js";
 
@@ -39,10 +39,11 @@ async function allAreFree({ client, table, names, permits, violate }: Remains): 
   for (const name of names) {
     const taken =
       permits === undefined
-        ? newcomer.mutex(name).run({ wait: LIMIT_MS }, () => undefined)
-        : newcomer
-            .semaphore(name, { permits })
-            .run({ wait: LIMIT_MS, weight: permits }, () => undefined);
+        ? mutex(newcomer, name).run({ wait: LIMIT_MS }, () => undefined)
+        : semaphore(newcomer, name, { permits }).run(
+            { wait: LIMIT_MS, weight: permits },
+            () => undefined,
+          );
     await taken.catch((error: unknown) =>
       violate("no orphan", `"${name}" could not be acquired: ${error}`),
     );

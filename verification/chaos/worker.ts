@@ -5,8 +5,11 @@ import {
   Holdfast,
   isHoldfastError,
   type Lease as MutexLease,
+  mutex,
+  openSession,
   type Permit,
   type Session,
+  semaphore,
 } from "../../src/index.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
@@ -68,7 +71,7 @@ let opening: Promise<Session> | undefined;
 /** Returns the session of all tasks in the process; a new session after a loss. */
 async function sessionFor(lease: number): Promise<Session> {
   if (session?.isHeld === true) return session;
-  opening ??= locks.session({ lease, wait: 3_000 }).finally(() => {
+  opening ??= openSession(locks, { lease, wait: 3_000 }).finally(() => {
     opening = undefined;
   });
   session = await opening;
@@ -78,18 +81,18 @@ async function sessionFor(lease: number): Promise<Session> {
 /** Most leases use the worker's way of staying alive; some renew their own record all the same. */
 async function mutexOf(random: SeededRandom, name: string) {
   const lease = random.integer(...setup.leaseMs);
-  if (setup.keptAliveBy === "leases" || random.chance(0.2)) return locks.mutex(name, { lease });
-  if (setup.keptAliveBy === "shared") return locks.mutex(name);
-  return locks.mutex(name, { session: await sessionFor(lease) });
+  if (setup.keptAliveBy === "leases" || random.chance(0.2)) return mutex(locks, name, { lease });
+  if (setup.keptAliveBy === "shared") return mutex(locks, name);
+  return mutex(locks, name, { session: await sessionFor(lease) });
 }
 
 /** A source of permits of one weight, with the methods of a mutex. */
 function permitsOf(random: SeededRandom, name: string, permits: number) {
   const weight = random.integer(1, HEAVIEST);
-  const semaphore = locks.semaphore(name, { permits, poll: setup.pollMs });
+  const limited = semaphore(locks, name, { permits, poll: setup.pollMs });
   return {
-    acquire: (options: object) => semaphore.acquire({ ...options, weight }),
-    tryAcquire: () => semaphore.tryAcquire({ weight }),
+    acquire: (options: object) => limited.acquire({ ...options, weight }),
+    tryAcquire: () => limited.tryAcquire({ weight }),
   };
 }
 

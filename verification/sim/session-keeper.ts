@@ -1,4 +1,4 @@
-import { isHoldfastError, type Session } from "../../src/index.js";
+import { isHoldfastError, openSession, type Session } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 import { settlesInTime } from "./settles-in-time.js";
@@ -64,13 +64,13 @@ export class SessionKeeper {
   #opened(lease: number): Promise<Session> {
     const { run, locks } = this.#self;
     const isImpatient = run.plan.world !== undefined && this.#random.chance(0.3);
-    if (!isImpatient) return locks.session({ lease, wait: "1h" });
+    if (!isImpatient) return openSession(locks, { lease, wait: "1h" });
     const wait = this.#random.integer(0, 3 * lease);
     return settlesInTime(
       this.#self,
       wait,
       "tried to open a session",
-      locks.session({ lease, wait }),
+      openSession(locks, { lease, wait }),
     );
   }
 

@@ -1,4 +1,4 @@
-import type { Holdfast, HoldfastError } from "../../src/index.js";
+import { type Holdfast, type HoldfastError, mutex } from "../../src/index.js";
 import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import type { Event } from "./history.js";
 
@@ -43,7 +43,7 @@ export class Settling {
   async expectFree(newcomer: Newcomer, names: readonly string[], limitMs: number): Promise<void> {
     for (const name of names) {
       newcomer.note({ kind: "waits", name });
-      const run = newcomer.locks.mutex(name).run({ wait: "1h" }, ({ fence }) => {
+      const run = mutex(newcomer.locks, name).run({ wait: "1h" }, ({ fence }) => {
         newcomer.note({ kind: "granted", name, fence, waited: true });
         newcomer.note({ kind: "released", name, fence });
       });

@@ -1,4 +1,4 @@
-import { isHoldfastError, type Lease, type LockOptions } from "../../src/index.js";
+import { isHoldfastError, type Lease, type LockOptions, mutex } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 
@@ -25,7 +25,7 @@ async function take(
   const { behaviour } = plan;
   const leaseMs = random.integer(...plan.leaseMs);
   const options = keptAliveBy(self, random, leaseMs);
-  const mutex = self.locks.mutex(name, options);
+  const lock = mutex(self.locks, name, options);
   const abort = new AbortController();
   const cancelMs = random.chance(behaviour.cancels) ? random.fraction() * leaseMs : undefined;
   if (cancelMs !== undefined) self.after(cancelMs, () => abort.abort(new Error("cancelled")));
@@ -34,14 +34,14 @@ async function take(
   self.asked();
   try {
     const lease = waited
-      ? await mutex.acquire({
+      ? await lock.acquire({
           wait: random.chance(behaviour.impatience)
             ? random.integer(0, 3_000 * plan.pace)
             : 3_600_000,
           signal: abort.signal,
           poll: plan.poll,
         })
-      : await mutex.tryAcquire();
+      : await lock.tryAcquire();
     if (lease === null) {
       self.note({ kind: "gave up", name, code: "contended", waited });
       return undefined;

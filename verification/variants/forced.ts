@@ -1,4 +1,4 @@
-import { forceRelease } from "../../src/admin/force-release.js";
+import { askHolderToRelease } from "../../src/admin/force-release.js";
 import { freeDead } from "../../src/admin/free-dead.js";
 import type { Variant } from "./variant.js";
 
@@ -17,7 +17,7 @@ export const FORCED: readonly Variant[] = [
     what: "A forced release writes its request to the session of its first read, though the holder has moved since.",
     rules: ["R8"],
     edits: [
-      { in: { forceRelease }, from: SESSION_OF_ANSWER, to: "  const { session } = first;\n" },
+      { in: { askHolderToRelease }, from: SESSION_OF_ANSWER, to: "  const { session } = first;\n" },
     ],
     caughtBy: CAUGHT,
   },
@@ -27,17 +27,17 @@ export const FORCED: readonly Variant[] = [
     rules: ["R8"],
     edits: [
       {
-        in: { forceRelease },
+        in: { askHolderToRelease },
         from: "writeOnce(context, ref, requests.ask(ref, request))",
         to: "writeOnce(context, ref, now ? freeingOf(context, ref, forced) : requests.ask(ref, request))",
       },
       {
-        in: { forceRelease },
+        in: { askHolderToRelease },
         from: "  if (!names(asked, first)) return",
         to: "  if (!now && !names(asked, first)) return",
       },
       {
-        in: { forceRelease },
+        in: { askHolderToRelease },
         from: SESSION_OF_ANSWER,
         to: "  const { session } = now ? first : asked;\n",
       },
@@ -50,7 +50,7 @@ export const FORCED: readonly Variant[] = [
     rules: ["R8"],
     edits: [
       {
-        in: { forceRelease },
+        in: { askHolderToRelease },
         from: "    await retries.send(() => notifyOnce(context, session, first.holder));\n",
         to: "    {}\n",
       },

@@ -1,4 +1,4 @@
-import { forceRelease } from "../../src/admin/force-release.js";
+import { askHolderToRelease } from "../../src/admin/force-release.js";
 import { leasesSeen } from "../../src/core/acquire/holder-seen.js";
 import { exchange } from "../../src/core/permits/exchange.js";
 import { freeStrays, PermitGrantWrite } from "../../src/core/permits/grant.js";
@@ -299,7 +299,7 @@ export const PERMITS: readonly Variant[] = [
     rules: ["R8"],
     edits: [
       {
-        in: { forceRelease },
+        in: { askHolderToRelease },
         from: "  if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));\n",
         to: "  if (session !== undefined) void notifyOnce(context, session, first.holder);\n",
       },

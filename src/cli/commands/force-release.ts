@@ -1,4 +1,9 @@
-import type { ForceReleaseResult, HolderKind, PermitKind } from "../../admin/index.js";
+import {
+  type ForceReleaseResult,
+  forceRelease as forceReleaseOf,
+  type HolderKind,
+  type PermitKind,
+} from "../../admin/index.js";
 import { shown } from "../../internal/shown.js";
 import { locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
@@ -37,8 +42,8 @@ export async function forceRelease(
     const { ending: signal } = interruptions;
     const asked = { reason, by, now, wait, signal };
     const result = isPermitKind(kind)
-      ? await locks.admin.forceRelease(name, { kind, holder: holderOf(options), ...asked })
-      : await locks.admin.forceRelease(nameOf(name, options), { kind, namespace, ...asked });
+      ? await forceReleaseOf(locks, name, { kind, holder: holderOf(options), ...asked })
+      : await forceReleaseOf(locks, nameOf(name, options), { kind, namespace, ...asked });
     if (isPermitKind(kind) && result.holder === undefined) throw notHeld(name, options);
     const subject = printable(`${SUBJECT[kind]} "${name}"${inNamespace(namespace)}`);
     if (!result.isFree && result.successor === undefined) {

@@ -1,4 +1,10 @@
-import type { ForcedRelease, GrantNote, HolderKind, PermitKind } from "../../admin/index.js";
+import {
+  type ForcedRelease,
+  type GrantNote,
+  type HolderKind,
+  history as historyOfName,
+  type PermitKind,
+} from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -22,8 +28,8 @@ export async function history(
   const { kind, namespace } = options;
   if (isPermitKind(kind)) assertNoNamespace(options);
   const found = isPermitKind(kind)
-    ? await locks.admin.history(name, { kind })
-    : await locks.admin.history(name, { kind, namespace });
+    ? await historyOfName(locks, name, { kind })
+    : await historyOfName(locks, name, { kind, namespace });
   if (output.isJson) output.out(jsonLine(found));
   else if (found.grants.length + found.forced.length > 0) {
     output.out(columns(HEADING, rowsOf(found.grants, found.forced), output.width));

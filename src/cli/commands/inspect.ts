@@ -1,5 +1,10 @@
 import type { PermitKind, RecordKind } from "../../admin/index.js";
-import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js";
+import {
+  type Holdfast,
+  type Inspection,
+  inspect as inspectName,
+  isHoldfastError,
+} from "../../index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -30,11 +35,11 @@ export async function inspect(
   await using locks = await locksOf(options, output);
   if (isPermitKind(kind)) {
     assertNoNamespace(options);
-    const permits = await locks.inspect(name, { kind });
+    const permits = await inspectName(locks, name, { kind });
     output.out(output.isJson ? jsonLine(permits) : permitsText(permits, output.width));
     return EXIT.ok;
   }
-  const found = await locks.inspect(nameOf(name, options), { kind, namespace });
+  const found = await inspectName(locks, nameOf(name, options), { kind, namespace });
   output.out(output.isJson ? jsonLine(found) : described(found, kind));
   // In other clients' formats an election is a lock.
   const isApart = options.format === undefined || options.format === "native";
@@ -52,7 +57,7 @@ async function pointAtElection(
   output: Output,
 ): Promise<void> {
   try {
-    if ((await locks.inspect(name, { kind: "leader" })).state === "absent") return;
+    if ((await inspectName(locks, name, { kind: "leader" })).state === "absent") return;
     const command = commandLine(["leader", "--", name], [name]) ?? "see `holdfast leader --help`";
     output.note(`There is an election with this name: ${command}`);
   } catch (error) {

@@ -1,4 +1,12 @@
-import type { Holdfast, Lock } from "../../index.js";
+import {
+  all,
+  fairLock,
+  type Holdfast,
+  type Lock,
+  mutex,
+  readLock,
+  writeLock,
+} from "../../index.js";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { type HoldPlan, holdWhile } from "../guard/hold-while.js";
@@ -75,9 +83,10 @@ function acquireReadWrite(
   { wait, owner, write }: LockOptions,
   signal: AbortSignal,
 ) {
-  const both = locks.readWriteLock(name);
   const asked = { wait: waitOf(wait), owner, signal };
-  return write === true ? both.write().acquire(asked) : both.read().acquire(asked);
+  return write === true
+    ? writeLock(locks, name).acquire(asked)
+    : readLock(locks, name).acquire(asked);
 }
 
 function acquireLock(
@@ -89,7 +98,7 @@ function acquireLock(
   const { lease, renew, owner, wait } = options;
   const asked = { lease, renew, owner, wait: waitOf(wait), signal };
   const [name = "", ...others] = names;
-  if (others.length > 0) return locks.multiLock(names).acquire(asked);
+  if (others.length > 0) return all(locks, names).acquire(asked);
   return lockOf(locks, name, options).acquire({ ...asked, data: dataOf(options.data, options) });
 }
 
@@ -102,6 +111,6 @@ function lockOf(
   const { fair, namespace } = options;
   const asked = nameOf(name, options);
   // Throws for names and formats without fair locks.
-  if (fair === true) return locks.fairLock(asked as string, { namespace });
-  return locks.mutex(asked);
+  if (fair === true) return fairLock(locks, asked as string, { namespace });
+  return mutex(locks, asked);
 }

@@ -1,4 +1,10 @@
-import type { ListPage, PermitInspection, PermitKind, RecordKind } from "../../admin/index.js";
+import {
+  type ListPage,
+  listLocks,
+  type PermitInspection,
+  type PermitKind,
+  type RecordKind,
+} from "../../admin/index.js";
 import type { Inspection } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { systemClock } from "../../platform/clock.js";
@@ -31,8 +37,8 @@ export async function ls(options: LsOptions, output: Output): Promise<number> {
   if (!output.isJson) output.note(`This scans the whole table "${options.table}".`);
   const { kind, prefix, all: free } = options;
   const scan = isPermitKind(kind)
-    ? await read(locks.admin.list({ kind, prefix, free }), limit, permitRow, output)
-    : await read(locks.admin.list({ kind, prefix, free }), limit, rowOf, output);
+    ? await read(listLocks(locks, { kind, prefix, free }), limit, permitRow, output)
+    : await read(listLocks(locks, { kind, prefix, free }), limit, rowOf, output);
   const heading = isPermitKind(kind) ? PERMIT_HEADING : HEADING;
   if (scan.rows.length > 0) output.out(columns(heading, byName(scan.rows), output.width));
   printCost(scan, output);

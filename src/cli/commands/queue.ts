@@ -1,8 +1,9 @@
-import type {
-  PermitKind,
-  PermitQueueListing,
-  QueuedWaiter,
-  QueueListing,
+import {
+  listQueue,
+  type PermitKind,
+  type PermitQueueListing,
+  type QueuedWaiter,
+  type QueueListing,
 } from "../../admin/index.js";
 import { sleep } from "../../internal/sleep.js";
 import { systemTimers } from "../../platform/timers.js";
@@ -40,8 +41,8 @@ export async function queue(
   if (isOfPermits) assertNoNamespace(options);
   const read = () =>
     isOfPermits
-      ? locks.admin.queue(name, { kind })
-      : locks.admin.queue(name, namespace === undefined ? {} : { namespace });
+      ? listQueue(locks, name, { kind })
+      : listQueue(locks, name, namespace === undefined ? {} : { namespace });
   const shown = (listing: QueueListing | PermitQueueListing): string =>
     output.isJson ? jsonLine(listing) : described(listing, output.width);
   if (options.watch !== true) {

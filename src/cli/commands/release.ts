@@ -1,4 +1,4 @@
-import type { HolderKind, PermitKind } from "../../admin/index.js";
+import { type HolderKind, type PermitKind, releaseByHolder } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
@@ -44,7 +44,7 @@ export async function release(
   await using locks = await locksOf(options, output);
   if (isPermitKind(kind)) assertNoNamespace(options);
   const of = isPermitKind(kind) ? { kind } : { namespace };
-  const isReleased = await locks.admin.releaseByHolder(nameOf(name, options), holder, of);
+  const isReleased = await releaseByHolder(locks, nameOf(name, options), holder, of);
   const subject = printable(`"${name}"${inNamespace(namespace)}`);
   if (!isReleased) {
     throw new CliError(

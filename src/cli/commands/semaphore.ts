@@ -1,4 +1,5 @@
-import { isHoldfastError } from "../../index.js";
+import { setLimit as setLimitOf } from "../../admin/index.js";
+import { isHoldfastError, semaphore as semaphoreOf } from "../../index.js";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { holdWhile } from "../guard/hold-while.js";
@@ -38,8 +39,7 @@ export async function semaphore(
   // A permit lives by the session of its client, so the client has the length of the lease.
   const locks = await locksOf(options, output, { lease, renew, name });
   const acquire = (signal: AbortSignal) =>
-    locks
-      .semaphore(name, { permits })
+    semaphoreOf(locks, name, { permits })
       .acquire({ weight, wait: waitOf(wait), owner, signal })
       .catch((error: unknown) => {
         throw withNextStep(error, name, permits);
@@ -56,7 +56,7 @@ export async function setLimit(
 ): Promise<number> {
   const limit = numberOf("--set-limit", options.setLimit ?? "");
   await using locks = await locksOf(options, output);
-  const { before, used } = await locks.admin.setLimit(name, limit);
+  const { before, used } = await setLimitOf(locks, name, limit);
   const was = before === undefined ? "it had none before" : `it was ${before} before`;
   const text = `Semaphore "${printable(name)}" has a limit of ${limit}; ${was}. In use: ${used}.`;
   output.out(output.isJson ? jsonLine({ name, limit, before, used }) : text);

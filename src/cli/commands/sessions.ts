@@ -1,4 +1,4 @@
-import type { SessionListing } from "../../admin/index.js";
+import { listSessions, type SessionListing } from "../../admin/index.js";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -13,7 +13,7 @@ const MOST_NAMES = 3;
 export async function sessions(options: CommonOptions, output: Output): Promise<number> {
   await using locks = await locksOf(options, output);
   if (!output.isJson) output.note(`This scans the whole table "${options.table}", twice.`);
-  const found = await locks.admin.sessions();
+  const found = await listSessions(locks);
   if (output.isJson) for (const session of found) output.out(jsonLine(session));
   else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf), output.width));
   if (!output.isJson) output.note(`${found.length} listed.`);

@@ -1,4 +1,5 @@
-import type { Holdfast, PermitInspection, PermitKind } from "../../index.js";
+import { listLocks } from "../../admin/index.js";
+import { type Holdfast, inspect, type PermitInspection, type PermitKind } from "../../index.js";
 import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { type AnyLocks, nameText } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
@@ -28,13 +29,13 @@ export class PermitWatch {
   }
 
   async #inspect(name: string): Promise<void> {
-    this.#note(await this.#locks.inspect(name, { kind: this.#options.kind }));
+    this.#note(await inspect(this.#locks, name, { kind: this.#options.kind }));
   }
 
   async #scan(): Promise<void> {
     const { kind, prefix } = this.#options;
     const missing = new Set(this.#known.keys());
-    for await (const page of this.#locks.admin.list({ kind, prefix, free: true })) {
+    for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
       for (const found of page.locks) {
         missing.delete(found.name);
         this.#note(found);

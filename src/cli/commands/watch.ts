@@ -1,5 +1,5 @@
-import type { PermitKind, RecordKind } from "../../admin/index.js";
-import { type Holdfast, type Inspection, isHoldfastError } from "../../index.js";
+import { listLocks, type PermitKind, type RecordKind } from "../../admin/index.js";
+import { type Holdfast, type Inspection, inspect, isHoldfastError } from "../../index.js";
 import { durationMs } from "../../internal/duration.js";
 import { shown } from "../../internal/shown.js";
 import { sleep } from "../../internal/sleep.js";
@@ -90,7 +90,7 @@ class Watch {
 
   async #inspect({ name, namespace }: Watched): Promise<void> {
     const { kind } = this.#options;
-    const found = await this.#locks.inspect(name, { kind, namespace });
+    const found = await inspect(this.#locks, name, { kind, namespace });
     if (!this.#hasPolled) this.#print("seen", undefined, found);
     this.#note(found);
   }
@@ -99,7 +99,7 @@ class Watch {
     const missing = new Map<string, Watched>(this.#known);
     const { kind, prefix } = this.#options;
     let units = 0;
-    for await (const page of this.#locks.admin.list({ kind, prefix, free: true })) {
+    for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
       units += page.readUnits ?? 0;
       for (const found of page.locks) {
         missing.delete(idOf(found));

@@ -1,5 +1,5 @@
 /** One worker of the demo: a process that takes the lock, writes a few lines, and does so again. */
-import { Holdfast, isHoldfastError, type Lease, type Lock } from "../../index.js";
+import { Holdfast, isHoldfastError, type Lease, type Lock, mutex } from "../../index.js";
 import { sleep } from "../../internal/sleep.js";
 import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { systemTimers } from "../../platform/timers.js";
@@ -30,9 +30,9 @@ async function work(): Promise<void> {
   const poll = { min: "50ms", max: "200ms" };
   const { client, table, keys } = await tableOf(setup);
   await using locks = new Holdfast({ client, table, keys, lease, poll, owner });
-  const mutex = locks.mutex(setup.lock);
+  const lock = mutex(locks, setup.lock);
   while (!finishing.signal.aborted) {
-    await holdOnce(mutex);
+    await holdOnce(lock);
     await sleep(systemTimers, BETWEEN_HOLDS_MS, true);
   }
 }

@@ -1,5 +1,11 @@
-import type { ForcedRelease, History, PermitKind } from "../../admin/index.js";
-import type { Holdfast } from "../../index.js";
+import {
+  type ForcedRelease,
+  type History,
+  history,
+  listQueue,
+  type PermitKind,
+} from "../../admin/index.js";
+import { type Holdfast, inspect } from "../../index.js";
 import { systemClock } from "../../platform/clock.js";
 import { failureOf } from "../output/exit-codes.js";
 import { hasQueue, isPermitKind } from "../output/permits.js";
@@ -107,8 +113,8 @@ export class DetailReader {
     if (isPermitKind(kind)) throw new Error("A record with permits has several holders.");
     const { lock, waiters } =
       kind === "lock"
-        ? await this.#locks.admin.queue(name, namespace === undefined ? {} : { namespace })
-        : { lock: await this.#locks.inspect(name, { kind }), waiters: [] };
+        ? await listQueue(this.#locks, name, namespace === undefined ? {} : { namespace })
+        : { lock: await inspect(this.#locks, name, { kind }), waiters: [] };
     const { fence, forced, data, session } = lock;
     const sessions = this.#reader.last?.sessions ?? [];
     const onSession = sessions.find(({ id }) => id === session);
@@ -118,7 +124,7 @@ export class DetailReader {
   }
 
   async #sharedOf(kind: PermitKind, name: string): Promise<Found> {
-    const { lock, waiters } = await this.#locks.admin.queue(name, { kind });
+    const { lock, waiters } = await listQueue(this.#locks, name, { kind });
     const { fence, forced } = lock;
     const row = rowOfPermits(lock, { waiters: waiters.length });
     const permits = permitsOf(lock);
@@ -129,9 +135,8 @@ export class DetailReader {
 
   async #historyOf({ kind, name, namespace }: Named): Promise<History | undefined> {
     if (kind === "once") return undefined;
-    const { admin } = this.#locks;
     return isPermitKind(kind)
-      ? admin.history(name, { kind })
-      : admin.history(name, { kind, namespace });
+      ? history(this.#locks, name, { kind })
+      : history(this.#locks, name, { kind, namespace });
   }
 }

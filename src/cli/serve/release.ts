@@ -1,4 +1,9 @@
-import type { ForceReleaseResult, HolderKind, PermitKind } from "../../admin/index.js";
+import {
+  type ForceReleaseResult,
+  forceRelease,
+  type HolderKind,
+  type PermitKind,
+} from "../../admin/index.js";
 import type { Holdfast } from "../../index.js";
 import { isPermitKind } from "../output/permits.js";
 
@@ -58,8 +63,8 @@ export function releaserOf(locks: Holdfast): Releaser {
     const how = { reason, wait: 0 };
     return answerOf(
       "holder" in asked
-        ? await locks.admin.forceRelease(name, { kind: asked.kind, holder: asked.holder, ...how })
-        : await locks.admin.forceRelease(name, {
+        ? await forceRelease(locks, name, { kind: asked.kind, holder: asked.holder, ...how })
+        : await forceRelease(locks, name, {
             ...{ kind: asked.kind, namespace: asked.namespace },
             ...how,
           }),

@@ -1,5 +1,5 @@
-import type { Inspection, Survey, SurveyedLock } from "../../admin/index.js";
-import type { Holdfast } from "../../index.js";
+import { type Inspection, type Survey, type SurveyedLock, survey } from "../../admin/index.js";
+import { type Holdfast, inspect } from "../../index.js";
 import { Breaks } from "../../internal/breaks.js";
 import { systemClock } from "../../platform/clock.js";
 import { systemTimers } from "../../platform/timers.js";
@@ -81,20 +81,20 @@ export class TableReader {
 
   async #read(): Promise<void> {
     try {
-      const survey = await this.#locks.admin.survey({ prefix: this.#prefix, brief: true });
+      const surveyed = await survey(this.#locks, { prefix: this.#prefix, brief: true });
       const breaks = new Breaks(systemTimers, nowMs);
-      const { locks, checks } = await this.#checkEnds(survey, breaks);
+      const { locks, checks } = await this.#checkEnds(surveyed, breaks);
       const earlier = this.#last?.terms ?? [];
       const isGap = nowMs() - (this.#last?.atMs ?? 0) > Math.max(LEAST_GAP_MS, 3 * this.#refreshMs);
       const reading = { earlier, isGap, nowMs: systemClock.wallMs() };
-      const view = await viewOf({ ...survey, locks }, reading, breaks);
+      const view = await viewOf({ ...surveyed, locks }, reading, breaks);
       const figures = await figuresOf(view, breaks);
       const pages = await pagesOf(view, breaks);
-      const units = survey.readUnits === undefined ? undefined : survey.readUnits + checks;
+      const units = surveyed.readUnits === undefined ? undefined : surveyed.readUnits + checks;
       this.#units += units ?? 0;
       const number = (this.#last?.number ?? 0) + 1;
       const { sessions, terms } = view;
-      const { isWhole } = survey;
+      const { isWhole } = surveyed;
       this.#last = { number, atMs: nowMs(), units, sessions, terms, pages, figures, isWhole };
       this.#error = undefined;
     } catch (error) {
@@ -119,7 +119,7 @@ export class TableReader {
       else if ((lock.endsInMs ?? 0) < 0 && !lock.appearsExpired && checks < MOST_CHECKS) {
         checks += 1;
         const options = { kind, namespace: lock.namespace };
-        found = await this.#locks.inspect(lock.name, options);
+        found = await inspect(this.#locks, lock.name, options);
       }
       if (found.appearsExpired) dead.set(key, found);
       checked.push({ kind, lock: found });

@@ -224,7 +224,7 @@ export class PermitLoop {
     return new HoldfastError(
       "limit-mismatch",
       `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller uses ` +
-        `${this.#wish.limit}. Use one limit everywhere, or change the limit in the table with admin.setLimit().`,
+        `${this.#wish.limit}. Use one limit everywhere, or change the limit in the table with setLimit() of holdfast/admin.`,
       { lockName: ref.name },
     );
   }

@@ -35,7 +35,7 @@ export class Session implements AsyncDisposable {
   readonly #context: AcquireContext;
   readonly #life: SessionKeepAlive;
 
-  /** @internal Created by `Holdfast.session`. */
+  /** @internal Created by `openSession`. */
   constructor(context: AcquireContext, life: SessionKeepAlive) {
     this.#context = context;
     this.#life = life;

@@ -1,9 +1,10 @@
+import { type Holdfast, partsOf } from "../../client.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
-import type { OptionNames } from "../../internal/option-names.js";
+import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { serialisable } from "../../internal/printed.js";
-import type { Election } from "../election.js";
+import { Election } from "../election.js";
 import { Ending } from "../ending.js";
 import { ELECTION_NAMES, type ElectionOptions } from "../options.js";
 import type { Term } from "../term.js";
@@ -23,7 +24,7 @@ export interface LeaderTasksOptions<S extends FormatTypes = NativeTypes> extends
   readonly stopBefore?: Duration | undefined;
 }
 
-export const LEADER_TASKS_NAMES: OptionNames<LeaderTasksOptions> = {
+const LEADER_TASKS_NAMES: OptionNames<LeaderTasksOptions> = {
   ...ELECTION_NAMES,
   name: true,
   tasks: true,
@@ -73,7 +74,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   #serving: Promise<void> | undefined;
   #isServing = false;
 
-  /** @internal Made by `Holdfast.leaderTasks`. */
+  /** @internal Made by {@link leaderTasks}. */
   constructor(election: Election<S>, options: LeaderTasksOptions<S>) {
     const { candidate } = election;
     const { leaseMs, renewMs } = candidate.settings;
@@ -172,4 +173,17 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   async #work(term: Term): Promise<void> {
     await Promise.all(this.#schedules.map((schedule) => schedule.serve(term)));
   }
+}
+
+/**
+ * Returns tasks that run at intervals on the leader of a name only; `start()` starts them. Costs no request.
+ * Throws `invalid-argument`.
+ */
+export function leaderTasks<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  options: LeaderTasksOptions<S>,
+): LeaderTasks<S> {
+  const parts = partsOf(client, "leaderTasks()");
+  checkNames("leaderTasks()", options, LEADER_TASKS_NAMES);
+  return new LeaderTasks<S>(new Election<S>(parts, options.name, options), options);
 }

@@ -1,4 +1,12 @@
-import { Holdfast, HoldfastError, type HoldfastOptions, type Lease } from "../../index.js";
+import { releaseByHolder } from "../../admin/index.js";
+import {
+  Holdfast,
+  HoldfastError,
+  type HoldfastOptions,
+  inspect,
+  type Lease,
+  mutex,
+} from "../../index.js";
 
 /**
  * Takes a held lock away from its holder and acquires it, as a client does that considers the holder dead. The holder
@@ -16,7 +24,7 @@ export async function takeAway(options: HoldfastOptions, name: string): Promise<
     );
   }
   const locks = new Holdfast({ owner: "takeAway", ...options });
-  const { holder } = await locks.inspect(name);
+  const { holder } = await inspect(locks, name);
   if (holder === undefined) {
     throw new HoldfastError(
       "invalid-argument",
@@ -24,6 +32,6 @@ export async function takeAway(options: HoldfastOptions, name: string): Promise<
       { lockName: name },
     );
   }
-  await locks.admin.releaseByHolder(name, holder);
-  return locks.mutex(name).acquire({ wait: 0, renew: "manual" });
+  await releaseByHolder(locks, name, holder);
+  return mutex(locks, name).acquire({ wait: 0, renew: "manual" });
 }

@@ -9,7 +9,7 @@ import type {
   Permit,
   Row,
 } from "../../../src/cli/serve/view-types.js";
-import { Holdfast } from "../../../src/index.js";
+import { election, fairLock, Holdfast, inspect, mutex, semaphore } from "../../../src/index.js";
 import { shell } from "../support.js";
 import { ServeWorld } from "./world.js";
 
@@ -50,12 +50,7 @@ const NAMES = [
   "👩‍👩‍👧\\n",
 ];
 /** Names that only a shell with `$'...'` can have in a line that shows all characters. */
-const HIDDEN = [
-  "a\nb\n",
-  "1\n23\u00077",
-  "-\n$(touch TRACE)'",
-  "a\u202egpj.exe\u0007",
-];
+const HIDDEN = ["a\nb\n", "1\n23\u00077", "-\n$(touch TRACE)'", "a\u202egpj.exe\u0007"];
 
 const CASES = [
   ...NAMES.map((name) => ({ shown: JSON.stringify(name), name, program: "sh" })),
@@ -67,7 +62,7 @@ const CASES = [
 describe("the commands that the page prints", () => {
   it.each(CASES)("do as they say for the lock $shown", async ({ name: text, program }) => {
     const name = text.replaceAll("TRACE", trace);
-    const lease = await client.mutex(name).acquire();
+    const lease = await mutex(client, name).acquire();
     const { actions } = await detail({ kind: "lock", name });
     const run = (what: string) => shell(world.cli, commandOf(actions, what), program);
     const [inspected, queue, history] = await Promise.all(
@@ -82,29 +77,29 @@ describe("the commands that the page prints", () => {
     const asked = await run("Ask the holder to release");
     expect(asked).toMatchObject({ status: 0 });
     expect(String(lease.signal.reason)).toContain("WHY");
-    const next = await client.mutex(name).acquire();
+    const next = await mutex(client, name).acquire();
     const again = await detail({ kind: "lock", name });
     const free = commandOf(again.actions, "Free it, if its process has ended");
     expect(await shell(world.cli, free, program)).toMatchObject({ status: 0 });
-    expect((await client.inspect(name)).state).toBe("free");
+    expect((await inspect(client, name)).state).toBe("free");
     await next.release().catch(() => undefined);
     expect(existsSync(trace)).toBe(false);
   });
 
   it.each(["-x", "--", "it's"])("do as they say for the semaphore %j", async (name) => {
-    const held = await client.semaphore(name, { permits: 2 }).acquire();
+    const held = await semaphore(client, name, { permits: 2 }).acquire();
     const { actions, permits } = await detail({ kind: "semaphore", name });
     const change = commandOf(actions, "Change the limit").replace("--set-limit 2", "--set-limit 5");
     expect(await shell(world.cli, change)).toMatchObject({ status: 0 });
-    expect(await client.inspect(name, { kind: "semaphore" })).toMatchObject({ limit: 5, used: 1 });
+    expect(await inspect(client, name, { kind: "semaphore" })).toMatchObject({ limit: 5, used: 1 });
     const free = commandOf(permits[0]?.actions ?? [], "Free it, if its process has ended");
     expect(await shell(world.cli, free)).toMatchObject({ status: 0 });
-    expect((await client.inspect(name, { kind: "semaphore" })).used).toBe(0);
+    expect((await inspect(client, name, { kind: "semaphore" })).used).toBe(0);
     await held.release().catch(() => undefined);
   });
 
   it.each(["-n", "--", "n s"])("do as they say in the namespace %j", async (namespace) => {
-    const lease = await client.fairLock("-f", { namespace }).acquire();
+    const lease = await fairLock(client, "-f", { namespace }).acquire();
     const { actions } = await detail({ kind: "lock", name: "-f", namespace });
     const { status, stdout } = await shell(world.cli, commandOf(actions, "Inspect"));
     expect({ status, stdout }).toEqual({
@@ -115,7 +110,7 @@ describe("the commands that the page prints", () => {
   });
 
   it("do as they say for an election", async () => {
-    const term = await client.election("-e").campaign();
+    const term = await election(client, "-e").campaign();
     const { actions } = await detail({ kind: "leader", name: "-e" });
     const { status, stdout } = await shell(world.cli, commandOf(actions, "Inspect"));
     expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining(term.holder) });

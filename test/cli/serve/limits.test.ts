@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { pagesOf } from "../../../src/cli/serve/view-pages.js";
 import type { TableAnswer } from "../../../src/cli/serve/view-types.js";
+import { inspect, mutex } from "../../../src/index.js";
 import { Breaks } from "../../../src/internal/breaks.js";
 import { systemTimers } from "../../../src/platform/timers.js";
 import { pause } from "../support.js";
@@ -19,7 +20,7 @@ afterEach(async () => {
 
 it("gives a browser a cookie for the token, and takes the token out of the URL", async () => {
   const world = await start({ allowRelease: true });
-  await using lease = await world.cli.locks.mutex("a").acquire();
+  await using lease = await mutex(world.cli.locks, "a").acquire();
   const own = `http://127.0.0.1:${world.server.port}`;
   const none = { authorization: "" };
   const { status, headers } = await world.send(`/?token=${TOKEN}`, { headers: none });
@@ -41,14 +42,14 @@ it("gives a browser a cookie for the token, and takes the token out of the URL",
   // Another port of this machine is the same site for a cookie, and names its own origin, or none.
   expect((await post({})).status).toBe(401);
   expect((await post({ origin: "http://127.0.0.1:1" })).status).toBe(403);
-  expect((await world.cli.locks.inspect("a")).forced).toBeUndefined();
+  expect((await inspect(world.cli.locks, "a")).forced).toBeUndefined();
   expect((await post({ origin: own })).status).toBe(200);
   await lease.release().catch(() => undefined);
 });
 
 it("answers 400 to a forced release with a wrong name or reason", async () => {
   const world = await start({ allowRelease: true });
-  await using _ = await world.cli.locks.mutex("a").acquire();
+  await using _ = await mutex(world.cli.locks, "a").acquire();
   const statusOf = async (change: object): Promise<number> => {
     const body = { name: "a", reason: "x", confirm: "a", ...change };
     return (await world.send("/api/release", { method: "POST", body })).status;
@@ -58,7 +59,7 @@ it("answers 400 to a forced release with a wrong name or reason", async () => {
   expect(await statusOf({ name: long, confirm: long })).toBe(400);
   expect(await statusOf({ reason: "half \ud83d" })).toBe(400);
   expect(await statusOf({ name: "\ud83d", confirm: "\ud83d" })).toBe(400);
-  expect((await world.cli.locks.inspect("a")).forced).toBeUndefined();
+  expect((await inspect(world.cli.locks, "a")).forced).toBeUndefined();
   expect(await statusOf({ reason: "whole \ud83d\ude00" })).toBe(200);
 });
 
@@ -99,7 +100,7 @@ it("encodes a large view in pages, which together are the view", async () => {
 
 it("gives further pages of a reading without another scan", async () => {
   const world = await start();
-  await using _ = await world.cli.locks.mutex("a").acquire();
+  await using _ = await mutex(world.cli.locks, "a").acquire();
   const table = async (query: string): Promise<TableAnswer> =>
     JSON.parse((await world.send(`/api/table?${query}`)).body);
   expect(await table("")).toMatchObject({ pages: 1, isWhole: true, view: { rows: [{}] } });

@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { InspectedPermit, PermitInspection } from "../../../src/admin/index.js";
+import {
+  type InspectedPermit,
+  listQueue,
+  type PermitInspection,
+} from "../../../src/admin/index.js";
 import { permitsOf, rowOfPermits } from "../../../src/cli/serve/permits.js";
 import type { Detail, DetailAnswer, TableAnswer } from "../../../src/cli/serve/view-types.js";
 import { wordsOf } from "../../../src/cli/serve/words.js";
-import { Holdfast } from "../../../src/index.js";
+import { Holdfast, inspect, readLock, semaphore } from "../../../src/index.js";
 import { pause, shell, until } from "../support.js";
 import { ServeWorld } from "./world.js";
 
@@ -109,13 +113,13 @@ describe("the server over a table with permits", () => {
 
   it("lists semaphores and read-write locks with their waiters, and counts them by kind", async () => {
     const { locks } = world.cli;
-    const stripe = locks.semaphore("pay/stripe", { permits: 3, owner: "ann" });
+    const stripe = semaphore(locks, "pay/stripe", { permits: 3, owner: "ann" });
     await using _ = await stripe.acquire({ weight: 2 });
-    await using __ = await locks.readWriteLock("pay/config", { owner: "bob" }).read().acquire();
+    await using __ = await readLock(locks, "pay/config", { owner: "bob" }).acquire();
     const stop = new AbortController();
     const waits = { wait: "1m", signal: stop.signal } as const;
     const waiting = stripe.acquire({ weight: 2, ...waits }).catch(() => undefined);
-    while ((await locks.admin.queue("pay/stripe", { kind: "semaphore" })).waiters.length === 0)
+    while ((await listQueue(locks, "pay/stripe", { kind: "semaphore" })).waiters.length === 0)
       await pause(50);
     expect((await table()).view?.rows).toMatchObject([
       {
@@ -148,8 +152,8 @@ describe("the server over a table with permits", () => {
   it("shows the permits, the queue and commands that work", async () => {
     const { locks } = world.cli;
     const name = "it's $(x)";
-    const semaphore = locks.semaphore(name, { permits: 2, owner: "ann" });
-    const [kept, freed] = [await semaphore.acquire(), await semaphore.acquire()];
+    const limited = semaphore(locks, name, { permits: 2, owner: "ann" });
+    const [kept, freed] = [await limited.acquire(), await limited.acquire()];
     const found = await detail("semaphore", name);
     expect(found?.permits.map((one) => [one.holder, one.owner, one.weight, one.fence])).toEqual([
       [kept.holder, "ann", 1, String(kept.fence)],
@@ -164,7 +168,7 @@ describe("the server over a table with permits", () => {
     ]);
     for (const { command } of [...(found?.actions ?? []), ...ofFreed.slice(1)])
       expect(await shell(world.cli, command)).toMatchObject({ status: 0 });
-    const { permits } = await locks.inspect(name, { kind: "semaphore" });
+    const { permits } = await inspect(locks, name, { kind: "semaphore" });
     expect(permits.map(({ holder }) => holder)).toEqual([kept.holder]);
     await kept.release();
     await freed.release().catch(() => undefined);
@@ -173,8 +177,8 @@ describe("the server over a table with permits", () => {
   it("releases by force only the named permit", async () => {
     // The holder reads the request at its next renewal.
     await using client = new Holdfast({ client: world.cli.client, table: "locks", lease: "3s" });
-    const semaphore = client.semaphore("s", { permits: 2 });
-    const [kept, asked] = [await semaphore.acquire(), await semaphore.acquire()];
+    const limited = semaphore(client, "s", { permits: 2 });
+    const [kept, asked] = [await limited.acquire(), await limited.acquire()];
     const before = (await detail("semaphore", "s"))?.events ?? [];
     expect(before.filter(({ what }) => what === "forced")).toEqual([]);
     const post = (change: object) =>
@@ -184,7 +188,7 @@ describe("the server over a table with permits", () => {
       });
     expect((await post({})).status).toBe(400);
     expect((await post({ holder: asked.holder, namespace: "n" })).status).toBe(400);
-    expect((await world.cli.locks.inspect("s", { kind: "semaphore" })).forced).toBeUndefined();
+    expect((await inspect(world.cli.locks, "s", { kind: "semaphore" })).forced).toBeUndefined();
     expect((await post({ holder: asked.holder })).status).toBe(200);
     await until(() => asked.signal.aborted, "the holder is asked");
     expect(String(asked.signal.reason)).toContain("it hangs");

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { listQueue } from "../../../src/admin/index.js";
 import type { TableAnswer } from "../../../src/cli/serve/view-types.js";
+import { fairLock, mutex } from "../../../src/index.js";
 import { pause } from "../support.js";
 import { ServeWorld } from "./world.js";
 
@@ -14,7 +16,7 @@ const table = async (after = 0): Promise<TableAnswer> =>
 
 describe("the readings of the server", () => {
   it("sends no request without a viewer, and one scan a period for all viewers", async () => {
-    await using _ = await world.cli.locks.mutex("a").acquire();
+    await using _ = await mutex(world.cli.locks, "a").acquire();
     const before = world.cli.requests;
     await pause(1_200);
     expect(world.cli.requests).toBe(before);
@@ -27,10 +29,10 @@ describe("the readings of the server", () => {
 
   it("shows the waiters of a fair lock, and the last sign of life", async () => {
     const { locks } = world.cli;
-    const lease = await locks.fairLock("jobs", { owner: "one" }).acquire();
+    const lease = await fairLock(locks, "jobs", { owner: "one" }).acquire();
     const words = ["lock", "jobs", "--fair", "--owner", "two", "--", "true"];
     const waiting = world.cli.start(words);
-    while ((await locks.admin.queue("jobs")).waiters.length === 0) await pause(100);
+    while ((await listQueue(locks, "jobs")).waiters.length === 0) await pause(100);
     const { view } = await table();
     expect(view?.rows).toMatchObject([
       { name: "jobs", kind: "lock", state: "held", owner: "one", waiters: 1 },
@@ -43,7 +45,7 @@ describe("the readings of the server", () => {
   });
 
   it("says that the table does not answer, and keeps the last reading", async () => {
-    await using lease = await world.cli.locks.mutex("a").acquire();
+    await using lease = await mutex(world.cli.locks, "a").acquire();
     await table();
     await lease.release();
     const { dynamodb } = world.cli.server;
@@ -81,7 +83,7 @@ describe("the readings of the server", () => {
   });
 
   it("gives metrics by prefix and kind, and its health without a token", async () => {
-    await using _ = await world.cli.locks.mutex("deploy/eu").acquire();
+    await using _ = await mutex(world.cli.locks, "deploy/eu").acquire();
     const { body, headers } = await world.send("/metrics");
     expect(headers["content-type"]).toContain("text/plain");
     expect(body).toContain("holdfast_up 1");

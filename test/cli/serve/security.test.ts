@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { refusalOf } from "../../../src/cli/serve/access.js";
+import { inspect, mutex } from "../../../src/index.js";
 import { ServeWorld, TOKEN } from "./world.js";
 
 let world: ServeWorld;
@@ -66,17 +67,17 @@ describe("the server of the page", () => {
   });
 
   it("refuses a POST without --allow-release, and leaves the lock held", async () => {
-    await using lease = await world.cli.locks.mutex("a").acquire();
+    await using lease = await mutex(world.cli.locks, "a").acquire();
     const body = { name: "a", reason: "test", confirm: "a" };
     expect((await world.send("/api/release", { method: "POST", body })).status).toBe(403);
     expect((await world.send("/api/table", { method: "POST", body })).status).toBe(405);
     expect((await world.send("/api/table", { method: "DELETE" })).status).toBe(405);
-    expect((await world.cli.locks.inspect("a")).holder).toBe(lease.holder);
-    expect((await world.cli.locks.inspect("a")).forced).toBeUndefined();
+    expect((await inspect(world.cli.locks, "a")).holder).toBe(lease.holder);
+    expect((await inspect(world.cli.locks, "a")).forced).toBeUndefined();
   });
 
   it("releases only with a reason, the name as confirmation and the token in a header", async () => {
-    await using _ = await releasing.cli.locks.mutex("a").acquire();
+    await using _ = await mutex(releasing.cli.locks, "a").acquire();
     const post = (body: unknown, path = "/api/release", headers = {}) =>
       releasing.send(path, { method: "POST", body, headers });
     expect((await post({ name: "a", reason: "x", confirm: "b" })).status).toBe(400);
@@ -85,15 +86,15 @@ describe("the server of the page", () => {
     const without = { authorization: "" };
     const good = { name: "a", reason: "x", confirm: "a" };
     expect((await post(good, inUrl, without)).status).toBe(401);
-    expect((await releasing.cli.locks.inspect("a")).forced).toBeUndefined();
+    expect((await inspect(releasing.cli.locks, "a")).forced).toBeUndefined();
     const done = await post(good);
     expect(done.status).toBe(200);
-    expect((await releasing.cli.locks.inspect("a")).forced).toMatchObject({ reason: "x" });
+    expect((await inspect(releasing.cli.locks, "a")).forced).toMatchObject({ reason: "x" });
   });
 
   it("sends a name that is a script as JSON only, under a strict content security policy", async () => {
     const name = "<script>alert(1)</script>";
-    await using _ = await world.cli.locks.mutex(name).acquire();
+    await using _ = await mutex(world.cli.locks, name).acquire();
     const answer = await world.send(`/api/record?${new URLSearchParams({ name })}`);
     expect(JSON.parse(answer.body).detail.row).toMatchObject({ name, state: "held" });
     expect(answer.headers["content-type"]).toContain("application/json");

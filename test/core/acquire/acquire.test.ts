@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
-import { type AcquireOptions, HoldfastError } from "../../../src/index.js";
+import { type AcquireOptions, HoldfastError, mutex } from "../../../src/index.js";
 import { Abort } from "../../../src/platform/abort.js";
 import { unlocked } from "../../../src/testing/local/local.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
@@ -14,7 +14,7 @@ const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
 function setUp(options: FixedOptions = {}) {
   const world = new World();
   const who = fixedProcess(world, options);
-  return { world, ...who, mutex: who.locks.mutex("a") };
+  return { world, ...who, mutex: mutex(who.locks, "a") };
 }
 
 describe("an acquisition that is cancelled before the start", () => {
@@ -45,12 +45,12 @@ describe("the pause before a claim after a release", () => {
   /** The process has just released the lock at this instant, and has observed a rival. */
   async function freed(): Promise<ReturnType<typeof setUp>> {
     const scene = setUp();
-    const { world, mutex } = scene;
+    const { world, mutex: lock } = scene;
     const rival = fixedProcess(world);
-    const first = await world.until(rival.locks.mutex("a").acquire({ renew: "manual" }));
-    expect(await world.until(mutex.tryAcquire())).toBeNull();
+    const first = await world.until(mutex(rival.locks, "a").acquire({ renew: "manual" }));
+    expect(await world.until(lock.tryAcquire())).toBeNull();
     await world.until(first.release());
-    await world.until((await world.until(mutex.acquire())).release());
+    await world.until((await world.until(lock.acquire())).release());
     return scene;
   }
 
@@ -83,21 +83,21 @@ describe("the pause before a claim after a release", () => {
 
 describe("a waiter", () => {
   it("takes over on time while a poll hangs", async () => {
-    const { world, mutex, network } = setUp({ requestTimeout: "5s" });
+    const { world, mutex: lock, network } = setUp({ requestTimeout: "5s" });
     const dead = fixedProcess(world);
-    await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
+    await world.until(mutex(dead.locks, "a").acquire({ lease: "10s" }));
     dead.process.kill();
     network.next("read", { fault: "request-lost" });
-    await world.until(mutex.acquire({ ...FOR_EVER, poll: { min: "9s", max: "9s" } }));
+    await world.until(lock.acquire({ ...FOR_EVER, poll: { min: "9s", max: "9s" } }));
     expect(world.time.nowMs).toBe(10_200);
   });
 
   it("does not conclude from an unanswered poll that the record is absent", async () => {
-    const { world, mutex, network } = setUp();
+    const { world, mutex: lock, network } = setUp();
     const other = fixedProcess(world);
-    await world.until(other.locks.mutex("a").acquire());
+    await world.until(mutex(other.locks, "a").acquire());
     network.next("read", { fault: "throttled" });
-    const waiting = mutex.acquire({ wait: "1m" });
+    const waiting = lock.acquire({ wait: "1m" });
     await world.time.advance(120);
     expect(network.requests.read).toBe(1);
     await world.until(other.locks.close());
@@ -105,13 +105,13 @@ describe("a waiter", () => {
   });
 
   it("keeps watching if a poll shows no record and DynamoDB does not answer the strong read", async () => {
-    const { world, mutex, network } = setUp();
+    const { world, mutex: lock, network } = setUp();
     const dead = fixedProcess(world);
-    await world.until(dead.locks.mutex("a").acquire({ lease: "10s" }));
+    await world.until(mutex(dead.locks, "a").acquire({ lease: "10s" }));
     dead.process.kill();
     network.next("read", { fault: "stale", changesAgo: 99 });
     network.next("read", { fault: "throttled" });
-    await world.until(mutex.acquire(FOR_EVER));
+    await world.until(lock.acquire(FOR_EVER));
     expect(world.time.nowMs).toBe(10_200);
   });
 
@@ -136,14 +136,14 @@ describe("a waiter", () => {
   });
 
   it("keeps the process alive in the local queue and between two polls", async () => {
-    const { world, mutex, process } = setUp();
+    const { world, mutex: lock, process } = setUp();
     const other = fixedProcess(world);
-    await world.until(other.locks.mutex("a").acquire());
-    const ends = [mutex.acquire({ wait: "1m" })];
+    await world.until(mutex(other.locks, "a").acquire());
+    const ends = [lock.acquire({ wait: "1m" })];
     await world.time.advance(50);
     // The end of the wait, and the pause before the next poll.
     expect(process.pendingTimers({ keepsAlive: true })).toBe(2);
-    ends.push(mutex.acquire({ wait: "1m" }));
+    ends.push(lock.acquire({ wait: "1m" }));
     expect(process.pendingTimers({ keepsAlive: true })).toBe(3);
     const settled = Promise.allSettled(ends);
     await world.until(other.locks.close());
@@ -215,10 +215,10 @@ describe("closing a client", () => {
 describe("a client without a table", () => {
   it("grants every lock and reports that the lock is local", async () => {
     const locks = unlocked();
-    const mutex = locks.mutex("a");
-    const leases = [await mutex.acquire(), await mutex.acquire({ wait: 0 })];
+    const lock = mutex(locks, "a");
+    const leases = [await lock.acquire(), await lock.acquire({ wait: 0 })];
     expect(leases.map((lease) => lease.isHeld)).toEqual([true, true]);
-    expect(await mutex.inspect()).toMatchObject({ state: "unlocked", acquirableInMs: 0 });
+    expect(await lock.inspect()).toMatchObject({ state: "unlocked", acquirableInMs: 0 });
     await locks.close();
   });
 });
@@ -227,7 +227,7 @@ describe("closing a client with hundreds of leases", () => {
   it("sends as many releases at a time as its client has connections", async () => {
     const { world, network, locks } = setUp({ renew: "manual" });
     const names = Array.from({ length: 300 }, (_, index) => `a${index}`);
-    for (const name of names) await world.until(locks.mutex(name).acquire());
+    for (const name of names) await world.until(mutex(locks, name).acquire());
     const sent: number[] = [];
     network.script(() => {
       sent.push(world.time.nowMs);

@@ -2,9 +2,16 @@ import { describe, expect, it } from "vitest";
 import { awsLockClient, dynamolock, lockClientFailOpen } from "../../../src/formats/index.js";
 import {
   type AcquirePermitOptions,
+  all,
+  fairLock,
   Holdfast,
   type Lease,
   type MultiLease,
+  mutex,
+  openSession,
+  readLock,
+  semaphore,
+  writeLock,
 } from "../../../src/index.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -17,9 +24,9 @@ const LONG_MS = 600_000;
 type Held = Pick<Lease | MultiLease, "release">;
 
 const PRIMITIVES: Readonly<Record<string, (locks: Holdfast, lease?: string) => Promise<Held>>> = {
-  mutex: (locks, lease) => locks.mutex("a").acquire({ lease }),
-  "fair lock": (locks, lease) => locks.fairLock("a").acquire({ lease }),
-  "multi-lock": (locks, lease) => locks.multiLock(["a", "b"]).acquire({ lease }),
+  mutex: (locks, lease) => mutex(locks, "a").acquire({ lease }),
+  "fair lock": (locks, lease) => fairLock(locks, "a").acquire({ lease }),
+  "multi-lock": (locks, lease) => all(locks, ["a", "b"]).acquire({ lease }),
 };
 
 describe.each(Object.entries(PRIMITIVES))("the default wait of a %s", (_, acquire) => {
@@ -66,18 +73,18 @@ type AcquirePermit = (locks: Holdfast, options?: AcquirePermitOptions) => Promis
 const PERMITS: [string, held: AcquirePermit, wanted: AcquirePermit][] = [
   [
     "a semaphore",
-    (locks) => locks.semaphore("a", { permits: 3 }).acquire({ weight: 2 }),
-    (locks, options) => locks.semaphore("a", { permits: 3 }).acquire({ ...options, weight: 2 }),
+    (locks) => semaphore(locks, "a", { permits: 3 }).acquire({ weight: 2 }),
+    (locks, options) => semaphore(locks, "a", { permits: 3 }).acquire({ ...options, weight: 2 }),
   ],
   [
     "a read lock",
-    (locks) => locks.readWriteLock("a").write().acquire(),
-    (locks, options) => locks.readWriteLock("a").read().acquire(options),
+    (locks) => writeLock(locks, "a").acquire(),
+    (locks, options) => readLock(locks, "a").acquire(options),
   ],
   [
     "a write lock",
-    (locks) => locks.readWriteLock("a").read().acquire(),
-    (locks, options) => locks.readWriteLock("a").write().acquire(options),
+    (locks) => readLock(locks, "a").acquire(),
+    (locks, options) => writeLock(locks, "a").acquire(options),
   ],
 ];
 
@@ -162,7 +169,7 @@ describe.each(Object.entries(FORMATS))("the default wait of the format %s", (_, 
       const { clock, timers } = process;
       const environment = { clock, timers, random: random.fork() };
       const locks = new Holdfast({ client: table, table: "locks", format: format(), environment });
-      return { process, mutex: locks.mutex("a") };
+      return { process, mutex: mutex(locks, "a") };
     };
     const until = <T>(work: Promise<T>): Promise<T> => time.runUntil(work, { limitMs: 600_000 });
     return { time, start, until };
@@ -187,10 +194,10 @@ describe.each(Object.entries(FORMATS))("the default wait of the format %s", (_, 
 describe("wait: { beyondLease }", () => {
   const gaveUpAfter = async (own: string, beyondLease: string, maxClockDrift?: number) => {
     const world = new World();
-    await world.until(world.inhabitant().locks.mutex("a").acquire({ lease: "20s" }));
+    await world.until(mutex(world.inhabitant().locks, "a").acquire({ lease: "20s" }));
     const fromMs = world.time.nowMs;
-    const mutex = world.inhabitant({ maxClockDrift }).locks.mutex("a");
-    const waiting = mutex.acquire({ lease: own, wait: { beyondLease } });
+    const lock = mutex(world.inhabitant({ maxClockDrift }).locks, "a");
+    const waiting = lock.acquire({ lease: own, wait: { beyondLease } });
     await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
     return world.time.nowMs - fromMs;
   };
@@ -205,10 +212,10 @@ describe("wait: { beyondLease }", () => {
   it("uses the lease of the holder's session", async () => {
     const world = new World();
     const dead = world.inhabitant();
-    const session = await world.until(dead.locks.session({ lease: "2m" }));
-    await world.until(dead.locks.mutex("a", { session }).acquire());
+    const session = await world.until(openSession(dead.locks, { lease: "2m" }));
+    await world.until(mutex(dead.locks, "a", { session }).acquire());
     dead.process.kill();
-    const waiting = world.inhabitant().locks.mutex("a").acquire({ lease: "1s" });
+    const waiting = mutex(world.inhabitant().locks, "a").acquire({ lease: "1s" });
     await expect(world.until(waiting)).resolves.toBeDefined();
   });
 
@@ -220,7 +227,7 @@ describe("wait: { beyondLease }", () => {
     [{ beyondLease: -1 }, "`wait.beyondLease`"],
   ])("refuses %j", async (wait, mention) => {
     const { locks } = new World().inhabitant();
-    await expect(locks.mutex("a").acquire({ wait: wait as never })).rejects.toMatchObject({
+    await expect(mutex(locks, "a").acquire({ wait: wait as never })).rejects.toMatchObject({
       code: "invalid-argument",
       message: expect.stringContaining(mention),
     });
@@ -231,9 +238,9 @@ describe("not-acquired", () => {
   it("says since when the holder is silent, and when a takeover is possible", async () => {
     const world = new World();
     const dead = world.inhabitant();
-    await world.until(dead.locks.mutex("a").acquire({ owner: "one" }));
+    await world.until(mutex(dead.locks, "a").acquire({ owner: "one" }));
     dead.process.kill();
-    const waiting = world.inhabitant().locks.mutex("a").acquire({ wait: "12s" });
+    const waiting = mutex(world.inhabitant().locks, "a").acquire({ wait: "12s" });
     const error = await world.until(waiting.catch((caught: unknown) => caught));
     expect(error).toMatchObject({
       code: "not-acquired",
@@ -250,17 +257,17 @@ describe("not-acquired", () => {
 
   it("counts the silence of a live holder from its last renewal", async () => {
     const world = new World();
-    await world.until(world.inhabitant().locks.mutex("a").acquire());
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
     await expect(
-      world.until(world.inhabitant().locks.mutex("a").acquire({ wait: "25s" })),
+      world.until(mutex(world.inhabitant().locks, "a").acquire({ wait: "25s" })),
     ).rejects.toMatchObject({ holder: { silentMs: expect.closeTo(5_000, -4.2) } });
   });
 
   it("names the holder without a wait, from a single answer", async () => {
     const world = new World();
-    await world.until(world.inhabitant().locks.mutex("a").acquire({ owner: "one" }));
+    await world.until(mutex(world.inhabitant().locks, "a").acquire({ owner: "one" }));
     await expect(
-      world.until(world.inhabitant().locks.mutex("a").acquire({ wait: 0 })),
+      world.until(mutex(world.inhabitant().locks, "a").acquire({ wait: 0 })),
     ).rejects.toMatchObject({
       message: expect.stringContaining("was not acquired (`wait` is 0): one holds it"),
       holder: { silentMs: 0, takeableInMs: 30_600 },
@@ -270,8 +277,8 @@ describe("not-acquired", () => {
   it("says nothing of the renewals of this client's own lease", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    await world.until(locks.mutex("a").acquire());
-    await expect(world.until(locks.mutex("a").acquire({ wait: "12s" }))).rejects.toMatchObject({
+    await world.until(mutex(locks, "a").acquire());
+    await expect(world.until(mutex(locks, "a").acquire({ wait: "12s" }))).rejects.toMatchObject({
       code: "not-acquired",
       holder: undefined,
     });

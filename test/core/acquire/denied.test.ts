@@ -1,5 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type AcquireOptions, type Holdfast, HoldfastError } from "../../../src/index.js";
+import {
+  type AcquireOptions,
+  all,
+  election,
+  fairLock,
+  type Holdfast,
+  HoldfastError,
+  inspect,
+  leaderTasks,
+  mutex,
+  once,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -37,11 +50,11 @@ function deny(error = EXPIRED, which: (request: FaultRequest) => boolean = () =>
 
 type Acquiring = (locks: Holdfast, options?: AcquireOptions) => Promise<{ release(): unknown }>;
 const WAYS: readonly (readonly [string, Acquiring])[] = [
-  ["a mutex", (locks, options) => locks.mutex("a").acquire(options)],
-  ["a fair lock", (locks, options) => locks.fairLock("a").acquire(options)],
-  ["several locks", (locks, options) => locks.multiLock(["a", "b"]).acquire(options)],
-  ["a semaphore", (locks, options) => locks.semaphore("a", { permits: 1 }).acquire(options)],
-  ["a read-write lock", (locks, options) => locks.readWriteLock("a").write().acquire(options)],
+  ["a mutex", (locks, options) => mutex(locks, "a").acquire(options)],
+  ["a fair lock", (locks, options) => fairLock(locks, "a").acquire(options)],
+  ["several locks", (locks, options) => all(locks, ["a", "b"]).acquire(options)],
+  ["a semaphore", (locks, options) => semaphore(locks, "a", { permits: 1 }).acquire(options)],
+  ["a read-write lock", (locks, options) => writeLock(locks, "a").acquire(options)],
 ];
 
 describe.each(WAYS)("a waiter for %s", (title, acquire) => {
@@ -95,13 +108,13 @@ describe.each(WAYS)("a waiter for %s", (title, acquire) => {
 
 describe("a standby", () => {
   const leading = (who: Inhabitant) => {
-    const election = who.locks.election("boss", { lease: "3s" });
-    const ended = election.lead(
+    const candidate = election(who.locks, "boss", { lease: "3s" });
+    const ended = candidate.lead(
       ({ signal }) =>
         new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
     );
     ended.catch(() => undefined);
-    return { election, ended };
+    return { election: candidate, ended };
   };
 
   it.each(["read", "write"])("outlives refused credentials of each %s", async (kind) => {
@@ -127,7 +140,7 @@ describe("a standby", () => {
   it("shows its trouble as long as it lasts", async () => {
     leading(other);
     await world.time.advance(1_000);
-    const tasks = mine.locks.leaderTasks({
+    const tasks = leaderTasks(mine.locks, {
       name: "boss",
       lease: "3s",
       tasks: [{ name: "t", every: "1s", run: () => undefined }],
@@ -152,14 +165,14 @@ describe("observing a leader", () => {
     const ending = new AbortController();
     const observing = (async () => {
       const { signal } = ending;
-      for await (const { leader } of mine.locks.election("boss").observe({ signal }))
+      for await (const { leader } of election(mine.locks, "boss").observe({ signal }))
         leaders.push(leader);
     })();
     await world.time.advance(5_000);
     deny();
     await world.time.advance(20_000);
     mine.network.clear();
-    const term = await world.until(other.locks.election("boss", { owner: "me" }).campaign());
+    const term = await world.until(election(other.locks, "boss", { owner: "me" }).campaign());
     await world.time.advance(10_000);
     expect(leaders).toEqual([undefined, "me"]);
     expect(told).toMatchObject([{ code: "access-denied" }]);
@@ -176,9 +189,9 @@ describe("a call of once that waits for the end of a run", () => {
     ["refused credentials", { fault: "misconfigured", error: EXPIRED }, ["access-denied"]],
     ["an outage", { fault: "request-lost" }, []],
   ] as const)("outlives %s", async (_title, fault, codes) => {
-    const running = other.locks.once("task", options, () => world.time.sleep(30_000));
+    const running = once(other.locks, "task", options, () => world.time.sleep(30_000));
     await world.time.advance(1_000);
-    const waiting = mine.locks.once("task", options, () => undefined);
+    const waiting = once(mine.locks, "task", options, () => undefined);
     await world.time.advance(5_000);
     mine.network.script(() => fault);
     await world.time.advance(OUTAGE_MS);
@@ -190,7 +203,7 @@ describe("a call of once that waits for the end of a run", () => {
 
   it("is rejected before it waits", async () => {
     deny();
-    const calling = mine.locks.once("task", options, () => undefined);
+    const calling = once(mine.locks, "task", options, () => undefined);
     await expect(world.until(calling)).rejects.toBe(EXPIRED);
   });
 });
@@ -198,13 +211,13 @@ describe("a call of once that waits for the end of a run", () => {
 describe("missing credentials", () => {
   it("end a wait of a client that never had any", async () => {
     deny(MISSING);
-    await expect(world.until(mine.locks.mutex("a").acquire(FOR_EVER))).rejects.toBe(MISSING);
+    await expect(world.until(mutex(mine.locks, "a").acquire(FOR_EVER))).rejects.toBe(MISSING);
   });
 
   it("are waited for by a client that had some", async () => {
-    await world.until(mine.locks.inspect("a"));
+    await world.until(inspect(mine.locks, "a"));
     deny(MISSING);
-    const waiting = mine.locks.mutex("a").acquire(FOR_EVER);
+    const waiting = mutex(mine.locks, "a").acquire(FOR_EVER);
     await world.time.advance(OUTAGE_MS);
     expect(told).toMatchObject([{ code: "misconfigured" }]);
     mine.network.clear();
@@ -214,14 +227,12 @@ describe("missing credentials", () => {
 
 describe("the telling of refused credentials", () => {
   it("is once for all waiters, and again for the next refusal", async () => {
-    await world.until(other.locks.mutex("a").acquire());
+    await world.until(mutex(other.locks, "a").acquire());
     for (let waiter = 0; waiter < 5; waiter += 1) {
-      mine.locks
-        .mutex("a")
+      mutex(mine.locks, "a")
         .acquire(FOR_EVER)
         .catch(() => undefined);
-      mine.locks
-        .mutex(`b${waiter}`, { fair: true })
+      mutex(mine.locks, `b${waiter}`, { fair: true })
         .acquire(FOR_EVER)
         .catch(() => undefined);
     }
@@ -237,8 +248,7 @@ describe("the telling of refused credentials", () => {
 
   it("is once while another operation is allowed", async () => {
     deny(EXPIRED, (request) => request.kind === "write");
-    mine.locks
-      .mutex("a")
+    mutex(mine.locks, "a")
       .acquire(FOR_EVER)
       .catch(() => undefined);
     await world.time.advance(600_000);

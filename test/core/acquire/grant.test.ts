@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions } from "../../../src/index.js";
+import { type AcquireOptions, inspect, mutex } from "../../../src/index.js";
 import type { WriteAnswer } from "../../../src/platform/table.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { World } from "../../support/world.js";
@@ -20,7 +20,7 @@ const isFree = (world: World): boolean =>
 /** The record of a dead holder, and the id of the holder. */
 async function deadHolder(world: World, lease = "10s"): Promise<string> {
   const dead = world.inhabitant();
-  const { holder } = await world.until(dead.locks.mutex("a").acquire({ lease }));
+  const { holder } = await world.until(mutex(dead.locks, "a").acquire({ lease }));
   dead.process.kill();
   return holder;
 }
@@ -33,7 +33,7 @@ describe("a claim without an answer", () => {
       if (request.kind === "write") sent.push(world.time.nowMs);
       return THROTTLED;
     });
-    const acquiring = locks.mutex("a").acquire({ wait: 3_000 });
+    const acquiring = mutex(locks, "a").acquire({ wait: 3_000 });
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "throttled" });
     expect(sent).toEqual([0, 100, 300, 700, 1_500, 2_300]);
   });
@@ -41,7 +41,7 @@ describe("a claim without an answer", () => {
   it("counts the lease from the acknowledged send if no earlier send can have been applied", async () => {
     const { world, locks, network } = setUp();
     network.next("write", THROTTLED, 3);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     expect(world.time.nowMs).toBe(700);
     expect(lease.remainingMs()).toBe(9_790);
   });
@@ -49,7 +49,7 @@ describe("a claim without an answer", () => {
   it("counts the lease from the first send if the first send can have been applied", async () => {
     const { world, locks, network } = setUp();
     network.next("write", SILENT, 2);
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     expect(world.time.nowMs).toBe(320);
     expect(lease.remainingMs()).toBe(9_790 - 320);
   });
@@ -62,7 +62,7 @@ describe("a claim without an answer", () => {
       if (request.kind === "read") expect(request.read.consistent).toBe(true);
       return request.kind === "write" && world.time.nowMs < 5_000 ? SILENT : undefined;
     });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     const reads = sent.filter(([kind]) => kind === "read").map(([, atMs]) => atMs);
     expect(reads).toHaveLength(1);
     expect(reads[0]).toBeGreaterThanOrEqual(4_790);
@@ -74,14 +74,14 @@ describe("a claim without an answer", () => {
     const { world, locks, network } = setUp();
     await world.time.advance(1_000);
     network.next("write", THROTTLED, 2);
-    expect((await world.until(locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    expect((await world.until(mutex(locks, "a").tryAcquire()))?.isHeld).toBe(true);
     expect(world.time.nowMs).toBe(1_300);
   });
 
   it("ends an attempt without a wait after the request timeout", async () => {
     const { world, locks, network } = setUp({ requestTimeout: 1_000 });
     network.script(() => THROTTLED);
-    const trying = locks.mutex("a").tryAcquire();
+    const trying = mutex(locks, "a").tryAcquire();
     await expect(world.until(trying)).rejects.toMatchObject({ code: "throttled" });
     expect(world.time.nowMs).toBe(1_500);
   });
@@ -103,7 +103,7 @@ describe("an applied grant without a lease", () => {
         },
       }),
     });
-    const acquiring = locks.mutex("a").acquire({ signal: cancel.signal });
+    const acquiring = mutex(locks, "a").acquire({ signal: cancel.signal });
     await expect(world.until(acquiring)).rejects.toBe("no longer wanted");
     await world.time.advance(10);
     expect(isFree(world)).toBe(true);
@@ -112,7 +112,7 @@ describe("an applied grant without a lease", () => {
   it("is claimed anew if the answer arrives exactly at the deadline", async () => {
     const { world, locks, network, process } = setUp();
     network.next("write", { fault: "delayed", delayMs: 20 });
-    const acquiring = locks.mutex("a").acquire();
+    const acquiring = mutex(locks, "a").acquire();
     await world.time.advance(10);
     process.pause();
     await world.time.advance(9_780);
@@ -126,7 +126,7 @@ describe("an applied grant without a lease", () => {
     const { world, locks, network, process } = setUp({ lease: "2s", wait: 1_500 });
     network.next("write", { fault: "applied-late", delayMs: 3_000, unknownAfterMs: 10 });
     network.next("write", { fault: "delayed", delayMs: 20 });
-    const acquiring = locks.mutex("a").acquire();
+    const acquiring = mutex(locks, "a").acquire();
     const outcome = acquiring.catch((error: { code: string }) => error.code);
     await world.time.advance(120);
     process.pause();
@@ -145,7 +145,7 @@ describe("an applied grant without a lease", () => {
     const { world, locks, network } = setUp();
     await deadHolder(world);
     network.next("write", { fault: "response-lost-and-retried" });
-    expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(locks, "a").tryAcquire())).toBeNull();
     await world.time.advance(1_000);
     // One claim, and the rollback of the second send, which may still arrive.
     expect(network.requests.write).toBeGreaterThan(2);
@@ -154,7 +154,7 @@ describe("an applied grant without a lease", () => {
   it("is not searched after a refusal of a single send", async () => {
     const { world, locks, network } = setUp();
     await deadHolder(world);
-    expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(locks, "a").tryAcquire())).toBeNull();
     await world.time.advance(20_000);
     expect(network.requests.write).toBe(1);
   });
@@ -164,10 +164,10 @@ describe("an attempt on a record that has gone", () => {
   it("claims the lock if the record of the dead holder has gone", async () => {
     const { world, locks } = setUp();
     await deadHolder(world, "1s");
-    expect(await world.until(locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(locks, "a").tryAcquire())).toBeNull();
     await world.time.advance(1_100);
     world.table.deleteItem(KEY);
-    expect((await world.until(locks.mutex("a").acquire())).isHeld).toBe(true);
+    expect((await world.until(mutex(locks, "a").acquire())).isHeld).toBe(true);
   });
 
   it("rejects with misconfigured if the table refuses a claim and shows no record", async () => {
@@ -189,7 +189,7 @@ describe("an attempt on a record that has gone", () => {
             : { kind: "refused", item: undefined },
       }),
     });
-    await expect(world.until(locks.mutex("a").acquire())).rejects.toMatchObject({
+    await expect(world.until(mutex(locks, "a").acquire())).rejects.toMatchObject({
       code: "misconfigured",
     });
   });
@@ -203,11 +203,11 @@ describe("a reclaim that is abandoned without an answer", () => {
       // The process finds its own abandoned id in the table and takes over at once.
       network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
       network.next("write", { fault: "request-lost", unknownAfterMs: 10 });
-      const given = locks.mutex("a").acquire({ wait: 5 });
+      const given = mutex(locks, "a").acquire({ wait: 5 });
       await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
-      expect(await world.until(locks.inspect("a"))).toMatchObject({ state: "held" });
+      expect(await world.until(inspect(locks, "a"))).toMatchObject({ state: "held" });
       network.next("write", { fault, unknownAfterMs: 10 });
-      const reclaiming = locks.mutex("a").acquire({ wait: 5 });
+      const reclaiming = mutex(locks, "a").acquire({ wait: 5 });
       await expect(world.until(reclaiming)).rejects.toMatchObject({ code: "unreachable" });
       await world.time.advance(20);
       expect(isFree(world)).toBe(true);

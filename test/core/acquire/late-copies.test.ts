@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, mutex, openSession } from "../../../src/index.js";
 import type { TransactionAnswer } from "../../../src/platform/table.js";
 import type { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { expectError } from "../../support/errors.js";
@@ -12,14 +13,14 @@ describe("a late copy of a released holder's claim", () => {
   it("blocks no later acquisition of the same process", async () => {
     const world = new World();
     const { locks, network } = fixedProcess(world, OPTIONS);
-    const mutex = locks.mutex("a");
+    const lock = mutex(locks, "a");
     network.next("write", { fault: "duplicated", delayMs: 2_000 });
-    const lease = await world.until(mutex.acquire());
+    const lease = await world.until(lock.acquire());
     await world.until(lease.release());
     world.table.deleteItem(KEY);
     await world.time.advance(3_000);
     expect(world.record("a")?.["holder"]).toEqual({ S: lease.holder });
-    expect((await world.until(mutex.tryAcquire()))?.isHeld).toBe(true);
+    expect((await world.until(lock.tryAcquire()))?.isHeld).toBe(true);
   });
 });
 
@@ -42,7 +43,7 @@ describe("a refused transaction of claims without the records", () => {
       },
     });
     const { locks } = fixedProcess(world, { ...OPTIONS, ...options, through });
-    return { world, acquiring: () => locks.multiLock(["a", "b"]).acquire({ wait: "5s" }) };
+    return { world, acquiring: () => all(locks, ["a", "b"]).acquire({ wait: "5s" }) };
   }
 
   it("is an error, because the waiter could not recognise its own grants", async () => {
@@ -61,7 +62,7 @@ describe("a session without a wait", () => {
     const world = new World();
     const { locks, network } = fixedProcess(world, { ...OPTIONS, requestTimeout: 1_000 });
     network.script(() => ({ fault: "request-lost", unknownAfterMs: 10 }));
-    const opening = locks.session({ wait: 0, lease: "2s" });
+    const opening = openSession(locks, { wait: 0, lease: "2s" });
     await expectError(world.until(opening), { code: "unreachable" });
     expect(world.time.nowMs).toBeLessThan(2_500);
   });

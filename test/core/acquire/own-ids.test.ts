@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, mutex } from "../../../src/index.js";
 import type {
   Item,
   Transaction,
@@ -43,7 +44,7 @@ function setUp(script: readonly Answering[]) {
     },
   });
   const { locks } = fixedProcess(world, { ...OPTIONS, through });
-  const acquiring = () => world.until(locks.multiLock(NAMES).acquire({ wait: "5s" }));
+  const acquiring = () => world.until(all(locks, NAMES).acquire({ wait: "5s" }));
   return { world, sent, acquiring };
 }
 
@@ -100,7 +101,7 @@ describe("an export without an answer to its first send", () => {
       },
     });
     const { locks } = fixedProcess(world, { ...OPTIONS, through });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     await expectError(world.until(lease.export()), {
       ...{ code: "lost", lockName: "a", reason: "stolen" },
     });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, mutex } from "../../../src/index.js";
 import type { TablePort, Write, WriteAnswer } from "../../../src/platform/table.js";
 import type { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { expectError } from "../../support/errors.js";
@@ -29,7 +30,7 @@ function setUp(script: readonly Answering[], correctedBy?: number) {
   });
   const { locks } = fixedProcess(world, { ...OPTIONS, through });
   const datesSent = () => sent.map(({ change }) => change.set["acquiredAt"]);
-  return { world, mutex: locks.mutex("a"), sent, datesSent };
+  return { world, mutex: mutex(locks, "a"), sent, datesSent };
 }
 
 const skewed: Answering = () => ({ kind: "skewed", cause: new Error("signature") });
@@ -76,10 +77,10 @@ describe("an abandoned claim that DynamoDB applies late", () => {
   it("is taken over at once by the same process", async () => {
     const world = new World();
     const { locks, network } = fixedProcess(world, OPTIONS);
-    const mutex = locks.mutex("a");
+    const lock = mutex(locks, "a");
     const abort = new AbortController();
     network.next("write", { fault: "applied-late", delayMs: 2_000 });
-    const trying = mutex.acquire({ signal: abort.signal }).catch(() => undefined);
+    const trying = lock.acquire({ signal: abort.signal }).catch(() => undefined);
     await world.time.advance(10);
     abort.abort("enough");
     await world.until(trying);
@@ -89,7 +90,7 @@ describe("an abandoned claim that DynamoDB applies late", () => {
     expect(world.record("a")?.["holder"]).toBeDefined();
     network.clear();
     const fromMs = world.time.nowMs;
-    const lease = await world.until(mutex.tryAcquire());
+    const lease = await world.until(lock.tryAcquire());
     expect(lease?.isHeld).toBe(true);
     expect(world.time.nowMs - fromMs).toBeLessThan(100);
   });
@@ -99,7 +100,7 @@ describe("an unreadable record", () => {
   const acquireOn = (item: Record<string, { N: string } | { S: string }>) => {
     const world = new World();
     world.table.putItem(KEY, item);
-    return world.until(fixedProcess(world, OPTIONS).locks.mutex("a").acquire());
+    return world.until(mutex(fixedProcess(world, OPTIONS).locks, "a").acquire());
   };
 
   it("that refused the claim: nothing was written", async () => {
@@ -113,7 +114,7 @@ describe("an unreadable record", () => {
     const world = new World();
     world.table.putItem(KEY, { colour: { S: "red" } });
     const { locks } = fixedProcess(world, OPTIONS);
-    await expectError(world.until(locks.multiLock(["a", "b"]).acquire()), {
+    await expectError(world.until(all(locks, ["a", "b"]).acquire()), {
       ...{ code: "foreign-record", lockName: "a" },
       ...{ mentions: ["Nothing was written"], omits: ["undoes the claim"] },
     });

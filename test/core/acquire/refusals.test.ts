@@ -1,9 +1,21 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease, history, listLocks, listQueue } from "../../../src/admin/index.js";
 import { requireCapability } from "../../../src/core/record/capability.js";
 import type { LeaseFormat } from "../../../src/core/record/format.js";
 import { awsLockClient, dynamolock } from "../../../src/formats/index.js";
 import { nativeFormat } from "../../../src/formats/native.js";
-import type { ErrorCode, HoldfastError, Lease, LeaseTransfer } from "../../../src/index.js";
+import {
+  adoptLease,
+  type ErrorCode,
+  fairLock,
+  type HoldfastError,
+  inspect,
+  type Lease,
+  type LeaseTransfer,
+  mutex,
+  once,
+  openSession,
+} from "../../../src/index.js";
 import { ForeignWorld } from "../../formats/foreign-world.js";
 import { type ExpectedError, expectError, expectErrorToBe } from "../../support/errors.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -45,10 +57,10 @@ const invalid = (...mentions: (string | RegExp)[]): ExpectedError => ({
 });
 
 const acquired = ({ world, mine }: Scene, options: object = {}): Promise<Lease> =>
-  world.until(mine.locks.mutex("a").acquire(options));
+  world.until(mutex(mine.locks, "a").acquire(options));
 
 async function ownerless({ world, theirs }: Scene): Promise<void> {
-  await world.until(theirs.locks.mutex("a").acquire());
+  await world.until(mutex(theirs.locks, "a").acquire());
   const { owner: _, ...record } = world.record("a") ?? {};
   world.table.putItem(KEY, record);
 }
@@ -61,14 +73,14 @@ const AT_ONCE: readonly Row[] = [
     about("not-acquired", "`onlyIfExists`", /\bno record\b/),
     ({ mine }) =>
       () =>
-        mine.locks.mutex("a").acquire({ ...NOW, onlyIfExists: true }),
+        mutex(mine.locks, "a").acquire({ ...NOW, onlyIfExists: true }),
   ],
   [
     "a lock that another holds, at once",
     about("not-acquired", "worker-7", "`wait`"),
     async (scene) => {
-      await scene.world.until(scene.theirs.locks.mutex("a").acquire({ owner: "worker-7" }));
-      return () => scene.mine.locks.mutex("a").acquire({ ...NOW, onlyIfExists: true });
+      await scene.world.until(mutex(scene.theirs.locks, "a").acquire({ owner: "worker-7" }));
+      return () => mutex(scene.mine.locks, "a").acquire({ ...NOW, onlyIfExists: true });
     },
   ],
   [
@@ -76,23 +88,22 @@ const AT_ONCE: readonly Row[] = [
     about("not-acquired", /\bholds\b|\bheld\b/, "`wait`"),
     async (scene) => {
       await ownerless(scene);
-      return () => scene.mine.locks.mutex("a").acquire(NOW);
+      return () => mutex(scene.mine.locks, "a").acquire(NOW);
     },
   ],
   [
     "a lock with a queue, at once",
     about("not-acquired", /\bqueued?\b/, "`wait`"),
     async ({ world, mine, theirs }) => {
-      const held = await world.until(theirs.locks.fairLock("a").acquire());
+      const held = await world.until(fairLock(theirs.locks, "a").acquire());
       const waiting = world.inhabitant();
-      waiting.locks
-        .fairLock("a")
+      fairLock(waiting.locks, "a")
         .acquire()
         .catch(() => undefined);
       await world.time.advance(1_000);
       waiting.process.kill();
       await world.until(held.release());
-      return () => mine.locks.mutex("a").acquire(NOW);
+      return () => mutex(mine.locks, "a").acquire(NOW);
     },
   ],
   [
@@ -100,8 +111,8 @@ const AT_ONCE: readonly Row[] = [
     about("not-acquired", "this process", "`wait`"),
     async ({ mine }) => {
       mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
-      mine.locks.mutex("a").acquire();
-      return () => mine.locks.mutex("a").acquire(NOW);
+      mutex(mine.locks, "a").acquire();
+      return () => mutex(mine.locks, "a").acquire(NOW);
     },
   ],
   [
@@ -110,8 +121,8 @@ const AT_ONCE: readonly Row[] = [
     async (scene) => {
       await scene.world.until((await acquired(scene)).release());
       scene.mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
-      scene.mine.locks.mutex("a").acquire();
-      return () => scene.mine.locks.mutex("a").acquire(NOW);
+      mutex(scene.mine.locks, "a").acquire();
+      return () => mutex(scene.mine.locks, "a").acquire(NOW);
     },
   ],
 ];
@@ -122,35 +133,35 @@ const ARGUMENTS: readonly Row[] = [
     invalid("`session`", /\bthis client\b/),
     ({ mine }) =>
       () =>
-        mine.locks.mutex("a", { session: {} as never }),
+        mutex(mine.locks, "a", { session: {} as never }),
   ],
   [
     "a body that is no function",
     invalid("run()", /\bfunction\b/),
     ({ mine }) =>
       () =>
-        mine.locks.mutex("a").run({} as never),
+        mutex(mine.locks, "a").run({} as never),
   ],
   [
     "attributes in a native record",
     invalid("`attributes`", '"native"', "`data`"),
     ({ mine }) =>
       () =>
-        mine.locks.mutex("a").acquire({ attributes: { x: { S: "y" } } } as never),
+        mutex(mine.locks, "a").acquire({ attributes: { x: { S: "y" } } } as never),
   ],
   [
     "an unknown kind",
     invalid("`kind`", '"lock"', '"leader"', '"session"'),
     ({ mine }) =>
       () =>
-        mine.locks.inspect("a", { kind: "session" as never }),
+        inspect(mine.locks, "a", { kind: "session" as never }),
   ],
   [
     "a listing by a prefix that is no string",
     invalid("`prefix`", "string", "number"),
     ({ mine }) =>
       async () => {
-        for await (const _ of mine.locks.admin.list({ prefix: 5 as never }));
+        for await (const _ of listLocks(mine.locks, { prefix: 5 as never }));
       },
   ],
   [
@@ -158,12 +169,12 @@ const ARGUMENTS: readonly Row[] = [
     invalid(/\bfair locks\b/, "sort key", "`keys`"),
     ({ world }) =>
       () =>
-        world.inhabitant({ keys: { sk: null } }).locks.fairLock("a"),
+        fairLock(world.inhabitant({ keys: { sk: null } }).locks, "a"),
   ],
   [
     "a fair lock in a format without a queue",
     invalid('"dynamolock"', /\bqueue\b/),
-    () => () => new ForeignWorld(dynamolock()).client().locks.fairLock("a"),
+    () => () => fairLock(new ForeignWorld(dynamolock()).client().locks, "a"),
   ],
   [
     "sessions in a format without any",
@@ -183,37 +194,36 @@ const ARGUMENTS: readonly Row[] = [
     invalid("`reason`", "1 to 1000"),
     ({ mine }) =>
       () =>
-        mine.locks.admin.forceRelease("a", { reason: "x".repeat(1_001) }),
+        forceRelease(mine.locks, "a", { reason: "x".repeat(1_001) }),
   ],
   [
     "a name of the operator that is empty",
     invalid("`by`", "1 to 1000"),
     ({ mine }) =>
       () =>
-        mine.locks.admin.forceRelease("a", { reason: "x".repeat(1_000), by: "" }),
+        forceRelease(mine.locks, "a", { reason: "x".repeat(1_000), by: "" }),
   ],
   [
     "a forced release in a format without any",
     invalid('"dynamolock"', /\bforced releases\b/),
-    () => () =>
-      new ForeignWorld(dynamolock()).client().locks.admin.forceRelease("a", { reason: "x" }),
+    () => () => forceRelease(new ForeignWorld(dynamolock()).client().locks, "a", { reason: "x" }),
   ],
   [
     "a history in a format without any",
     invalid('"dynamolock"', /\bhistory\b/, "sort key"),
-    () => () => new ForeignWorld(dynamolock()).client().locks.admin.history("a"),
+    () => () => history(new ForeignWorld(dynamolock()).client().locks, "a"),
   ],
   [
     "an import in a format without any",
     invalid('"dynamolock"', /\btransfers\b/),
-    () => () => new ForeignWorld(dynamolock()).client().locks.import(HANDLE),
+    () => () => adoptLease(new ForeignWorld(dynamolock()).client().locks, HANDLE),
   ],
   [
     "a handle that is none",
     invalid("`lease.export()`"),
     ({ mine }) =>
       () =>
-        mine.locks.import({ ...HANDLE, leaseMs: 99 }),
+        adoptLease(mine.locks, { ...HANDLE, leaseMs: 99 }),
   ],
 ];
 
@@ -222,8 +232,8 @@ const HANDING_ON: readonly Row[] = [
     "an export from a session",
     about("invalid-argument", /\bsession\b/),
     async (scene) => {
-      const session = await scene.world.until(scene.mine.locks.session());
-      const lease = await scene.world.until(scene.mine.locks.mutex("a", { session }).acquire());
+      const session = await scene.world.until(openSession(scene.mine.locks));
+      const lease = await scene.world.until(mutex(scene.mine.locks, "a", { session }).acquire());
       return () => lease.export();
     },
   ],
@@ -233,7 +243,7 @@ const HANDING_ON: readonly Row[] = [
     // The lease has a deadline of its own only during its first period.
     async ({ world }) => {
       const { locks } = world.inhabitant({ sharedSession: true });
-      const lease = await world.until(locks.mutex("a").acquire());
+      const lease = await world.until(mutex(locks, "a").acquire());
       return () => lease.export();
     },
   ],
@@ -241,10 +251,10 @@ const HANDING_ON: readonly Row[] = [
     "an export of a reentrant lock",
     about("invalid-argument", /\bshares\b/),
     ({ mine }) => {
-      const mutex = mine.locks.mutex("a", { reentrant: true });
+      const lock = mutex(mine.locks, "a", { reentrant: true });
       return () =>
-        mutex.run(async () => {
-          const inner = await mutex.acquire();
+        lock.run(async () => {
+          const inner = await lock.acquire();
           return inner.export();
         });
     },
@@ -254,7 +264,7 @@ const HANDING_ON: readonly Row[] = [
     about("invalid-argument", /\bnot a lock\b/),
     ({ mine }) =>
       () =>
-        mine.locks.once("a", { occurrence: "1" }, async (lease) => {
+        once(mine.locks, "a", { occurrence: "1" }, async (lease) => {
           await lease.export();
         }),
   ],
@@ -272,14 +282,14 @@ const HANDING_ON: readonly Row[] = [
     about("not-acquired", /\bimported\b/, /\bnobody holds\b|\bfree\b/),
     ({ mine }) =>
       () =>
-        mine.locks.import(HANDLE),
+        adoptLease(mine.locks, HANDLE),
   ],
   [
     "an import of a lock that a holder without an owner holds",
     { ...about("not-acquired", /\bimported\b/), omits: [/\bnobody holds\b|\bfree\b/] },
     async (scene) => {
       await ownerless(scene);
-      return () => scene.mine.locks.import(HANDLE);
+      return () => adoptLease(scene.mine.locks, HANDLE);
     },
   ],
 ];
@@ -290,16 +300,16 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("unreachable", /\bby force\b/, "region"),
     ({ mine }) => {
       mine.network.script(() => SILENT);
-      return () => mine.locks.admin.forceRelease("a", { reason: "x", wait: "1s" });
+      return () => forceRelease(mine.locks, "a", { reason: "x", wait: "1s" });
     },
   ],
   [
     "a forced release while the client closes",
     about("closed", /\bforced release\b/),
     async (scene) => {
-      await scene.world.until(scene.theirs.locks.mutex("a").acquire());
+      await scene.world.until(mutex(scene.theirs.locks, "a").acquire());
       const { locks } = scene.mine;
-      const forced = locks.admin.forceRelease("a", { reason: "x" });
+      const forced = forceRelease(locks, "a", { reason: "x" });
       forced.catch(() => undefined);
       await scene.world.time.advance(200);
       await scene.world.until(locks.close());
@@ -311,7 +321,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("unreachable", /\bhistory\b/, "region"),
     ({ mine }) => {
       mine.network.script(() => SILENT);
-      return () => mine.locks.admin.history("a");
+      return () => history(mine.locks, "a");
     },
   ],
   [
@@ -319,7 +329,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("unreachable", /\bqueue\b/, "region"),
     ({ mine }) => {
       mine.network.script(({ kind }) => (kind === "query" ? SILENT : undefined));
-      return () => mine.locks.admin.queue("a");
+      return () => listQueue(mine.locks, "a");
     },
   ],
   [
@@ -374,10 +384,10 @@ describe("the core refuses", () => {
     const format = nativeFormat({ pk: "pk", sk: null });
     const here = new ForeignWorld(format as never);
     const { locks, network } = here.client();
-    await here.until((await here.until(locks.mutex("a").acquire())).release());
+    await here.until((await here.until(mutex(locks, "a").acquire())).release());
     const key = { pk: { S: "lock#a" } };
     here.table.putItem(key, { ...here.item(key), tail: { N: "5" }, served: { N: "3" } });
-    const acquiring = here.until(locks.mutex("a").acquire({ wait: "5s" }));
+    const acquiring = here.until(mutex(locks, "a").acquire({ wait: "5s" }));
     await expect(acquiring).rejects.toMatchObject({ code: "not-acquired" });
     // One refused claim, and then polls: no claims in a loop.
     expect(network.requests.write).toBe(3);
@@ -387,7 +397,7 @@ describe("the core refuses", () => {
   it("a fence if a foreign item is in the place of the counter", async () => {
     const here = new ForeignWorld(awsLockClient({ fences: "companion" }));
     here.table.putItem({ key: { S: "a#holdfast-fence" } }, { total: { N: "3" } });
-    const acquiring = here.until(here.client().locks.mutex("a").acquire());
+    const acquiring = here.until(mutex(here.client().locks, "a").acquire());
     await expectError(acquiring, { ...about("foreign-record"), mentions: [/\bfences\b/] });
   });
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { HoldfastError } from "../../../src/errors.js";
+import { all, election, fairLock, inspect, mutex, semaphore } from "../../../src/index.js";
 import { keyOf } from "../../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -15,7 +16,7 @@ beforeEach(() => {
 describe("a table that answers nothing", () => {
   it("is reported once, while acquisitions still wait", async () => {
     mine.network.script(() => ({ fault: "request-lost", unknownAfterMs: 100 }));
-    const waiting = ["a", "b"].map((name) => mine.locks.mutex(name).acquire({ wait: "10m" }));
+    const waiting = ["a", "b"].map((name) => mutex(mine.locks, name).acquire({ wait: "10m" }));
     for (const each of waiting) each.catch(() => undefined);
     await world.time.advance(4_000);
     expect(errors).toEqual([]);
@@ -28,8 +29,7 @@ describe("a table that answers nothing", () => {
   it("is not reported to the caller of a single attempt, whose error says so", async () => {
     mine.network.script(() => ({ fault: "request-lost" }));
     const error = await world.until(
-      mine.locks
-        .mutex("a")
+      mutex(mine.locks, "a")
         .tryAcquire()
         .catch((e) => e),
     );
@@ -41,12 +41,11 @@ describe("a table that answers nothing", () => {
     mine.network.script((request) =>
       JSON.stringify(keyOf(request)).includes("lock#a") ? { fault: "request-lost" } : undefined,
     );
-    mine.locks
-      .mutex("a")
+    mutex(mine.locks, "a")
       .acquire({ wait: "10m" })
       .catch(() => undefined);
     for (let i = 0; i < 30; i += 1) {
-      await world.until(mine.locks.inspect("b"));
+      await world.until(inspect(mine.locks, "b"));
       await world.time.advance(1_000);
     }
     expect(errors).toEqual([]);
@@ -58,8 +57,7 @@ describe("a table that answers nothing", () => {
   ])("is reported after %s", async (_title, requestTimeout, afterMs) => {
     const one = world.inhabitant({ requestTimeout, onError: (error) => void errors.push(error) });
     one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
-    one.locks
-      .mutex("a")
+    mutex(one.locks, "a")
       .acquire({ wait: "10m" })
       .catch(() => undefined);
     await world.time.advance(afterMs - 100);
@@ -70,15 +68,16 @@ describe("a table that answers nothing", () => {
   });
 
   it.each([
-    ["a mutex", (who: Inhabitant, wait: string) => who.locks.mutex("a").acquire({ wait })],
-    ["a fair lock", (who: Inhabitant, wait: string) => who.locks.fairLock("a").acquire({ wait })],
+    ["a mutex", (who: Inhabitant, wait: string) => mutex(who.locks, "a").acquire({ wait })],
+    ["a fair lock", (who: Inhabitant, wait: string) => fairLock(who.locks, "a").acquire({ wait })],
     [
       "several locks",
-      (who: Inhabitant, wait: string) => who.locks.multiLock(["a", "b"]).acquire({ wait }),
+      (who: Inhabitant, wait: string) => all(who.locks, ["a", "b"]).acquire({ wait }),
     ],
     [
       "a semaphore",
-      (who: Inhabitant, wait: string) => who.locks.semaphore("a", { permits: 1 }).acquire({ wait }),
+      (who: Inhabitant, wait: string) =>
+        semaphore(who.locks, "a", { permits: 1 }).acquire({ wait }),
     ],
   ] as const)(
     "is reported once for each outage that begins while %s waits",
@@ -102,9 +101,8 @@ describe("a table that answers nothing", () => {
   );
 
   it("is reported while a candidate stands by, also if the requests fail at once", async () => {
-    await world.until(world.inhabitant().locks.election("boss").campaign());
-    mine.locks
-      .election("boss")
+    await world.until(election(world.inhabitant().locks, "boss").campaign());
+    election(mine.locks, "boss")
       .campaign()
       .catch(() => undefined);
     await world.time.advance(60_000);
@@ -114,9 +112,8 @@ describe("a table that answers nothing", () => {
   });
 
   it("is not one lost request", async () => {
-    await world.until(world.inhabitant().locks.mutex("a").acquire());
-    mine.locks
-      .mutex("a")
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
+    mutex(mine.locks, "a")
       .acquire({ wait: "5h" })
       .catch(() => undefined);
     for (let i = 0; i < 20; i += 1) {
@@ -127,9 +124,8 @@ describe("a table that answers nothing", () => {
   });
 
   it("is reported with the reason if the table refuses every request", async () => {
-    await world.until(world.inhabitant().locks.mutex("a").acquire());
-    mine.locks
-      .mutex("a")
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
+    mutex(mine.locks, "a")
       .acquire({ wait: "5h" })
       .catch(() => undefined);
     await world.time.advance(60_000);

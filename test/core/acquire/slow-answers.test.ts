@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, mutex } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 /** Answers take longer than half of a lease, and less than the request timeout. */
@@ -26,7 +27,7 @@ describe("an attempt without a wait, with answers too slow for the lease", () =>
     const { world, locks, writes } = setUp(row.answerMs);
     const fromMs = world.time.nowMs;
     await expect(
-      world.until(locks.mutex("a").tryAcquire({ lease: row.lease })),
+      world.until(mutex(locks, "a").tryAcquire({ lease: row.lease })),
     ).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(/^Lock "a" was not acquired: .*longer than a lease of \d+ ms/),
@@ -43,19 +44,19 @@ describe("an attempt without a wait, with answers too slow for the lease", () =>
   it.each(["2s", "3s"])("is granted although one answer was lost: %s", async (lease) => {
     const { world, locks, network } = setUp(10);
     network.next("write", { fault: "response-lost", unknownAfterMs: 60_000 });
-    const granted = await world.until(locks.mutex("a").tryAcquire({ lease }));
+    const granted = await world.until(mutex(locks, "a").tryAcquire({ lease }));
     expect(granted?.isHeld).toBe(true);
   });
 
   it.each(SLOW)("ends with `wait: 0`, too: $lease, $answerMs ms an answer", async (row) => {
     const { world, locks } = setUp(row.answerMs);
-    const acquiring = locks.mutex("a").acquire({ lease: row.lease, wait: 0 });
+    const acquiring = mutex(locks, "a").acquire({ lease: row.lease, wait: 0 });
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "unreachable" });
   });
 
   it.each(SLOW)("ends of several locks: $lease, $answerMs ms an answer", async (row) => {
     const { world, locks } = setUp(row.answerMs);
-    const acquiring = locks.multiLock(["a", "b"]).tryAcquire({ lease: row.lease });
+    const acquiring = all(locks, ["a", "b"]).tryAcquire({ lease: row.lease });
     await expect(world.until(acquiring)).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(
@@ -67,14 +68,14 @@ describe("an attempt without a wait, with answers too slow for the lease", () =>
   it("resolves with undefined if another client holds the lock", async () => {
     const { world, locks } = setUp(1_600);
     const other = world.inhabitant();
-    await world.until(other.locks.mutex("a").acquire({ lease: "60s" }));
-    expect(await world.until(locks.mutex("a").tryAcquire({ lease: "3s" }))).toBeNull();
+    await world.until(mutex(other.locks, "a").acquire({ lease: "60s" }));
+    expect(await world.until(mutex(locks, "a").tryAcquire({ lease: "3s" }))).toBeNull();
   });
 
   it("rejects with throttled if the table throttles the attempt", async () => {
     const { world, locks, network } = setUp(10);
     network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));
-    const acquiring = locks.mutex("a").tryAcquire({ lease: "2s" });
+    const acquiring = mutex(locks, "a").tryAcquire({ lease: "2s" });
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "throttled" });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type AcquireOptions, HoldfastError, type Lease } from "../../../src/index.js";
+import { listLocks } from "../../../src/admin/index.js";
+import { type AcquireOptions, HoldfastError, type Lease, mutex } from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { Beliefs } from "../../support/beliefs.js";
 import { expectErrorToBe } from "../../support/errors.js";
@@ -20,7 +21,7 @@ function traceOf(world: World, who: Inhabitant): { atMs: number; request: FaultR
 
 async function held(world: World, options: AcquireOptions = {}) {
   const holder = world.inhabitant(INSTANT);
-  return { holder, lease: await world.until(holder.locks.mutex("a").acquire(options)) };
+  return { holder, lease: await world.until(mutex(holder.locks, "a").acquire(options)) };
 }
 
 function ignored<T>(promise: Promise<T>): Promise<T> {
@@ -34,7 +35,7 @@ describe("the polls of a waiter", () => {
     await held(world, { lease: "1h" });
     const rival = world.inhabitant(INSTANT);
     const trace = traceOf(world, rival);
-    ignored(rival.locks.mutex("a").acquire({ ...FOR_EVER, poll: { min: 100, max: 2_000 } }));
+    ignored(mutex(rival.locks, "a").acquire({ ...FOR_EVER, poll: { min: 100, max: 2_000 } }));
     await world.time.advance(120_000);
     const pauses = trace.slice(1).map(({ atMs }, index) => atMs - (trace[index]?.atMs ?? 0));
     let expectedMs = 100;
@@ -54,7 +55,7 @@ describe("the polls of a waiter", () => {
     await held(world, { lease: "1h", data: "x".repeat(2_000) });
     const rival = world.inhabitant(INSTANT);
     const trace = traceOf(world, rival);
-    ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+    ignored(mutex(rival.locks, "a").acquire(FOR_EVER));
     await world.time.advance(5_000);
     const reads = trace.flatMap(({ request }) => (request.kind === "read" ? [request.read] : []));
     expect(reads.length).toBeGreaterThan(5);
@@ -73,12 +74,12 @@ describe("the polls of a waiter", () => {
     const other = world.inhabitant(INSTANT);
     const rival = world.inhabitant(INSTANT);
     const trace = traceOf(world, rival);
-    ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+    ignored(mutex(rival.locks, "a").acquire(FOR_EVER));
     await world.time.advance(60_000);
     trace.length = 0;
     // The release and the claim are at one instant, so that the waiter cannot win.
     await Promise.all([
-      lease.release().then(() => other.locks.mutex("a").acquire({ lease: "1h" })),
+      lease.release().then(() => mutex(other.locks, "a").acquire({ lease: "1h" })),
       world.time.advance(0),
     ]);
     await world.time.advance(3_000);
@@ -92,7 +93,7 @@ describe("the polls of a waiter", () => {
     const traces = [1, 2].map(() => {
       const rival = world.inhabitant(INSTANT);
       const trace = traceOf(world, rival);
-      ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+      ignored(mutex(rival.locks, "a").acquire(FOR_EVER));
       return trace;
     });
     await world.time.advance(30_000);
@@ -110,7 +111,7 @@ describe("a waiter takes over from a dead holder", () => {
     const rival = world.inhabitant(INSTANT);
     const trace = traceOf(world, rival);
     const fromMs = world.time.nowMs;
-    await world.until(rival.locks.mutex("a").acquire(FOR_EVER));
+    await world.until(mutex(rival.locks, "a").acquire(FOR_EVER));
     expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(10_200);
     expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(10_201);
     const last = trace.at(-1);
@@ -143,11 +144,11 @@ describe("a waiter takes over from a dead holder", () => {
     const { holder } = await held(world, { lease: "10s" });
     holder.process.kill();
     const rival = world.inhabitant(INSTANT);
-    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(rival.locks, "a").tryAcquire())).toBeNull();
     await world.time.advance(10_100);
-    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(rival.locks, "a").tryAcquire())).toBeNull();
     await world.time.advance(101);
-    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    const seen = await world.requests(() => mutex(rival.locks, "a").tryAcquire());
     expect(seen.result?.isHeld).toBe(true);
     expect(seen).toMatchObject({ writes: 1, reads: 0 });
   });
@@ -158,7 +159,7 @@ describe("a waiter takes over from a dead holder", () => {
     holder.process.kill();
     const rival = world.inhabitant(INSTANT);
     const listed = async () => {
-      for await (const page of rival.locks.admin.list()) return page.locks[0];
+      for await (const page of listLocks(rival.locks)) return page.locks[0];
       return undefined;
     };
     expect(await world.until(listed())).toMatchObject({
@@ -167,7 +168,7 @@ describe("a waiter takes over from a dead holder", () => {
     });
     await world.time.advance(10_201);
     expect(await world.until(listed())).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
-    expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
+    expect(await world.until(mutex(rival.locks, "a").tryAcquire())).not.toBeNull();
   });
 
   it("only after a watch of its own, in a process that has never observed the record", async () => {
@@ -176,9 +177,9 @@ describe("a waiter takes over from a dead holder", () => {
     holder.process.kill();
     await world.time.advance(60_000);
     const rival = world.inhabitant(INSTANT);
-    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(rival.locks, "a").tryAcquire())).toBeNull();
     const fromMs = world.time.nowMs;
-    await world.until(rival.locks.mutex("a").acquire(FOR_EVER));
+    await world.until(mutex(rival.locks, "a").acquire(FOR_EVER));
     expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(10_000);
   });
 
@@ -186,7 +187,7 @@ describe("a waiter takes over from a dead holder", () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s" });
     const rival = world.inhabitant(INSTANT);
-    const waiting = rival.locks.mutex("a").acquire(FOR_EVER);
+    const waiting = mutex(rival.locks, "a").acquire(FOR_EVER);
     await world.time.advance(1_000);
     holder.process.kill();
     rival.process.freezeMonotonic();
@@ -207,7 +208,7 @@ describe("waiters of one process for one name", () => {
       await held(world, { lease: "1h" });
       const rival = world.inhabitant(INSTANT);
       for (let index = 0; index < waiters; index += 1) {
-        ignored(rival.locks.mutex("a").acquire(FOR_EVER));
+        ignored(mutex(rival.locks, "a").acquire(FOR_EVER));
       }
       const before = world.table.counts;
       await world.time.advance(60_000);
@@ -221,7 +222,7 @@ describe("waiters of one process for one name", () => {
     const world = new World();
     const { holder } = await held(world, { lease: "1h" });
     for (let index = 0; index < 10; index += 1) {
-      ignored(holder.locks.mutex("a").acquire(FOR_EVER));
+      ignored(mutex(holder.locks, "a").acquire(FOR_EVER));
     }
     const seen = await world.requests(() => world.time.sleep(60_000));
     expect(seen).toMatchObject({ writes: 0, reads: 0 });
@@ -232,7 +233,7 @@ describe("waiters of one process for one name", () => {
     const { holder, lease } = await held(world);
     const order: number[] = [];
     const all = Array.from({ length: 10 }, (_, index) =>
-      holder.locks.mutex("a").run(FOR_EVER, () => order.push(index)),
+      mutex(holder.locks, "a").run(FOR_EVER, () => order.push(index)),
     );
     await world.time.advance(10);
     const seen = await world.requests(async () => {
@@ -255,7 +256,7 @@ describe("waiters of one process for one name", () => {
       const world = new World();
       const { locks } = world.inhabitant({ ...INSTANT, maxLocalHandoffs: limit });
       const all = Array.from({ length: 5 }, () =>
-        locks.mutex("a").run(FOR_EVER, () => world.time.sleep(1)),
+        mutex(locks, "a").run(FOR_EVER, () => world.time.sleep(1)),
       );
       await world.until(Promise.all(all));
       const freed = world.table.log.filter(({ after }) => after?.["holder"] === undefined);
@@ -268,7 +269,7 @@ describe("waiters of one process for one name", () => {
     const { holder, lease } = await held(world);
     const cancel = new AbortController();
     const waiting = [1, 2, 3].map(() =>
-      holder.locks.mutex("a").acquire({ ...FOR_EVER, signal: cancel.signal }),
+      mutex(holder.locks, "a").acquire({ ...FOR_EVER, signal: cancel.signal }),
     );
     const settled = Promise.allSettled(waiting);
     await world.time.advance(10);
@@ -277,7 +278,7 @@ describe("waiters of one process for one name", () => {
       Array.from({ length: 3 }, () => ({ status: "rejected", reason: "enough" })),
     );
     await world.until(lease.release());
-    const seen = await world.requests(() => holder.locks.mutex("a").acquire());
+    const seen = await world.requests(() => mutex(holder.locks, "a").acquire());
     expect(seen).toMatchObject({ writes: 1, reads: 0 });
   });
 
@@ -286,8 +287,8 @@ describe("waiters of one process for one name", () => {
     const who = world.inhabitant(INSTANT);
     const error = new HoldfastError("misconfigured", "There is no such table.");
     who.network.next("write", { fault: "misconfigured", error });
-    const first = who.locks.mutex("a").acquire();
-    const second = who.locks.mutex("a").acquire();
+    const first = mutex(who.locks, "a").acquire();
+    const second = mutex(who.locks, "a").acquire();
     await expect(world.until(first)).rejects.toBe(error);
     expect((await world.until(second)).isHeld).toBe(true);
   });
@@ -295,7 +296,7 @@ describe("waiters of one process for one name", () => {
   it("get the turn after their process loses the lease", async () => {
     const world = new World();
     const { holder, lease } = await held(world, { lease: "10s" });
-    const waiting = holder.locks.mutex("a").acquire(FOR_EVER);
+    const waiting = mutex(holder.locks, "a").acquire(FOR_EVER);
     holder.network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(15_000);
     expect(lease.signal.reason).toMatchObject({ reason: "expired" });
@@ -307,7 +308,7 @@ describe("waiters of one process for one name", () => {
   it("get the turn when a manually renewed lease expires", async () => {
     const world = new World();
     const { holder, lease } = await held(world, { lease: "10s", renew: "manual" });
-    const next = await world.until(holder.locks.mutex("a").acquire({ wait: "5m" }), 900_000);
+    const next = await world.until(mutex(holder.locks, "a").acquire({ wait: "5m" }), 900_000);
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
@@ -315,7 +316,7 @@ describe("waiters of one process for one name", () => {
     const world = new World();
     const { holder } = await held(world, { lease: "10s", renew: "manual" });
     await world.time.advance(20_000);
-    expect(await world.until(holder.locks.mutex("a").tryAcquire())).not.toBeNull();
+    expect(await world.until(mutex(holder.locks, "a").tryAcquire())).not.toBeNull();
   });
 });
 
@@ -325,8 +326,7 @@ describe("the end of a wait", () => {
     await held(world);
     const rival = world.inhabitant();
     const seen = await world.requests(() =>
-      rival.locks
-        .mutex("a")
+      mutex(rival.locks, "a")
         .acquire({ wait: 0 })
         .catch((error: unknown) => error),
     );
@@ -340,7 +340,7 @@ describe("the end of a wait", () => {
     await held(world);
     const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
     const fromMs = world.time.nowMs;
-    await expect(world.until(rival.locks.mutex("a").acquire({ wait }))).rejects.toBeDefined();
+    await expect(world.until(mutex(rival.locks, "a").acquire({ wait }))).rejects.toBeDefined();
     expect(world.time.nowMs - fromMs).toBe(wait);
   });
 
@@ -349,7 +349,7 @@ describe("the end of a wait", () => {
       const world = new World();
       await held(world);
       const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
-      await expect(world.until(rival.locks.mutex("a").acquire({ wait }))).rejects.toMatchObject({
+      await expect(world.until(mutex(rival.locks, "a").acquire({ wait }))).rejects.toMatchObject({
         code: "not-acquired",
       });
     }
@@ -361,15 +361,14 @@ describe("the end of a wait", () => {
     const rival = world.inhabitant({ requestTimeout: "1h" });
     rival.network.script(() => ({ fault: "request-lost" }));
     const fromMs = world.time.nowMs;
-    await expect(world.until(rival.locks.mutex("a").acquire({ wait: "2s" }))).rejects.toMatchObject(
-      {
-        code: "unreachable",
-      },
-    );
+    await expect(
+      world.until(mutex(rival.locks, "a").acquire({ wait: "2s" })),
+    ).rejects.toMatchObject({
+      code: "unreachable",
+    });
     expect(world.time.nowMs - fromMs).toBe(2_000);
     await world.until(
-      rival.locks
-        .mutex("b")
+      mutex(rival.locks, "b")
         .tryAcquire()
         .catch(() => undefined),
       1e9,
@@ -380,7 +379,7 @@ describe("the end of a wait", () => {
     const world = new World();
     const { lease } = await held(world);
     const rival = world.inhabitant();
-    const waiting = rival.locks.mutex("a").acquire(FOR_EVER);
+    const waiting = mutex(rival.locks, "a").acquire(FOR_EVER);
     const day = 24 * 3_600_000;
     let settled = false;
     waiting.then(
@@ -404,11 +403,11 @@ describe("the end of a wait", () => {
     for (let atMs = 0; atMs <= 120; atMs += 3) {
       const world = new World();
       const holder = world.inhabitant(INSTANT);
-      const lease = await world.until(holder.locks.mutex("a").acquire());
+      const lease = await world.until(mutex(holder.locks, "a").acquire());
       const rival = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
       const cancel = new AbortController();
       const reason = new Error("no longer wanted");
-      const waiting = ignored(rival.locks.mutex("a").acquire({ signal: cancel.signal }));
+      const waiting = ignored(mutex(rival.locks, "a").acquire({ signal: cancel.signal }));
       await world.time.advance(atMs);
       cancel.abort(reason);
       const abortedMs = world.time.nowMs;
@@ -425,7 +424,7 @@ describe("the end of a wait", () => {
       const world = new World();
       const who = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
       const cancel = new AbortController();
-      const acquiring = ignored(who.locks.mutex("a").acquire({ signal: cancel.signal }));
+      const acquiring = ignored(mutex(who.locks, "a").acquire({ signal: cancel.signal }));
       await world.time.advance(atMs);
       cancel.abort("no longer wanted");
       const outcome = await world.until(acquiring.catch((reason: unknown) => reason));
@@ -434,7 +433,7 @@ describe("the end of a wait", () => {
       await world.time.advance(2_000);
       expect(world.record("a")?.["holder"]).toBeUndefined();
       const other = world.inhabitant(INSTANT);
-      expect(await world.until(other.locks.mutex("a").tryAcquire())).not.toBeNull();
+      expect(await world.until(mutex(other.locks, "a").tryAcquire())).not.toBeNull();
     }
   });
 
@@ -442,7 +441,7 @@ describe("the end of a wait", () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const signal = AbortSignal.abort("never wanted");
-    await expect(locks.mutex("a").acquire({ signal })).rejects.toBe("never wanted");
+    await expect(mutex(locks, "a").acquire({ signal })).rejects.toBe("never wanted");
     expect(world.table.counts.writes).toBe(0);
   });
 
@@ -451,7 +450,7 @@ describe("the end of a wait", () => {
     const { holder, lease } = await held(world, { lease: "1s", renew: "manual" });
     await world.time.advance(1_000);
     const { signal } = lease;
-    const nested = holder.locks.mutex("b").acquire({ signal });
+    const nested = mutex(holder.locks, "b").acquire({ signal });
     await expect(world.until(nested)).rejects.toMatchObject({ code: "lost", reason: "expired" });
   });
 });
@@ -468,7 +467,7 @@ describe("a hand-off to a cancelled waiter", () => {
         const other = world.inhabitant({ latency });
         const lease = await world.until(beliefs.acquire(who, "a"));
         const cancel = new AbortController();
-        const first = ignored(who.locks.mutex("a").acquire({ signal: cancel.signal }));
+        const first = ignored(mutex(who.locks, "a").acquire({ signal: cancel.signal }));
         const second = heir === "a second waiter" ? beliefs.acquire(who, "a") : undefined;
         const rival = heir === "another process" ? beliefs.acquire(other, "a") : undefined;
         await world.time.advance(100);
@@ -499,15 +498,15 @@ describe("after a release", () => {
     const world = new World();
     const poll = { min: 100, max: 100 };
     const [a, b] = [world.inhabitant({ poll }), world.inhabitant({ poll })];
-    const before = await world.until(b.locks.mutex("a").acquire());
-    const waiting = a.locks.mutex("a").acquire(FOR_EVER);
+    const before = await world.until(mutex(b.locks, "a").acquire());
+    const waiting = mutex(a.locks, "a").acquire(FOR_EVER);
     await world.time.advance(1_000);
     await world.until(before.release());
     const lease = await world.until(waiting);
-    const rival = b.locks.mutex("a").acquire(FOR_EVER);
+    const rival = mutex(b.locks, "a").acquire(FOR_EVER);
     await world.time.advance(1_000);
     const order: string[] = [];
-    const again = lease.release().then(() => a.locks.mutex("a").acquire(FOR_EVER));
+    const again = lease.release().then(() => mutex(a.locks, "a").acquire(FOR_EVER));
     again.then(() => order.push("again")).catch(() => undefined);
     rival
       .then((next) => {
@@ -522,9 +521,9 @@ describe("after a release", () => {
   it("a process that observed no rival claims again at once", async () => {
     const world = new World();
     const { locks } = world.inhabitant(INSTANT);
-    await world.until(locks.mutex("a").run(() => undefined));
+    await world.until(mutex(locks, "a").run(() => undefined));
     const fromMs = world.time.nowMs;
-    await world.until(locks.mutex("a").run(() => undefined));
+    await world.until(mutex(locks, "a").run(() => undefined));
     expect(world.time.nowMs).toBe(fromMs);
   });
 
@@ -534,10 +533,10 @@ describe("after a release", () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     let stopped = false;
     const loops = [1, 2, 3, 4].map(async () => {
-      while (!stopped) await a.locks.mutex("a").run(FOR_EVER, () => world.time.sleep(20));
+      while (!stopped) await mutex(a.locks, "a").run(FOR_EVER, () => world.time.sleep(20));
     });
     await world.time.advance(1_000);
-    const waiting = b.locks.mutex("a").acquire(FOR_EVER);
+    const waiting = mutex(b.locks, "a").acquire(FOR_EVER);
     let waited = false;
     waiting.then(
       (lease) => {
@@ -560,8 +559,7 @@ describe("the error of a wait", () => {
     const { lease } = await held(world);
     const rival = world.inhabitant();
     const error = await world.until(
-      rival.locks
-        .mutex("a")
+      mutex(rival.locks, "a")
         .acquire({ wait: "1s" })
         .catch((reason: unknown) => reason),
     );
@@ -574,7 +572,7 @@ describe("the error of a wait", () => {
       const world = new World();
       const rival = world.inhabitant();
       rival.network.script((request) => (request.kind === "write" ? { fault } : undefined));
-      const acquiring = rival.locks.mutex("a").acquire({ wait: "2s" });
+      const acquiring = mutex(rival.locks, "a").acquire({ wait: "2s" });
       await expect(world.until(acquiring)).rejects.toMatchObject({
         code: "throttled",
         lockName: "a",
@@ -583,7 +581,7 @@ describe("the error of a wait", () => {
       expect(rival.network.injected[fault]).toBeGreaterThan(2);
       expect(rival.network.injected[fault]).toBeLessThan(30);
       rival.network.script(undefined);
-      expect(await world.until(rival.locks.mutex("a").tryAcquire())).not.toBeNull();
+      expect(await world.until(mutex(rival.locks, "a").tryAcquire())).not.toBeNull();
     },
   );
 
@@ -591,7 +589,7 @@ describe("the error of a wait", () => {
     const world = new World();
     const rival = world.inhabitant();
     rival.network.next("write", { fault: "throttled" }, 3);
-    expect((await world.until(rival.locks.mutex("a").acquire())).isHeld).toBe(true);
+    expect((await world.until(mutex(rival.locks, "a").acquire())).isHeld).toBe(true);
   });
 
   it("is unreachable for a table without answers", async () => {
@@ -600,7 +598,7 @@ describe("the error of a wait", () => {
       const rival = world.inhabitant();
       rival.network.script(() => ({ fault: "request-lost" }));
       const fromMs = world.time.nowMs;
-      const acquiring = rival.locks.mutex("a").acquire({ wait });
+      const acquiring = mutex(rival.locks, "a").acquire({ wait });
       await expect(world.until(acquiring)).rejects.toMatchObject({
         code: "unreachable",
         lockName: "a",
@@ -617,7 +615,7 @@ describe("the error of a wait", () => {
       await held(world);
       const rival = world.inhabitant();
       rival.network.next(kind, { fault: "misconfigured", error });
-      await expect(world.until(rival.locks.mutex("a").acquire(FOR_EVER))).rejects.toBe(error);
+      await expect(world.until(mutex(rival.locks, "a").acquire(FOR_EVER))).rejects.toBe(error);
       expect(world.time.nowMs).toBeLessThan(200);
       expect(rival.process.pendingTimers()).toBe(0);
     }
@@ -627,7 +625,7 @@ describe("the error of a wait", () => {
     const world = new World();
     await held(world);
     const rival = world.inhabitant({ requestTimeout: 200 });
-    const acquiring = ignored(rival.locks.mutex("a").acquire({ wait: "10s" }));
+    const acquiring = ignored(mutex(rival.locks, "a").acquire({ wait: "10s" }));
     await world.time.advance(1_000);
     rival.network.script(() => ({ fault: "request-lost" }));
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "unreachable" });
@@ -638,7 +636,7 @@ describe("the error of a wait", () => {
     await held(world);
     const rival = world.inhabitant({ requestTimeout: 200 });
     rival.network.script(() => ({ fault: "request-lost" }));
-    const acquiring = ignored(rival.locks.mutex("a").acquire({ wait: "10s" }));
+    const acquiring = ignored(mutex(rival.locks, "a").acquire({ wait: "10s" }));
     await world.time.advance(3_000);
     rival.network.script(undefined);
     await expect(world.until(acquiring)).rejects.toMatchObject({ code: "not-acquired" });
@@ -649,8 +647,8 @@ describe("the error of a wait", () => {
     const world = new World();
     const rival = world.inhabitant();
     rival.network.script(() => ({ fault: "request-lost" }));
-    ignored(rival.locks.mutex("a").acquire(FOR_EVER));
-    const second = rival.locks.mutex("a").acquire({ wait: "8s" });
+    ignored(mutex(rival.locks, "a").acquire(FOR_EVER));
+    const second = mutex(rival.locks, "a").acquire({ wait: "8s" });
     await expect(world.until(second)).rejects.toMatchObject({ code: "unreachable" });
   });
 });

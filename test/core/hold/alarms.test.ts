@@ -1,11 +1,12 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { forceRelease, releaseByHolder } from "../../../src/admin/index.js";
 import {
   LEASE_CHANNELS,
   type LeaseRenewalEvent,
   type LossEvent,
 } from "../../../src/events/index.js";
-import type { Lease } from "../../../src/index.js";
+import { type Lease, mutex, openSession } from "../../../src/index.js";
 import { alarmsUnder } from "../../support/alarms.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -42,7 +43,7 @@ const alarms = () => ({
 const SILENT = { losses: 0, unanswered: 0, late: 0 };
 
 async function holding(one = world.inhabitant()): Promise<Inhabitant & { readonly lease: Lease }> {
-  return { ...one, lease: await world.until(one.locks.mutex("a").acquire()) };
+  return { ...one, lease: await world.until(mutex(one.locks, "a").acquire()) };
 }
 
 describe("the alarms of leases", () => {
@@ -65,7 +66,7 @@ describe("the alarms of leases", () => {
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => unknown]>([
     ["expired", ({ network }) => network.script(() => ({ fault: "request-lost" }))],
     ["deleted", () => world.table.deleteItem(KEY)],
-    ["released-elsewhere", ({ locks, lease }) => locks.admin.releaseByHolder("a", lease.holder)],
+    ["released-elsewhere", ({ locks, lease }) => releaseByHolder(locks, "a", lease.holder)],
     [
       "stolen",
       () => world.table.putItem(KEY, { ...world.record("a"), holder: { S: "not a client" } }),
@@ -79,8 +80,8 @@ describe("the alarms of leases", () => {
 
   it("fire for a loss: the session of many locks ends", async () => {
     const { locks } = world.inhabitant();
-    const session = await world.until(locks.session());
-    await world.until(locks.mutex("a", { session }).acquire());
+    const session = await world.until(openSession(locks));
+    await world.until(mutex(locks, "a", { session }).acquire());
     world.table.deleteItem({ pk: { S: `session#${session.id}` }, sk: { S: "lease" } });
     await world.time.advance(LEASE_MS + 1_000);
     expect(reasons()).toContain("session-ended");
@@ -88,7 +89,7 @@ describe("the alarms of leases", () => {
   });
 
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => Promise<unknown>]>([
-    ["released-by-force", ({ locks }) => locks.admin.forceRelease("a", { reason: "a test" })],
+    ["released-by-force", ({ locks }) => forceRelease(locks, "a", { reason: "a test" })],
     ["exported", ({ lease }) => lease.export()],
     ["closed", ({ locks }) => locks.close()],
   ])("stay silent for an intended loss: %s", async (reason, happens) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { mutex, once, openSession } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 const STEP_MS = 1_000;
@@ -10,7 +11,7 @@ async function endOfLease(phaseMs: number): Promise<number> {
   const { locks, network } = world.inhabitant(coarse);
   await world.time.advance(phaseMs);
   const fromMs = world.time.nowMs;
-  const lease = await world.until(locks.mutex("a").acquire({ lease: "30s" }));
+  const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s" }));
   network.script(() => ({ fault: "request-lost" }));
   while (lease.isHeld) await world.time.advance(10);
   return world.time.nowMs - fromMs;
@@ -33,7 +34,7 @@ describe("with a boot clock in steps of a second", () => {
       const { locks, process } = world.inhabitant(coarse);
       await world.time.advance(phaseMs);
       const fromMs = world.time.nowMs;
-      const lease = await world.until(locks.mutex("a").acquire({ lease: "30s" }));
+      const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s" }));
       process.pause({ frozen: "monotonic" });
       // Only the boot clock shows the suspend.
       process.stepWall(-3_600_000);
@@ -47,7 +48,7 @@ describe("with a boot clock in steps of a second", () => {
   it("renewals keep a lease of the shortest length", async () => {
     const world = new World();
     const { locks } = world.inhabitant(coarse);
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "5s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "5s" }));
     await world.time.advance(600_000);
     expect(lease.isHeld).toBe(true);
   });
@@ -55,7 +56,7 @@ describe("with a boot clock in steps of a second", () => {
   it("a holder pauses between its requests while the clock shows the same short rest of the lease", async () => {
     const world = new World();
     const { locks, network, process } = world.inhabitant({ ...coarse, maxClockDrift: 0 });
-    const lease = await world.until(locks.mutex("a").acquire({ lease: 10_030 }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: 10_030 }));
     // Only the boot clock shows the suspend, so the rest stays the same for a second.
     process.pause({ frozen: "monotonic" });
     process.stepWall(-3_600_000);
@@ -81,18 +82,18 @@ describe("with a boot clock in steps of a second", () => {
       message: expect.stringContaining("5000 ms or more"),
     };
     const before = world.table.counts;
-    const mutex = locks.mutex("a");
-    await expect(world.until(mutex.acquire({ lease: "1s" }))).rejects.toMatchObject(refusal);
-    const asked = locks.once("task", { occurrence: "1", atMostFor: 200 }, () => undefined);
+    const lock = mutex(locks, "a");
+    await expect(world.until(lock.acquire({ lease: "1s" }))).rejects.toMatchObject(refusal);
+    const asked = once(locks, "task", { occurrence: "1", atMostFor: 200 }, () => undefined);
     await expect(world.until(asked)).rejects.toMatchObject(refusal);
-    await expect(world.until(locks.session({ lease: "1s" }))).rejects.toMatchObject(refusal);
+    await expect(world.until(openSession(locks, { lease: "1s" }))).rejects.toMatchObject(refusal);
     expect(world.table.counts.writes).toBe(before.writes);
     expect(() => world.inhabitant({ ...coarse, lease: "1s" })).toThrow("5000 ms or more");
-    const lease = await world.until(mutex.acquire({ renew: "1s" }));
+    const lease = await world.until(lock.acquire({ renew: "1s" }));
     await expect(world.until(lease.renew({ lease: "4s" }))).rejects.toMatchObject(refusal);
     expect(lease.isHeld).toBe(true);
     // A local hand-off must not grant such a lease either.
-    const waiting = mutex.acquire({ lease: "4s" });
+    const waiting = lock.acquire({ lease: "4s" });
     await expect(world.until(waiting)).rejects.toMatchObject(refusal);
     await world.until(lease.release());
     expect(process.state).toBe("running");

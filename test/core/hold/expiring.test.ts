@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { election, mutex } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 /** Acquires a lock with a 30 s lease and a renewal every 10 s, unless the options differ. */
 async function held(options: object = {}) {
   const world = new World();
   const mine = world.inhabitant();
-  const lease = await world.until(mine.locks.mutex("a").acquire(options));
+  const lease = await world.until(mutex(mine.locks, "a").acquire(options));
   const calls: number[] = [];
   const listener = (): void => {
     calls.push(lease.remainingMs());
@@ -61,7 +62,7 @@ describe("an onExpiring listener", () => {
     lease.onExpiring("5s", listener)();
     lease.onExpiring("5s", listener);
     await world.until(lease.release());
-    const other = await world.until(locks.mutex("b").acquire({ renew: "manual" }));
+    const other = await world.until(mutex(locks, "b").acquire({ renew: "manual" }));
     other.onExpiring("5s", listener);
     await world.until(locks.close());
     await world.time.advance(60_000);
@@ -71,11 +72,8 @@ describe("an onExpiring listener", () => {
 
   it("belongs to a single handle of a shared hold", async () => {
     const { world, locks } = await held();
-    const mutex = locks.mutex("b", { reentrant: true, renew: "manual" });
-    const [first, second] = [
-      await world.until(mutex.acquire()),
-      await world.until(mutex.acquire()),
-    ];
+    const lock = mutex(locks, "b", { reentrant: true, renew: "manual" });
+    const [first, second] = [await world.until(lock.acquire()), await world.until(lock.acquire())];
     const calls: string[] = [];
     first.onExpiring("5s", () => calls.push("first"));
     second.onExpiring("5s", () => calls.push("second"));
@@ -185,7 +183,7 @@ describe("an onExpiring listener", () => {
   it("works on a leader's term", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
-    const term = await world.until(locks.election("pool").campaign());
+    const term = await world.until(election(locks, "pool").campaign());
     let calls = 0;
     term.onExpiring("10s", () => {
       calls += 1;

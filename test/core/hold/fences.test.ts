@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, Lease } from "../../../src/index.js";
+import { type AcquireOptions, type Lease, mutex } from "../../../src/index.js";
 import type { AttributeValue } from "../../../src/platform/table.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -19,7 +19,7 @@ class Claimant {
     this.who = world.inhabitant({ ...OPTIONS, latency: LATENCY, process: { wallOffsetMs } });
   }
   acquire(): Promise<Lease> {
-    return this.who.locks.mutex("a").acquire({ renew: "manual" });
+    return mutex(this.who.locks, "a").acquire({ renew: "manual" });
   }
 }
 
@@ -154,7 +154,7 @@ describe("the fences of a name", () => {
     const ahead = new Claimant(world, 3_600_000);
     const behind = new Claimant(world, -3_600_000);
     const lease = await world.until(ahead.acquire());
-    expect(await world.until(behind.who.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(behind.who.locks, "a").tryAcquire())).toBeNull();
     await world.until(lease.release());
     world.table.deleteItem(KEY);
     const next = await world.until(behind.acquire());

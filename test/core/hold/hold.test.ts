@@ -5,7 +5,7 @@ import { AcquireContext } from "../../../src/core/acquire/context.js";
 import { resolveClient } from "../../../src/core/client-settings.js";
 import { resolveAcquire } from "../../../src/core/options.js";
 import type { HeldRecord, Version } from "../../../src/core/record/record.js";
-import { HoldfastError } from "../../../src/index.js";
+import { HoldfastError, mutex } from "../../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { World } from "../../support/world.js";
 
@@ -30,7 +30,7 @@ describe("a plain renewal", () => {
     [0.5, 950],
   ])("is sent at the planned instant, with random spread (%d)", async (fraction, afterMs) => {
     const { world, locks, writes } = setUp({ fraction });
-    await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
+    await world.until(mutex(locks, "a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(3_000);
     // The second renewal spreads leases of one grant; later renewals follow a period apart.
     const secondMs = afterMs + 1_000 * fraction;
@@ -43,7 +43,7 @@ describe("a plain renewal", () => {
     [60_000, 1_000],
   ])("of a lease of %d ms is retried %d ms after a failure", async (lease, pauseMs) => {
     const { world, locks, network } = setUp();
-    await world.until(locks.mutex("a").acquire({ lease }));
+    await world.until(mutex(locks, "a").acquire({ lease }));
     const writes: number[] = [];
     network.script(() => {
       writes.push(world.time.nowMs);
@@ -58,7 +58,7 @@ describe("a plain renewal", () => {
 
   it("is retried at ever shorter intervals, and last right before the deadline", async () => {
     const { world, locks, network } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: 2_000 }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: 2_000 }));
     const writes: number[] = [];
     network.script(() => {
       writes.push(world.time.nowMs);
@@ -75,7 +75,7 @@ describe("a plain renewal", () => {
 
   it("moves no deadline when DynamoDB refuses the write for a record on a session", async () => {
     const { world, locks } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "3s", renew: "manual" }));
     const endMs = lease.remainingMs();
     world.table.putItem(KEY, { ...world.record("a"), session: { S: "s" } });
     await expect(world.until(lease.renew())).rejects.toMatchObject({ reason: "expired" });
@@ -84,7 +84,7 @@ describe("a plain renewal", () => {
 
   it("is retried with pauses when a restored record refuses the write", async () => {
     const { world, locks, writes } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "30s", renew: "10s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s", renew: "10s" }));
     await world.time.advance(15_000);
     const copy = world.record("a") ?? {};
     await world.time.advance(15_000);
@@ -123,7 +123,7 @@ describe("a plain renewal", () => {
 
   it("in flight needs no timer before the deadline", async () => {
     const { world, locks, network, timersSet } = setUp({ requestTimeout: 2_000 });
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "1s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s", renew: "1s" }));
     network.script(() => ({ fault: "delayed", delayMs: 700 }));
     await world.time.advance(940);
     const before = timersSet();
@@ -135,7 +135,7 @@ describe("a plain renewal", () => {
 
   it("leaves no timer when the answer follows the release", async () => {
     const { world, locks, network, process } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "9s" }));
     network.next("write", { fault: "delayed", delayMs: 700 });
     await world.time.advance(2_900);
     expect(network.injected.delayed).toBe(1);
@@ -145,7 +145,7 @@ describe("a plain renewal", () => {
 
   it("leaves no timer when the answer follows the end of the lease", async () => {
     const { world, locks, network, process } = setUp({ requestTimeout: 2_000 });
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "9s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "9s" }));
     network.next("write", { fault: "delayed", delayMs: 700 });
     await world.time.advance(2_900);
     process.stepWall(20_000);
@@ -158,7 +158,7 @@ describe("a plain renewal", () => {
 describe("a manual renewal", () => {
   it("joins a renewal in flight, in one request", async () => {
     const { world, locks, network } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     network.next("write", { fault: "delayed", delayMs: 50 });
     await world.until(Promise.all([lease.renew(), lease.renew(), lease.renew()]));
     expect(network.requests.write).toBe(2);
@@ -166,7 +166,7 @@ describe("a manual renewal", () => {
 
   it("sends a new request after an acknowledged renewal, even in the same instant", async () => {
     const { world, locks, writes } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     await world.until(lease.renew());
     await world.until(lease.renew());
     expect(world.time.nowMs).toBe(0);
@@ -175,7 +175,7 @@ describe("a manual renewal", () => {
 
   it("delays the next scheduled renewal", async () => {
     const { world, locks, writes } = setUp({ fraction: 0 });
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(600);
     await world.until(lease.renew());
     await world.time.advance(900);
@@ -184,7 +184,7 @@ describe("a manual renewal", () => {
 
   it("pauses before a retry", async () => {
     const { world, locks, network } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "2s", renew: "manual" }));
     network.next("write", SILENT, 3);
     await world.until(lease.renew());
     expect(world.time.nowMs).toBe(3 * 110);
@@ -192,7 +192,7 @@ describe("a manual renewal", () => {
 
   it("rejects at the loss of the lease, even during a pause", async () => {
     const { world, locks, network, process } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "60s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "60s", renew: "manual" }));
     network.next("write", SILENT);
     const outcome = lease.renew().catch((error: HoldfastError) => error.reason);
     await world.time.advance(20);
@@ -209,7 +209,7 @@ describe("a change of length", () => {
     "is applied once, and raises the version by 1 (%s)",
     async (fault) => {
       const { world, locks, network } = setUp();
-      const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+      const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s", renew: "manual" }));
       network.next("write", { fault, unknownAfterMs: 10 });
       await world.until(lease.renew({ lease: "20s" }));
       expect(world.record("a")).toMatchObject({ leaseMs: { N: "20000" }, version: { N: "2" } });
@@ -220,7 +220,7 @@ describe("a change of length", () => {
 describe("a lease", () => {
   it("ends in this process when forsaken, and leaves the record to expire", async () => {
     const { world, locks, writes } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     lease.forsake();
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "closed" });
     await world.time.advance(120_000);
@@ -230,7 +230,7 @@ describe("a lease", () => {
 
   it("rejects data that a table cannot store", async () => {
     const { world, locks, writes } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     for (const data of [Number.NaN, (() => 1) as never]) {
       const refused = { code: "invalid-argument" };
       await expect(lease.update(data)).rejects.toMatchObject(refused);
@@ -242,7 +242,7 @@ describe("a lease", () => {
 
   it("is not held at the instant of the deadline", async () => {
     const { world, locks } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s", renew: "manual" }));
     expect(lease.remainingMs()).toBe(9_790);
     await world.time.advance(9_789);
     expect(lease.isHeld).toBe(true);
@@ -252,7 +252,7 @@ describe("a lease", () => {
 
   it("gets the whole length from a renewal, counted from the send", async () => {
     const { world, locks, network } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s", renew: "manual" }));
     await world.time.advance(5_000);
     network.next("write", { fault: "delayed", delayMs: 400 });
     await world.until(lease.renew());
@@ -261,7 +261,7 @@ describe("a lease", () => {
 
   it("names a wrong configuration as the cause of an expiry", async () => {
     const { world, locks, network } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "2s" }));
     const error = new HoldfastError("access-denied", "No longer.");
     network.script(() => ({ fault: "misconfigured", error }));
     await world.time.advance(2_000);
@@ -270,7 +270,7 @@ describe("a lease", () => {
 
   it("names no former fault as the cause of an expiry", async () => {
     const { world, locks, network, process } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "2s", renew: "manual" }));
     network.next("write", SILENT);
     await world.until(lease.renew());
     process.stepWall(10_000);
@@ -280,7 +280,7 @@ describe("a lease", () => {
 
   it("stays lost after the deadline, despite a later answer", async () => {
     const { world, locks, network, process } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s", renew: "manual" }));
     world.table.deleteItem(KEY);
     network.next("write", { fault: "delayed", delayMs: 100 });
     const renewing = lease.renew().catch((error: HoldfastError) => error.reason);
@@ -294,7 +294,7 @@ describe("a lease", () => {
   // Without a check after the wait, the client would send a write of data after the deadline.
   it("sends no waiting write after the end", async () => {
     const { world, locks, network, process } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s", renew: "manual" }));
     network.next("write", { fault: "delayed", delayMs: 100 });
     const writes = [lease.update(1), lease.renew(), lease.renew({ lease: "20s" })];
     const settled = Promise.allSettled(writes);
@@ -307,7 +307,7 @@ describe("a lease", () => {
 
   it("reports the loss at the deadline, between two unanswered renewals", async () => {
     const { world, locks, network } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s" }));
     network.script(() => SILENT);
     let lostAtMs = 0;
     lease.signal.addEventListener("abort", () => {
@@ -319,8 +319,8 @@ describe("a lease", () => {
 
   it("with a deadline timer needs no timer for the local waiters", async () => {
     const { world, locks, process } = setUp();
-    await world.until(locks.mutex("a").acquire({ lease: "10s" }));
-    const waiting = locks.mutex("a").acquire({ wait: "1s" });
+    await world.until(mutex(locks, "a").acquire({ lease: "10s" }));
+    const waiting = mutex(locks, "a").acquire({ wait: "1s" });
     // The scheduler's timer, and the timer of the wait.
     expect(process.pendingTimers()).toBe(2);
     await expect(world.until(waiting)).rejects.toMatchObject({ code: "not-acquired" });
@@ -328,7 +328,7 @@ describe("a lease", () => {
 
   it("keeps the first loss despite later answers", async () => {
     const { world, locks, process } = setUp();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "2s", renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "2s", renew: "manual" }));
     process.stepWall(10_000);
     const first = lease.signal.reason;
     world.table.deleteItem(KEY);
@@ -340,7 +340,7 @@ describe("a lease", () => {
 
   it("counts a write of data in a renewal as a renewal", async () => {
     const { world, locks, writes } = setUp({ fraction: 0 });
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "3s", renew: "1s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "3s", renew: "1s" }));
     await world.time.advance(600);
     await world.until(lease.renew({ data: "one" }));
     await world.time.advance(899);

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
+import { election, mutex, openSession } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 /** A signal with a deadline under the test's control. */
@@ -155,9 +156,9 @@ describe("a signal of anySignal", () => {
   it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "10s" }));
-    const session = await world.until(locks.session({ lease: "10s" }));
-    const term = await world.until(locks.election("b", { lease: "10s" }).campaign());
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s" }));
+    const session = await world.until(openSession(locks, { lease: "10s" }));
+    const term = await world.until(election(locks, "b", { lease: "10s" }).campaign());
     const signals = [lease.signal, session.signal, term.signal];
     const other = new AbortController().signal;
     const any = vi.spyOn(AbortSignal, "any").mockImplementation(anyOfNode22);

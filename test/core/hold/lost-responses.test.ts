@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, Lease } from "../../../src/index.js";
+import { type AcquireOptions, type Lease, mutex } from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
 import { Beliefs } from "../../support/beliefs.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -121,7 +121,7 @@ describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
   it("leaves the lock free for other clients after an abandoned claim", async () => {
     const scene = new Scene();
     scene.a.network.next("write", fault);
-    const given = scene.a.locks.mutex("a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
     const outcome = await scene.world.until(given.catch((error: { code: string }) => error.code));
     if (typeof outcome === "string") expect(outcome).toBe("unreachable");
     else {
@@ -137,7 +137,7 @@ describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
     await scene.acquire(dead);
     dead.process.kill();
     const fromMs = scene.world.time.nowMs;
-    expect(await scene.world.until(scene.a.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await scene.world.until(mutex(scene.a.locks, "a").tryAcquire())).toBeNull();
     scene.a.network.next("write", fault);
     const lease = await scene.acquire(scene.a);
     const tookMs = scene.world.time.nowMs - fromMs;
@@ -154,10 +154,10 @@ describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
     const dead = scene.world.inhabitant(CLIENT);
     await scene.acquire(dead);
     dead.process.kill();
-    await scene.world.until(scene.a.locks.mutex("a").tryAcquire());
+    await scene.world.until(mutex(scene.a.locks, "a").tryAcquire());
     await scene.world.time.advance(WATCH_MS + 10);
     scene.a.network.next("write", fault);
-    const given = scene.a.locks.mutex("a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
     const outcome = await scene.world.until(given.catch((error: { code: string }) => error.code));
     if (typeof outcome !== "string") {
       scene.beliefs.add(scene.a, outcome);
@@ -290,7 +290,7 @@ describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
     const lease = await scene.acquire(scene.a);
     const rival = scene.beliefs.acquire(scene.b, "a", { wait: "60s" });
     const cancel = new AbortController();
-    const waiting = scene.a.locks.mutex("a").acquire({ signal: cancel.signal });
+    const waiting = mutex(scene.a.locks, "a").acquire({ signal: cancel.signal });
     const cancelled = expect(waiting).rejects.toBe("no longer wanted");
     await scene.world.time.advance(100);
     const fromMs = scene.world.time.nowMs;
@@ -347,7 +347,7 @@ describe("a longer outage", () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "response-lost" });
     scene.a.network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 2);
-    const given = scene.a.locks.mutex("a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     await scene.expectFreeFor(scene.b, 500);
   });
@@ -357,7 +357,7 @@ describe("a longer outage", () => {
     async (delayMs) => {
       const scene = new Scene();
       scene.a.network.next("write", { fault: "applied-late", delayMs });
-      const given = scene.a.locks.mutex("a").acquire({ wait: 15, lease: "30s" });
+      const given = mutex(scene.a.locks, "a").acquire({ wait: 15, lease: "30s" });
       await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
       await scene.world.time.advance(3 * delayMs + 100);
       expect(scene.world.record("a")).toBeDefined();
@@ -371,7 +371,7 @@ describe("a longer outage", () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 500, unknownAfterMs: 20 });
     scene.a.network.next("write", { fault: "applied-late", delayMs: 1_200, unknownAfterMs: 20 });
-    const given = scene.a.locks.mutex("a").acquire({ wait: 60 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: 60 });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     expect(scene.a.network.injected["applied-late"]).toBe(2);
     await scene.world.time.advance(0.99 * LEASE_MS);
@@ -383,7 +383,7 @@ describe("a longer outage", () => {
   it("lets a process reclaim after an abandoned claim, without a watch", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 400 });
-    const given = scene.a.locks.mutex("a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     await scene.world.time.advance(390);
     const fromMs = scene.world.time.nowMs;
@@ -424,8 +424,7 @@ describe("a longer outage", () => {
       const lease = await scene.acquire(scene.a);
       const cancels = [new AbortController(), new AbortController()];
       const waiting = cancels.map(({ signal }) =>
-        scene.a.locks
-          .mutex("a")
+        mutex(scene.a.locks, "a")
           .acquire({ signal })
           .catch(() => "cancelled"),
       );
@@ -454,8 +453,7 @@ describe("a longer outage", () => {
     const lease = await scene.acquire(scene.a);
     const cancels = [new AbortController(), new AbortController()];
     for (const { signal } of cancels) {
-      scene.a.locks
-        .mutex("a")
+      mutex(scene.a.locks, "a")
         .acquire({ signal })
         .catch(() => undefined);
     }
@@ -512,7 +510,7 @@ describe("an own write with an ambiguous answer", () => {
     const scene = new Scene();
     const lease = await scene.acquire(scene.a);
     const cancel = new AbortController();
-    const waiting = scene.a.locks.mutex("a").acquire({ signal: cancel.signal });
+    const waiting = mutex(scene.a.locks, "a").acquire({ signal: cancel.signal });
     waiting.catch(() => undefined);
     await scene.world.time.advance(1);
     const releasing = lease.release();
@@ -607,7 +605,7 @@ describe("a request without an answer, under a lease shorter than the request ti
   it("is retried in time as a renewal", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     network.next("write", { fault: "request-lost" });
     await world.time.advance(5_000);
     expect(lease.isHeld).toBe(true);
@@ -617,7 +615,7 @@ describe("a request without an answer, under a lease shorter than the request ti
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
     network.next("write", { fault: "request-lost" });
-    await world.until(locks.mutex("a").acquire());
+    await world.until(mutex(locks, "a").acquire());
     expect(world.time.nowMs).toBeLessThan(1_000);
   });
 
@@ -625,8 +623,8 @@ describe("a request without an answer, under a lease shorter than the request ti
   it("is retried in time as a hand-off", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
-    const lease = await world.until(locks.mutex("a").acquire());
-    const waiting = locks.mutex("a").acquire();
+    const lease = await world.until(mutex(locks, "a").acquire());
+    const waiting = mutex(locks, "a").acquire();
     network.next("write", { fault: "request-lost" });
     const fromMs = world.time.nowMs;
     const releasing = lease.release();
@@ -640,10 +638,10 @@ describe("a request without an answer, under a lease shorter than the request ti
     const world = new World();
     const dead = world.inhabitant(lengths);
     const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
-    await world.until(dead.locks.mutex("a").acquire());
+    await world.until(mutex(dead.locks, "a").acquire());
     dead.process.kill();
     const fromMs = world.time.nowMs;
-    const waiting = locks.mutex("a").acquire();
+    const waiting = mutex(locks, "a").acquire();
     await world.time.advance(700);
     network.next("read", { fault: "request-lost" });
     await world.until(waiting);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, HoldfastError, Lease } from "../../../src/index.js";
+import { releaseByHolder } from "../../../src/admin/index.js";
+import { type AcquireOptions, type HoldfastError, type Lease, mutex } from "../../../src/index.js";
 import type { WriteAnswer } from "../../../src/platform/table.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { World } from "../../support/world.js";
@@ -12,9 +13,9 @@ const OPTIONS: AcquireOptions = { lease: "10s", renew: "manual" };
 async function setUp(options: FixedOptions = {}) {
   const world = new World();
   const who = fixedProcess(world, { ...OPTIONS, ...options });
-  const mutex = who.locks.mutex("a");
-  const lease = await world.until(mutex.acquire());
-  return { world, ...who, mutex, lease };
+  const lock = mutex(who.locks, "a");
+  const lease = await world.until(lock.acquire());
+  return { world, ...who, mutex: lock, lease };
 }
 
 /** Makes the record name a thief with a lease of this length. */
@@ -80,8 +81,8 @@ describe("a release of a free record", () => {
   it("reports a loss when another client acquired the lock after a forced release", async () => {
     const { world, lease } = await setUp();
     const other = world.inhabitant();
-    await world.until(other.locks.admin.releaseByHolder("a", lease.holder));
-    await world.until(other.locks.mutex("a").acquire());
+    await world.until(releaseByHolder(other.locks, "a", lease.holder));
+    await world.until(mutex(other.locks, "a").acquire());
     await world.until(lease.release());
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError } from "../../../src/index.js";
+import { HoldfastError, mutex } from "../../../src/index.js";
 import type { Write } from "../../../src/platform/table.js";
 import { fixedProcess } from "../../support/fixed.js";
 import { World } from "../../support/world.js";
@@ -16,7 +16,7 @@ function setUp() {
     if (request.kind === "write") sent.push(world.time.nowMs);
     return undefined;
   });
-  return { world, sent, ...who, mutex: who.locks.mutex("a") };
+  return { world, sent, ...who, mutex: mutex(who.locks, "a") };
 }
 
 /** Abandons an unanswered acquisition after 15 ms, in the middle of the first pause. */
@@ -74,7 +74,7 @@ describe("the rollback of a takeover", () => {
   async function overDead(): Promise<ReturnType<typeof setUp>> {
     const scene = setUp();
     const dead = scene.world.inhabitant();
-    await scene.world.until(dead.locks.mutex("a").acquire({ lease: "1s" }));
+    await scene.world.until(mutex(dead.locks, "a").acquire({ lease: "1s" }));
     dead.process.kill();
     expect(await scene.world.until(scene.mutex.tryAcquire())).toBeNull();
     await scene.world.time.advance(1_100);
@@ -137,7 +137,7 @@ describe("after half of a lease without an answer", () => {
       sent.push({ atMs: world.time.nowMs, write });
       return world.time.nowMs < awayMs ? LOST : undefined;
     });
-    const acquired = who.locks.mutex("a").acquire({ wait });
+    const acquired = mutex(who.locks, "a").acquire({ wait });
     return { world, sent, acquired };
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, Lease } from "../../../src/index.js";
+import { releaseByHolder } from "../../../src/admin/index.js";
+import { type AcquireOptions, type Lease, mutex } from "../../../src/index.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const LEASE_MS = 2_000;
@@ -22,37 +23,41 @@ type Way = (world: World, a: Inhabitant, b: Inhabitant) => Promise<[stale: Lease
 /** Ways to a stale handle, with the next lease of the name in the same or another process. */
 const WAYS: Readonly<Record<string, Way>> = {
   "released, and acquired again here": async (world, a) => {
-    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
+    const stale = await world.until(mutex(a.locks, "a").acquire({ data: "stale" }));
     await world.until(stale.release());
-    return [stale, await world.until(a.locks.mutex("a").acquire({ data: "next" }))];
+    return [stale, await world.until(mutex(a.locks, "a").acquire({ data: "next" }))];
   },
   "released, and acquired elsewhere": async (world, a, b) => {
-    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
+    const stale = await world.until(mutex(a.locks, "a").acquire({ data: "stale" }));
     await world.until(stale.release());
-    return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
+    return [stale, await world.until(mutex(b.locks, "a").acquire({ data: "next" }))];
   },
   "handed off": async (world, a) => {
-    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale" }));
-    const waiting = a.locks.mutex("a").acquire({ data: "next" });
+    const stale = await world.until(mutex(a.locks, "a").acquire({ data: "stale" }));
+    const waiting = mutex(a.locks, "a").acquire({ data: "next" });
     await world.until(stale.release());
     return [stale, await world.until(waiting)];
   },
   "expired, and acquired again here": async (world, a) => {
-    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale", renew: "manual" }));
+    const stale = await world.until(
+      mutex(a.locks, "a").acquire({ data: "stale", renew: "manual" }),
+    );
     await world.time.advance(LEASE_MS);
     expect(stale.isHeld).toBe(false);
-    return [stale, await world.until(a.locks.mutex("a").acquire({ data: "next" }))];
+    return [stale, await world.until(mutex(a.locks, "a").acquire({ data: "next" }))];
   },
   "expired, and taken over elsewhere": async (world, a, b) => {
-    const stale = await world.until(a.locks.mutex("a").acquire({ data: "stale", renew: "manual" }));
-    return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
+    const stale = await world.until(
+      mutex(a.locks, "a").acquire({ data: "stale", renew: "manual" }),
+    );
+    return [stale, await world.until(mutex(b.locks, "a").acquire({ data: "next" }))];
   },
   "freed by force, and acquired elsewhere": async (world, a, b) => {
     const stale = await world.until(
-      a.locks.mutex("a").acquire({ data: "stale", lease: "1h", renew: "manual" }),
+      mutex(a.locks, "a").acquire({ data: "stale", lease: "1h", renew: "manual" }),
     );
-    await world.until(b.locks.admin.releaseByHolder("a", stale.holder));
-    return [stale, await world.until(b.locks.mutex("a").acquire({ data: "next" }))];
+    await world.until(releaseByHolder(b.locks, "a", stale.holder));
+    return [stale, await world.until(mutex(b.locks, "a").acquire({ data: "next" }))];
   },
 };
 
@@ -136,7 +141,7 @@ describe("a handle of an ended lease", () => {
   it("changes nothing when DynamoDB applies a request after the start of the next lease", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const stale = await world.until(a.locks.mutex("a").acquire({ renew: "manual" }));
+    const stale = await world.until(mutex(a.locks, "a").acquire({ renew: "manual" }));
     const late = { fault: "applied-late", delayMs: 4_000 } as const;
     a.network.next("write", late, 2);
     const renewing = stale.renew();
@@ -146,7 +151,7 @@ describe("a handle of an ended lease", () => {
       expect(updating).rejects.toMatchObject({ code: "lost" }),
     ]);
     a.network.script((request) => (request.kind === "write" ? late : undefined));
-    const next = await world.until(b.locks.mutex("a").acquire({ data: "next" }));
+    const next = await world.until(mutex(b.locks, "a").acquire({ data: "next" }));
     const holder = world.record("a")?.["holder"];
     await world.time.advance(6_000);
     await failed;
@@ -159,14 +164,14 @@ describe("a handle of an ended lease", () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
     const stale = await world.until(
-      a.locks.mutex("a").acquire({ renew: "manual", lease: "20s", data: 1 }),
+      mutex(a.locks, "a").acquire({ renew: "manual", lease: "20s", data: 1 }),
     );
     await world.time.advance(20_000);
     expect(stale.isHeld).toBe(false);
     await world.until(stale.release());
     expect(world.record("a")?.["holder"]).toBeUndefined();
     expect(world.record("a")?.["data"]).toBeUndefined();
-    expect(await world.until(b.locks.mutex("a").tryAcquire())).not.toBeNull();
+    expect(await world.until(mutex(b.locks, "a").tryAcquire())).not.toBeNull();
   });
 });
 
@@ -174,8 +179,8 @@ describe("a release by holder id", () => {
   it("frees the lock, and the holder learns of the loss at the next renewal", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const lease = await world.until(a.locks.mutex("a").acquire());
-    expect(await world.until(b.locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    expect(await world.until(releaseByHolder(b.locks, "a", lease.holder))).toBe(true);
     expect(world.record("a")?.["holder"]).toBeUndefined();
     await world.time.advance(LEASE_MS / 2);
     expect(lease.signal.reason).toMatchObject({ reason: "released-elsewhere" });
@@ -184,9 +189,9 @@ describe("a release by holder id", () => {
   it("frees neither the lock of another holder id nor an absent lock", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const lease = await world.until(a.locks.mutex("a").acquire());
-    expect(await world.until(b.locks.admin.releaseByHolder("a", "somebody"))).toBe(false);
-    expect(await world.until(b.locks.admin.releaseByHolder("never", lease.holder))).toBe(false);
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    expect(await world.until(releaseByHolder(b.locks, "a", "somebody"))).toBe(false);
+    expect(await world.until(releaseByHolder(b.locks, "never", lease.holder))).toBe(false);
     expect(world.record("never")).toBeUndefined();
     expect(lease.isHeld).toBe(true);
   });
@@ -194,16 +199,16 @@ describe("a release by holder id", () => {
   it("reports the release after a lost first answer", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(OPTIONS), world.inhabitant(OPTIONS)];
-    const lease = await world.until(a.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(a.locks, "a").acquire());
     b.network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
-    expect(await world.until(b.locks.admin.releaseByHolder("a", lease.holder))).toBe(true);
+    expect(await world.until(releaseByHolder(b.locks, "a", lease.holder))).toBe(true);
   });
 
   it("rejects an invalid id", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
     for (const holder of ["", undefined, 5]) {
-      await expect(locks.admin.releaseByHolder("a", holder as string)).rejects.toMatchObject({
+      await expect(releaseByHolder(locks, "a", holder as string)).rejects.toMatchObject({
         code: "invalid-argument",
       });
     }
@@ -214,11 +219,11 @@ describe("a release by holder id", () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ requestTimeout: 100 });
     network.script(() => ({ fault: "request-lost" }));
-    await expect(world.until(locks.admin.releaseByHolder("a", "x"))).rejects.toMatchObject({
+    await expect(world.until(releaseByHolder(locks, "a", "x"))).rejects.toMatchObject({
       code: "unreachable",
     });
     network.script(() => ({ fault: "throttled" }));
-    await expect(world.until(locks.admin.releaseByHolder("a", "x"))).rejects.toMatchObject({
+    await expect(world.until(releaseByHolder(locks, "a", "x"))).rejects.toMatchObject({
       code: "throttled",
     });
   });
@@ -228,9 +233,9 @@ describe("a released handle of a hold that another handle shares", () => {
   it.each(Object.keys({ ...USES, ...LOCAL_USES }))("does not affect the hold: %s", async (use) => {
     const world = new World();
     const { locks } = world.inhabitant(OPTIONS);
-    const mutex = locks.mutex("a", { reentrant: true, data: "shared" });
-    const released = await world.until(mutex.acquire());
-    const other = await world.until(mutex.acquire());
+    const lock = mutex(locks, "a", { reentrant: true, data: "shared" });
+    const released = await world.until(lock.acquire());
+    const other = await world.until(lock.acquire());
     await world.until(released.release());
     const before = world.record("a");
     expect(await world.until(outcomeOf(use, released))).toBe(outcomeFor(use));

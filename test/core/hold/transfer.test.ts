@@ -1,7 +1,18 @@
 import { describe, expect, it } from "vitest";
+import { history, releaseByHolder } from "../../../src/admin/index.js";
 import { LEASE_CHANNELS } from "../../../src/events/index.js";
 import { awsLockClient } from "../../../src/formats/index.js";
-import { Holdfast, HoldfastError, type LeaseTransfer } from "../../../src/index.js";
+import {
+  adoptLease,
+  fairLock,
+  Holdfast,
+  HoldfastError,
+  inspect,
+  type LeaseTransfer,
+  mutex,
+  once,
+  openSession,
+} from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { expectError } from "../../support/errors.js";
@@ -22,7 +33,7 @@ function scene() {
 const carried = (handle: LeaseTransfer): LeaseTransfer => JSON.parse(JSON.stringify(handle));
 
 async function exported(world: World, { locks }: Inhabitant, options = {}) {
-  const lease = await world.until(locks.mutex("a").acquire({ data: { job: 7 }, ...options }));
+  const lease = await world.until(mutex(locks, "a").acquire({ data: { job: 7 }, ...options }));
   const handle = carried(await world.until(lease.export()));
   return { lease, handle };
 }
@@ -32,7 +43,7 @@ describe("a transferred lock", () => {
     const { world, one, two } = scene();
     const { lease, handle } = await exported(world, one);
     await world.time.advance(2_500);
-    const imported = await world.until(two.locks.import(handle));
+    const imported = await world.until(adoptLease(two.locks, handle));
     expect(imported.fence).toBe(lease.fence + 2n);
     expect(imported.data).toEqual({ job: 7 });
     expect(imported.owner).toBe("two");
@@ -41,15 +52,15 @@ describe("a transferred lock", () => {
     await world.time.advance(60_000);
     expect(imported.isHeld).toBe(true);
     await world.until(imported.release());
-    await world.until((await world.until(one.locks.mutex("a").acquire())).release());
+    await world.until((await world.until(mutex(one.locks, "a").acquire())).release());
   });
 
   it("costs a write for the export and a write for the import", async () => {
     const { world, one, two } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const { result, writes } = await world.requests(() => lease.export());
     expect(writes).toBe(1);
-    expect(await world.requests(() => two.locks.import(result))).toMatchObject({
+    expect(await world.requests(() => adoptLease(two.locks, result))).toMatchObject({
       writes: 1,
       reads: 0,
     });
@@ -58,7 +69,7 @@ describe("a transferred lock", () => {
   // rule: R2, protocol 76
   it("ends for the exporter before the first send, with a reason and without further renewals", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const exporting = lease.export();
     expect(lease.isHeld).toBe(false);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "exported" });
@@ -76,7 +87,7 @@ describe("a transferred lock", () => {
   // rule: protocol 77
   it("fails the exporter's condition before and after the import", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const { holder, fence } = lease;
     const isHeld = (): boolean => {
       const record = world.record("a");
@@ -96,7 +107,7 @@ describe("a transferred lock", () => {
     const { world, one, two, three } = scene();
     const { handle } = await exported(world, one);
     const [first, second] = await world.until(
-      Promise.allSettled([two.locks.import(handle), three.locks.import(handle)]),
+      Promise.allSettled([adoptLease(two.locks, handle), adoptLease(three.locks, handle)]),
     );
     const both = [first, second];
     const lease = both.find((outcome) => outcome.status === "fulfilled")?.value;
@@ -104,18 +115,18 @@ describe("a transferred lock", () => {
     expect(refusals.map(({ reason }) => reason.code)).toEqual(["not-acquired"]);
     expect(refusals[0]?.reason.message).toMatch(/already used.*(two|three) holds the lock/);
     await world.until(lease?.release() ?? Promise.resolve());
-    const again = world.until(one.locks.import(handle));
+    const again = world.until(adoptLease(one.locks, handle));
     await expect(again).rejects.toMatchObject({ code: "not-acquired" });
   });
 
   // rule: R14, protocol 79
   it("is closed to all waiters until the reservation expires, and then free", async () => {
     const { world, one, two } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const taking: { by: string; atMs: number }[] = [];
     for (const [by, { locks }] of Object.entries({ one, two })) {
       const noted = (): void => void taking.push({ by, atMs: world.time.nowMs });
-      void locks.mutex("a").acquire({ wait: "30s" }).then(noted, noted);
+      void mutex(locks, "a").acquire({ wait: "30s" }).then(noted, noted);
     }
     await world.time.advance(500);
     // The first send is lost: without an answer the record names the exporter.
@@ -127,7 +138,7 @@ describe("a transferred lock", () => {
     await world.time.advance(400);
     expect(taking).toHaveLength(1);
     expect((taking[0]?.atMs ?? 0) - fromMs).toBeGreaterThan(3_000);
-    const late = world.until(world.inhabitant(LENGTHS).locks.import(handle));
+    const late = world.until(adoptLease(world.inhabitant(LENGTHS).locks, handle));
     await expect(late).rejects.toMatchObject({ code: "not-acquired" });
   });
 
@@ -135,7 +146,7 @@ describe("a transferred lock", () => {
     const { world, one, two } = scene();
     const { handle } = await exported(world, one);
     await world.time.advance(3_600_000);
-    const lease = await world.until(two.locks.import(handle));
+    const lease = await world.until(adoptLease(two.locks, handle));
     expect(lease.isHeld).toBe(true);
   });
 
@@ -147,14 +158,14 @@ describe("a transferred lock", () => {
           ? { fault: kind }
           : { fault: kind, unknownAfterMs: 300 };
       const { world, one, two, three } = scene();
-      const lease = await world.until(one.locks.mutex("a").acquire());
+      const lease = await world.until(mutex(one.locks, "a").acquire());
       one.network.next("write", fault);
       const handle = await world.until(lease.export());
       two.network.next("write", fault);
-      const imported = await world.until(two.locks.import(handle));
+      const imported = await world.until(adoptLease(two.locks, handle));
       expect(imported.isHeld).toBe(true);
       expect(world.record("a")?.["holder"]).toEqual({ S: imported.holder });
-      const again = world.until(three.locks.import(handle));
+      const again = world.until(adoptLease(three.locks, handle));
       await expect(again).rejects.toMatchObject({ code: "not-acquired" });
     },
   );
@@ -164,7 +175,7 @@ describe("a transferred lock", () => {
     const { handle } = await exported(world, one);
     two.network.next("write", { fault: "response-lost", unknownAfterMs: 600 });
     const fromMs = world.time.nowMs;
-    const lease = await world.until(two.locks.import(handle));
+    const lease = await world.until(adoptLease(two.locks, handle));
     const tookMs = world.time.nowMs - fromMs;
     expect(tookMs).toBeGreaterThan(600);
     expect(lease.remainingMs()).toBeLessThanOrEqual(3_000 - tookMs);
@@ -174,7 +185,7 @@ describe("a transferred lock", () => {
     "ends and is soon free after an unanswered export: %s",
     async (fault) => {
       const { world, one, two } = scene();
-      const lease = await world.until(one.locks.mutex("a").acquire());
+      const lease = await world.until(mutex(one.locks, "a").acquire());
       const late = { delayMs: 2_000, unknownAfterMs: 50 };
       one.network.script(() => ({ fault, ...late }));
       const exporting = world.until(lease.export());
@@ -183,7 +194,7 @@ describe("a transferred lock", () => {
       one.network.script(undefined);
       await world.time.advance(7_000);
       expect(world.record("a")?.["holder"]).toBeUndefined();
-      expect((await world.until(two.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+      expect((await world.until(mutex(two.locks, "a").tryAcquire()))?.isHeld).toBe(true);
     },
   );
 
@@ -199,26 +210,26 @@ describe("a transferred lock", () => {
     const { handle } = await exported(world, one);
     const late = { fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 } as const;
     two.network.script((request) => (isLate(request) ? late : undefined));
-    const importing = world.until(two.locks.import(handle, { wait: 300 }));
+    const importing = world.until(adoptLease(two.locks, handle, { wait: 300 }));
     await expect(importing).rejects.toMatchObject({ code: "unreachable", lockName: "a" });
     two.network.script(undefined);
     await world.time.advance(5_000);
     expect(world.record("a")?.["holder"]).toBeUndefined();
-    const again = world.until(three.locks.import(handle));
+    const again = world.until(adoptLease(three.locks, handle));
     await expect(again).rejects.toMatchObject({ code: "not-acquired" });
   });
 
   it("reports the reason of a loss before the export", async () => {
     const { world, one, two } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
-    await world.until(two.locks.admin.releaseByHolder("a", lease.holder));
+    const lease = await world.until(mutex(one.locks, "a").acquire());
+    await world.until(releaseByHolder(two.locks, "a", lease.holder));
     const exporting = world.until(lease.export());
     await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released-elsewhere" });
   });
 
   it("has a handle with the name, the holder and the reservation", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const handle = await world.until(lease.export());
     expect(handle).toEqual({
       ...{ v: 1, name: "a", owner: "one", leaseMs: 3_000 },
@@ -226,7 +237,7 @@ describe("a transferred lock", () => {
     });
     expect(handle.holder).not.toBe(lease.holder);
     const options = { namespace: "n" };
-    const fair = await world.until(one.locks.fairLock("f", options).acquire());
+    const fair = await world.until(fairLock(one.locks, "f", options).acquire());
     expect(await world.until(fair.export({ lease: "100ms" }))).toMatchObject({
       ...{ name: "f", namespace: "n", leaseMs: 100, fence: String(fair.fence + 1n) },
     });
@@ -236,7 +247,7 @@ describe("a transferred lock", () => {
     "rejects a reservation of %j, and stays held",
     async (length) => {
       const { world, one } = scene();
-      const lease = await world.until(one.locks.mutex("a").acquire());
+      const lease = await world.until(mutex(one.locks, "a").acquire());
       const exporting = lease.export({ lease: length });
       await expect(exporting).rejects.toMatchObject({
         code: "invalid-argument",
@@ -253,11 +264,11 @@ describe("a transferred lock", () => {
     const { world, one } = scene();
     const other = world.inhabitant({ lease: "9s", owner: "other" });
     const { handle } = await exported(world, one);
-    const imported = await world.until(other.locks.import(handle, { data: { job: 8 } }));
+    const imported = await world.until(adoptLease(other.locks, handle, { data: { job: 8 } }));
     expect([imported.leaseMs, imported.data]).toEqual([3_000, { job: 8 }]);
-    expect((await world.until(one.locks.inspect("a"))).data).toEqual({ job: 8 });
+    expect((await world.until(inspect(one.locks, "a"))).data).toEqual({ job: 8 });
     const again = carried(await world.until(imported.export({ lease: "5s" })));
-    const last = await world.until(other.locks.import(again, { lease: "8s" }));
+    const last = await world.until(adoptLease(other.locks, again, { lease: "8s" }));
     expect([last.leaseMs, last.data]).toEqual([8_000, { job: 8 }]);
   });
 
@@ -266,8 +277,8 @@ describe("a transferred lock", () => {
     const { handle } = await exported(world, one);
     const { grant, refusal } = LEASE_CHANNELS;
     const heard = await heardWhile([grant, refusal], async () => {
-      await world.until((await world.until(two.locks.import(handle))).release());
-      await world.until(three.locks.import(handle).catch(() => undefined));
+      await world.until((await world.until(adoptLease(two.locks, handle))).release());
+      await world.until(adoptLease(three.locks, handle).catch(() => undefined));
     });
     const subject = { kind: "lock", name: "a", waitedMs: 10 };
     expect(heard.map(({ message }) => message)).toMatchObject([
@@ -282,20 +293,20 @@ describe("a transferred lock", () => {
     const { handle } = await exported(world, one);
     const signal = AbortSignal.abort("enough");
     const { writes } = await world.requests(async () => {
-      await expect(two.locks.import(handle, { signal })).rejects.toBe("enough");
+      await expect(adoptLease(two.locks, handle, { signal })).rejects.toBe("enough");
     });
     expect(writes).toBe(0);
-    const importing = two.locks.import(handle).catch(({ code }) => code);
+    const importing = adoptLease(two.locks, handle).catch(({ code }) => code);
     await world.time.advance(8);
     await world.until(two.locks.close());
     expect(await world.until(importing)).toBe("closed");
     expect(world.record("a")?.["holder"]).toBeUndefined();
-    expect((await world.until(three.locks.mutex("a").tryAcquire()))?.isHeld).toBe(true);
+    expect((await world.until(mutex(three.locks, "a").tryAcquire()))?.isHeld).toBe(true);
   });
 
   it("ends after a misconfigured export, with the error and without a retry", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const error = new HoldfastError("misconfigured", "not allowed");
     let tries = 0;
     one.network.script(({ kind }) => {
@@ -314,7 +325,7 @@ describe("a transferred lock", () => {
 
   it("is exported by a second send after a hanging first send", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     one.network.next("write", { fault: "request-lost" });
     const handle = await world.until(lease.export());
     expect(world.record("a")?.["holder"]).toEqual({ S: handle.holder });
@@ -322,7 +333,7 @@ describe("a transferred lock", () => {
 
   it("reports the theft when the record names another holder", async () => {
     const { world, one } = scene();
-    const lease = await world.until(one.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(one.locks, "a").acquire());
     const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
     world.table.putItem(key, { ...world.record("a"), holder: { S: "thief" } });
     const exporting = world.until(lease.export());
@@ -333,8 +344,8 @@ describe("a transferred lock", () => {
     const client = new MemoryTable({ keyAttributes: ["pk"] });
     const options = { client, table: "locks", keys: { sk: null } } as const;
     const [one, two] = [new Holdfast(options), new Holdfast(options)];
-    const lease = await one.mutex("a").acquire({ renew: "manual" });
-    const imported = await two.import(await lease.export(), { renew: "manual" });
+    const lease = await mutex(one, "a").acquire({ renew: "manual" });
+    const imported = await adoptLease(two, await lease.export(), { renew: "manual" });
     expect(imported.isHeld).toBe(true);
     await imported.release();
   });
@@ -343,19 +354,19 @@ describe("a transferred lock", () => {
     const { world, one } = scene();
     const { handle } = await exported(world, one);
     const keeping = world.inhabitant({ ...LENGTHS, owner: "keeping", history: true });
-    await world.until(keeping.locks.import(handle));
+    await world.until(adoptLease(keeping.locks, handle));
     await world.time.advance(100);
-    const { grants } = await world.until(keeping.locks.admin.history("a"));
+    const { grants } = await world.until(history(keeping.locks, "a"));
     expect(grants).toMatchObject([{ how: "import", owner: "keeping" }]);
   });
 
   it("can be a fair lock with a namespace, and keeps the order of waiters", async () => {
     const { world, one, two, three } = scene();
-    const lease = await world.until(one.locks.fairLock("a", { namespace: "n" }).acquire());
-    const next = three.locks.fairLock("a", { namespace: "n" }).acquire();
+    const lease = await world.until(fairLock(one.locks, "a", { namespace: "n" }).acquire());
+    const next = fairLock(three.locks, "a", { namespace: "n" }).acquire();
     await world.time.advance(500);
     const handle = carried(await world.until(lease.export()));
-    const imported = await world.until(two.locks.import(handle));
+    const imported = await world.until(adoptLease(two.locks, handle));
     await world.time.advance(10_000);
     expect(imported.isHeld).toBe(true);
     await world.until(imported.release());
@@ -366,14 +377,14 @@ describe("a transferred lock", () => {
 describe("the client refuses an export", () => {
   it("of a lease on a session, of a shared hold, and of a session", async () => {
     const { world, one } = scene();
-    const session = await world.until(one.locks.session());
-    const mutex = one.locks.mutex("r", { reentrant: true });
+    const session = await world.until(openSession(one.locks));
+    const lock = mutex(one.locks, "r", { reentrant: true });
     const leases = [
-      await world.until(one.locks.mutex("s", { session }).acquire()),
-      await world.until(mutex.acquire()),
+      await world.until(mutex(one.locks, "s", { session }).acquire()),
+      await world.until(lock.acquire()),
     ];
     await world.until(
-      one.locks.once("o", { occurrence: "1" }, async (lease) => {
+      once(one.locks, "o", { occurrence: "1" }, async (lease) => {
         await expect(lease.export()).rejects.toMatchObject({ code: "invalid-argument" });
         expect(lease.isHeld).toBe(true);
       }),
@@ -386,7 +397,7 @@ describe("the client refuses an export", () => {
     const world = new World();
     const client = new MemoryTable({ time: world.time });
     const locks = new Holdfast({ client, table: "locks", format: awsLockClient() });
-    const lease = await locks.mutex("a").acquire({ renew: "manual" });
+    const lease = await mutex(locks, "a").acquire({ renew: "manual" });
     const refused = {
       code: "invalid-argument",
       message: expect.stringMatching(/"aws-?lock-?client/i),
@@ -401,7 +412,7 @@ describe("the client refuses an export", () => {
       leaseMs: 1_000,
       owner: "o",
     } as const;
-    await expect(async () => locks.import(handle)).rejects.toMatchObject(refused);
+    await expect(async () => adoptLease(locks, handle)).rejects.toMatchObject(refused);
     await lease.release();
   });
 
@@ -424,7 +435,7 @@ describe("the client refuses an export", () => {
     const whole = { v: 1, name: "a", holder: "h", fence: "1", leaseMs: 1_000, owner: "o" };
     const handle = (wrong &&
       (Object.keys(wrong).length === 0 ? {} : { ...whole, ...wrong })) as LeaseTransfer;
-    const importing = (async () => one.locks.import(handle))();
+    const importing = (async () => adoptLease(one.locks, handle))();
     await expectError(importing, { code: "invalid-argument", mentions: ["`lease.export()`"] });
   });
 
@@ -434,7 +445,7 @@ describe("the client refuses an export", () => {
       ...{ v: 1, name: "a", holder: "h", owner: "o" },
       ...{ fence: "9".repeat(38), leaseMs: 100 },
     };
-    const importing = world.until(one.locks.import(handle, { renew: 50 }));
+    const importing = world.until(adoptLease(one.locks, handle, { renew: 50 }));
     await expect(importing).rejects.toMatchObject({ code: "not-acquired" });
   });
 });

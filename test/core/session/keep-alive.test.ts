@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError, type Lease, type Session } from "../../../src/index.js";
+import { listSessions } from "../../../src/admin/index.js";
+import { HoldfastError, type Lease, mutex, openSession, type Session } from "../../../src/index.js";
 import { expectError, expectThrown } from "../../support/errors.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { type Requests, requestsOf } from "../../support/requests.js";
@@ -28,11 +29,11 @@ type Scene = ReturnType<typeof setUp> & { readonly session: Session };
 
 async function open(options: FixedOptions = {}): Promise<Scene> {
   const scene = setUp(options);
-  return { ...scene, session: await scene.world.until(scene.locks.session()) };
+  return { ...scene, session: await scene.world.until(openSession(scene.locks)) };
 }
 
 const acquireOn = ({ world, locks, session }: Scene, name: string, options = {}): Promise<Lease> =>
-  world.until(locks.mutex(name, { session }).acquire(options));
+  world.until(mutex(locks, name, { session }).acquire(options));
 
 /** Whether a promise is still pending. */
 const isPending = (promise: Promise<unknown>): Promise<boolean> =>
@@ -48,21 +49,21 @@ const silentFor = (requests: Requests, ...kinds: string[]): void => {
 describe("opening a session", () => {
   it("sets the owner of the options, or of the client", async () => {
     const { world, locks } = setUp({ owner: "us" });
-    expect((await world.until(locks.session())).owner).toBe("us");
-    expect((await world.until(locks.session({ owner: "me" }))).owner).toBe("me");
+    expect((await world.until(openSession(locks))).owner).toBe("us");
+    expect((await world.until(openSession(locks, { owner: "me" }))).owner).toBe("me");
   });
 
   it("rejects with the error of the table, and names the opening", async () => {
     const { world, locks, requests } = setUp();
     silentFor(requests, "session#");
-    await expect(world.until(locks.session({ wait: 500 }))).rejects.toMatchObject({
+    await expect(world.until(openSession(locks, { wait: 500 }))).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(/\bsession\b.*\bopened\b.*\bregion\b/),
       // The id of the session, which no caller has seen.
       cause: { code: "unreachable", lockName: expect.stringMatching(/./) },
     });
     requests.fault = () => REFUSED;
-    await expect(world.until(locks.session())).rejects.toMatchObject({
+    await expect(world.until(openSession(locks))).rejects.toMatchObject({
       code: "access-denied",
       cause: REFUSED.error,
     });
@@ -75,7 +76,9 @@ describe("opening a session", () => {
   ])("rejects after the wait if $what", async ({ fault, options }) => {
     const { world, locks, requests } = setUp();
     requests.fault = () => fault;
-    const rejected = expect(locks.session(options)).rejects.toMatchObject({ code: "unreachable" });
+    const rejected = expect(openSession(locks, options)).rejects.toMatchObject({
+      code: "unreachable",
+    });
     const waitMs = options.wait === undefined ? 60_000 : 20_000;
     await world.time.advance(waitMs - 1);
     expect(await isPending(rejected)).toBe(true);
@@ -87,14 +90,14 @@ describe("opening a session", () => {
   it("rejects after the wait if only the first renewal is not answered, and ends the session", async () => {
     const { world, locks, requests, reported } = setUp();
     requests.fault = () => (requests.made.length >= 2 ? SILENT : undefined);
-    const rejected = expect(locks.session({ wait: 500 })).rejects.toMatchObject({
+    const rejected = expect(openSession(locks, { wait: 500 })).rejects.toMatchObject({
       message: expect.stringMatching(/^The session was not opened: /),
     });
     await world.time.advance(500);
     await rejected;
     requests.fault = () => undefined;
     await world.until(locks.drain());
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
     expect(reported).toEqual([]);
   });
 
@@ -102,7 +105,7 @@ describe("opening a session", () => {
     const { world, locks, requests } = setUp();
     // The answer comes after half of the lease, the longest time of an attempt.
     requests.fault = () => ({ fault: "request-lost", unknownAfterMs: LEASE_MS });
-    await expect(world.until(locks.session({ wait: 0 }))).rejects.toMatchObject({
+    await expect(world.until(openSession(locks, { wait: 0 }))).rejects.toMatchObject({
       code: "unreachable",
     });
     expect(world.time.nowMs).toBeLessThan(2 * LEASE_MS);
@@ -112,7 +115,7 @@ describe("opening a session", () => {
     const { world, locks, requests } = setUp();
     silentFor(requests, "session#");
     const controller = new AbortController();
-    const opening = locks.session({ signal: controller.signal });
+    const opening = openSession(locks, { signal: controller.signal });
     const settled = expect(opening).rejects.toBe("over");
     await world.time.advance(50);
     controller.abort("over");
@@ -122,7 +125,7 @@ describe("opening a session", () => {
   it("sends no request if the caller's signal has already aborted", async () => {
     const { world, locks, requests } = setUp();
     const signal = AbortSignal.abort("over");
-    await expect(world.until(locks.session({ signal }))).rejects.toBe("over");
+    await expect(world.until(openSession(locks, { signal }))).rejects.toBe("over");
     await world.time.advance(60_000);
     expect(requests.made).toEqual([]);
   });
@@ -134,7 +137,7 @@ describe("opening a session", () => {
         world.table.deleteItem(key(of?.slice("session#".length) ?? ""));
       return undefined;
     };
-    await expect(world.until(locks.session())).rejects.toMatchObject({
+    await expect(world.until(openSession(locks))).rejects.toMatchObject({
       code: "lost",
       reason: "deleted",
       message: expect.stringMatching(/\bsession\b.*\bopened\b/),
@@ -144,7 +147,7 @@ describe("opening a session", () => {
   it("retries under a new id after half a lease without an answer", async () => {
     const { world, locks, requests, key } = setUp();
     requests.fault = ({ atMs }) => (atMs < LEASE_MS / 2 ? SILENT : undefined);
-    const session = await world.until(locks.session());
+    const session = await world.until(openSession(locks));
     expect(session.isHeld).toBe(true);
     expect(requests.made[0]?.of).not.toBe(`session#${session.id}`);
     expect(world.table.item(key(session.id))?.["holder"]).toBeDefined();
@@ -156,7 +159,7 @@ describe("opening a session", () => {
 describe("a lease before the move to a session", () => {
   it("has the length and the renewals of the session, not of the client", async () => {
     const { world, locks } = setUp();
-    const session = await world.until(locks.session({ lease: "9s", renew: "4s" }));
+    const session = await world.until(openSession(locks, { lease: "9s", renew: "4s" }));
     expect((await acquireOn({ world, locks, session } as Scene, "a")).leaseMs).toBe(9_000);
     await world.time.advance(3_700);
     expect(world.record("a")?.["session"]).toBeUndefined();
@@ -178,7 +181,7 @@ describe("a lease before the move to a session", () => {
   ])("cannot have an own length: %j", async (options) => {
     const { locks, session, requests } = await open();
     const { length } = requests.made;
-    await expectError(locks.mutex("a", { session }).acquire(options), {
+    await expectError(mutex(locks, "a", { session }).acquire(options), {
       code: "invalid-argument",
       mentions: ["3000 ms", "`lease`", "`renew`", "`session`"],
     });
@@ -188,7 +191,7 @@ describe("a lease before the move to a session", () => {
   it("cannot use a session of another client", async () => {
     const { world, session } = await open();
     const other = fixedProcess(world, LENGTHS);
-    expectThrown(() => other.locks.mutex("a", { session }), {
+    expectThrown(() => mutex(other.locks, "a", { session }), {
       code: "invalid-argument",
       mentions: ["`session`", /\banother client\b/],
     });
@@ -472,7 +475,7 @@ describe("a session at the end of an `await using` block", () => {
     await world.until(session[Symbol.asyncDispose]());
     expect(session.isHeld).toBe(false);
     expect(world.record("a")?.["holder"]).toBeUndefined();
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
     expect(reported).toEqual([]);
   });
 

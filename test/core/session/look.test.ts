@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { forceRelease } from "../../../src/admin/index.js";
+import { mutex, openSession } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 const LEASE_MS = 3_000;
@@ -13,8 +15,8 @@ const isLock = (key: object): boolean => JSON.stringify(key).includes('"lock#a"'
 async function onSession() {
   const world = new World();
   const holder = world.inhabitant(LENGTHS);
-  const session = await world.until(holder.locks.session());
-  const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
+  const session = await world.until(openSession(holder.locks));
+  const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
   await world.time.advance(2 * RENEW_MS);
   return { world, holder, session, lease, operator: world.inhabitant(LENGTHS) };
 }
@@ -28,7 +30,7 @@ describe("a forced release of a lock on a session", () => {
       looks += 1;
       return looks === 1 ? { fault: "request-lost" } : undefined;
     });
-    await world.until(operator.locks.admin.forceRelease("a", WHY));
+    await world.until(forceRelease(operator.locks, "a", WHY));
     await world.time.advance(3 * RENEW_MS);
     expect(looks).toBe(2);
     // Not as lost with a record that no answer has shown.
@@ -51,7 +53,7 @@ describe("a session whose lost lease cannot be freed at once", () => {
       if (frees === 1) untilMs = world.time.nowMs + SWEEP_MS;
       return world.time.nowMs < untilMs ? { fault } : undefined;
     });
-    await world.until(operator.locks.admin.forceRelease("a", WHY));
+    await world.until(forceRelease(operator.locks, "a", WHY));
     await world.time.advance(SWEEP_MS + 30_000);
     expect(lease.signal.reason).toMatchObject({ reason: "released-by-force" });
     expect(frees).toBeGreaterThan(3);

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
+import { mutex, openSession } from "../../../src/index.js";
 import { listenTo } from "../../../src/platform/diagnostics.js";
 import { World } from "../../support/world.js";
 
@@ -10,11 +11,11 @@ it("a session that cannot be opened is no failed acquisition of a lock", async (
   const told: unknown[] = [];
   const stop = listenTo(LEASE_CHANNELS.refusal, (event) => void told.push(event));
   try {
-    await expect(world.until(locks.session({ wait: "1s" }))).rejects.toMatchObject({
+    await expect(world.until(openSession(locks, { wait: "1s" }))).rejects.toMatchObject({
       code: "unreachable",
     });
     expect(told).toEqual([]);
-    await expect(world.until(locks.mutex("a").acquire({ wait: "1s" }))).rejects.toMatchObject({
+    await expect(world.until(mutex(locks, "a").acquire({ wait: "1s" }))).rejects.toMatchObject({
       code: "unreachable",
     });
     expect(told).toHaveLength(1);

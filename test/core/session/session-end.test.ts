@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Holdfast, Session } from "../../../src/index.js";
+import { forceRelease } from "../../../src/admin/index.js";
+import {
+  all,
+  fairLock,
+  type Holdfast,
+  mutex,
+  openSession,
+  type Session,
+} from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 const LEASE_MS = 10_000;
@@ -9,14 +17,14 @@ const sessionKey = ({ id }: Session) => ({ pk: { S: `session#${id}` }, sk: { S: 
 
 /** The kinds of acquisition on a session while another client holds the lock "x". */
 const KINDS = [
-  { kind: "mutex", of: (locks: Holdfast, session: Session) => locks.mutex("x", { session }) },
+  { kind: "mutex", of: (locks: Holdfast, session: Session) => mutex(locks, "x", { session }) },
   {
     kind: "fair lock",
-    of: (locks: Holdfast, session: Session) => locks.fairLock("x", { session }),
+    of: (locks: Holdfast, session: Session) => fairLock(locks, "x", { session }),
   },
   {
     kind: "multi-lock",
-    of: (locks: Holdfast, session: Session) => locks.multiLock(["w", "x"], { session }),
+    of: (locks: Holdfast, session: Session) => all(locks, ["w", "x"], { session }),
   },
 ];
 
@@ -36,8 +44,8 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
     const world = new World();
     const { locks, process } = world.inhabitant(LENGTHS);
     const other = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
-    const held = await world.until(other.locks.mutex("x").acquire());
+    const session = await world.until(openSession(locks));
+    const held = await world.until(mutex(other.locks, "x").acquire());
     const pending = of(locks, session).acquire({ wait: "1h" });
     const rejected = expect(pending).rejects.toMatchObject({
       code: "closed",
@@ -57,7 +65,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
   it("lets no lease begin after a pause in which the session expired", async () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
+    const session = await world.until(openSession(locks));
     // The session is no longer renewed, and the grant is in flight at the deadline of the session.
     network.script((request) => {
       if (JSON.stringify(request).includes("session#")) return { fault: "request-lost" };
@@ -83,9 +91,9 @@ describe("the end of a session", () => {
   it("removes a waiter from the local queue, so that no lease is handed off to the waiter", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
-    const held = await world.until(locks.mutex("x").acquire());
-    const pending = locks.mutex("x", { session }).acquire();
+    const session = await world.until(openSession(locks));
+    const held = await world.until(mutex(locks, "x").acquire());
+    const pending = mutex(locks, "x", { session }).acquire();
     const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
     await world.time.advance(100);
     await world.until(session.close());
@@ -97,9 +105,9 @@ describe("the end of a session", () => {
   it("frees a lease that is handed off at the instant in which the session expires", async () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
-    const held = await world.until(locks.mutex("x").acquire({ lease: "10m" }));
-    const pending = locks.mutex("x", { session }).acquire();
+    const session = await world.until(openSession(locks));
+    const held = await world.until(mutex(locks, "x").acquire({ lease: "10m" }));
+    const pending = mutex(locks, "x", { session }).acquire();
     const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
     await world.time.advance(100);
     // The session is no longer renewed; the hand-off is answered after the deadline, before any timer fires.
@@ -137,12 +145,12 @@ describe("a session with many waiters and leases", () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
     const other = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
+    const session = await world.until(openSession(locks));
     const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
-    const acquired = names.map((name) => locks.mutex(name, { session }).acquire());
+    const acquired = names.map((name) => mutex(locks, name, { session }).acquire());
     await world.until(Promise.all(acquired));
     await world.time.advance(LEASE_MS);
-    const forced = names.map((name) => other.locks.admin.forceRelease(name, { reason: "test" }));
+    const forced = names.map((name) => forceRelease(other.locks, name, { reason: "test" }));
     await world.time.advance(6_000);
     expect(await told()).toEqual([]);
     await world.until(Promise.all(forced));
@@ -152,13 +160,12 @@ describe("a session with many waiters and leases", () => {
     const world = new World();
     const { locks, network } = world.inhabitant(LENGTHS);
     const other = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
-    await world.until(other.locks.mutex("x").acquire());
-    const lease = await world.until(locks.mutex("y", { session }).acquire());
+    const session = await world.until(openSession(locks));
+    await world.until(mutex(other.locks, "x").acquire());
+    const lease = await world.until(mutex(locks, "y", { session }).acquire());
     const twelve = Array.from({ length: 12 });
     const waiting = twelve.map(() =>
-      locks
-        .mutex("x", { session })
+      mutex(locks, "x", { session })
         .acquire()
         .catch(() => undefined),
     );

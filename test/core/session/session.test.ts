@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { Holdfast, HoldfastError, Lease, Session } from "../../../src/index.js";
+import {
+  type Holdfast,
+  type HoldfastError,
+  inspect,
+  type Lease,
+  mutex,
+  openSession,
+  type Session,
+} from "../../../src/index.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../../support/world.js";
 
 const LEASE_MS = 3_000;
@@ -23,10 +31,10 @@ async function scene(
 ): Promise<Scene> {
   const world = new World();
   const holder = world.inhabitant({ ...LENGTHS, ...options });
-  const session = await world.until(holder.locks.session());
+  const session = await world.until(openSession(holder.locks));
   const leases: Lease[] = [];
   for (const name of names) {
-    leases.push(await world.until(holder.locks.mutex(name, { session }).acquire()));
+    leases.push(await world.until(mutex(holder.locks, name, { session }).acquire()));
   }
   await world.time.advance(session.leaseMs / 3 + 100);
   for (const name of names) expect(world.record(name)?.["session"]).toEqual({ S: session.id });
@@ -61,10 +69,10 @@ describe("locks on a session", () => {
     const world = new World();
     const holder = world.inhabitant(LENGTHS);
     const { locks } = holder;
-    const opened = await world.requests(() => locks.session());
+    const opened = await world.requests(() => openSession(locks));
     expect(opened).toMatchObject({ writes: 2, reads: 0 });
     const session = opened.result;
-    const mutexes = Array.from({ length: MANY }, (_, at) => locks.mutex(`a${at}`, { session }));
+    const mutexes = Array.from({ length: MANY }, (_, at) => mutex(locks, `a${at}`, { session }));
     const acquired = await world.requests(() => Promise.all(mutexes.map((one) => one.acquire())));
     expect(acquired).toMatchObject({ writes: MANY, reads: 0 });
     const leases = acquired.result;
@@ -92,9 +100,9 @@ describe("locks on a session", () => {
   it("cost the same as without a session if released before the first renewal", async () => {
     const world = new World();
     const { locks } = world.inhabitant(LENGTHS);
-    const session = await world.until(locks.session());
+    const session = await world.until(openSession(locks));
     const { writes } = world.table.counts;
-    await world.until(locks.mutex("a", { session }).run(() => undefined));
+    await world.until(mutex(locks, "a", { session }).run(() => undefined));
     expect(world.table.counts.writes - writes).toBe(2);
     expect(world.record("a")?.["session"]).toBeUndefined();
   });
@@ -105,7 +113,7 @@ describe("locks on a session", () => {
     expect(lease.leaseMs).toBe(LEASE_MS);
     expect(lease.remainingMs()).toBeCloseTo(session.remainingMs(), 6);
     await world.until(lease.update({ n: 1 }));
-    expect(await world.until(holder.locks.inspect("a"))).toMatchObject({
+    expect(await world.until(inspect(holder.locks, "a"))).toMatchObject({
       fence: lease.fence,
       session: session.id,
       data: { n: 1 },
@@ -120,13 +128,13 @@ describe("locks on a session", () => {
     await world.time.advance(10 * LEASE_MS);
     expect(lease.isHeld).toBe(true);
     await world.until(lease.release());
-    const next = await world.until(holder.locks.mutex("a", { session }).acquire());
+    const next = await world.until(mutex(holder.locks, "a", { session }).acquire());
     expect(next.fence).toBe(lease.fence + 1n);
   });
 
   it("keep the session's length: a change before the move is refused, and sends nothing", async () => {
     const { world, holder, session } = await scene();
-    const lease = await world.until(holder.locks.mutex("b", { session }).acquire());
+    const lease = await world.until(mutex(holder.locks, "b", { session }).acquire());
     const before = world.record("b");
     const error = await rejectedWith(world.until(lease.renew({ lease: "10m" })));
     expect(error.code).toBe("invalid-argument");
@@ -140,7 +148,7 @@ describe("locks on a session", () => {
 
   it("are handed off to a local waiter, with a lease of their own", async () => {
     const { world, session, leases, holder } = await scene();
-    const waiting = holder.locks.mutex("a", { session }).acquire();
+    const waiting = mutex(holder.locks, "a", { session }).acquire();
     const { writes } = world.table.counts;
     await world.until((leases[0] as Lease).release());
     const next = await world.until(waiting);
@@ -177,15 +185,15 @@ describe("a lost session", () => {
     await world.time.advance(10 * LEASE_MS);
     expect(session.isHeld).toBe(false);
     expect(told).toHaveLength(3);
-    const error = await rejectedWith(world.until(holder.locks.mutex("d", { session }).acquire()));
+    const error = await rejectedWith(world.until(mutex(holder.locks, "d", { session }).acquire()));
     expect(error.code).toBe("closed");
   });
 
   it("accepts no lease whose move was waiting", async () => {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 900 });
-    const session = await world.until(holder.locks.session());
-    const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
+    const session = await world.until(openSession(holder.locks));
+    const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
     // When the move is due, a write of the lease is in flight, until after the end of the session.
     await world.time.advance(700);
     holder.network.next("write", { fault: "delayed", delayMs: 800 });
@@ -210,8 +218,7 @@ describe("a lost session", () => {
     const holders = new Map<string, number>();
     const taken = names.map((name, index) => {
       const { locks } = rivals[index % 5] as Inhabitant;
-      return locks
-        .mutex(name)
+      return mutex(locks, name)
         .acquire({ wait: "1h" })
         .then((lease) => {
           holders.set(name, (holders.get(name) ?? 0) + 1);
@@ -235,7 +242,7 @@ describe("a lost session", () => {
     const { world, session, leases } = await scene();
     const lease = leases[0] as Lease;
     const rival = world.inhabitant({ ...LENGTHS, poll: { min: 10, max: 50 } });
-    const acquired = rival.locks.mutex("a").acquire({ wait: "1h" });
+    const acquired = mutex(rival.locks, "a").acquire({ wait: "1h" });
     await world.time.advance(500);
     deleteSession(world, session.id);
     let wasHeldAtMs = world.time.nowMs;
@@ -269,8 +276,8 @@ describe("a lost answer", () => {
   it("to a move makes the earlier of the two deadlines count", async () => {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 100 });
-    const session = await world.until(holder.locks.session());
-    const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
+    const session = await world.until(openSession(holder.locks));
+    const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
     const ownMs = lease.remainingMs();
     const from = world.time.nowMs;
     holder.network.script((request) =>
@@ -315,7 +322,7 @@ describe("closing a session", () => {
     expect(leases.some((lease) => lease.isHeld)).toBe(false);
     const rival = world.inhabitant(LENGTHS);
     const { result, writes, reads } = await world.requests(() =>
-      rival.locks.mutex("a").tryAcquire(),
+      mutex(rival.locks, "a").tryAcquire(),
     );
     expect(result?.fence).toBe((leases[0] as Lease).fence + 1n);
     expect({ writes, reads }).toEqual({ writes: 2, reads: 1 });
@@ -334,7 +341,7 @@ describe("a client with a shared session", () => {
   async function shared(count: number) {
     const world = new World();
     const holder = world.inhabitant({ ...LENGTHS, sharedSession: true });
-    const take = (locks: Holdfast, index: number) => locks.mutex(`a${index}`).acquire();
+    const take = (locks: Holdfast, index: number) => mutex(locks, `a${index}`).acquire();
     const leases: Lease[] = [];
     for (let index = 0; index < count; index += 1) {
       leases.push(await world.until(take(holder.locks, index)));
@@ -364,7 +371,7 @@ describe("a client with a shared session", () => {
   it("extends the TTL of the records on the session", async () => {
     const world = new World();
     const holder = world.inhabitant({ lease: "3h", renew: "1h", sharedSession: true });
-    const lease = await world.until(holder.locks.mutex("a").acquire());
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
     await world.time.advance(9 * DAY_MS);
     expect(lease.isHeld).toBe(true);
     expect(expiresInMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
@@ -389,8 +396,8 @@ describe("a client with a shared session", () => {
 
   it("lets a lease of another length renew itself", async () => {
     const { world, holder } = await shared(1);
-    const other = await world.until(holder.locks.mutex("b", { lease: 6_000 }).acquire());
-    const byHand = await world.until(holder.locks.mutex("c", { renew: "manual" }).acquire());
+    const other = await world.until(mutex(holder.locks, "b", { lease: 6_000 }).acquire());
+    const byHand = await world.until(mutex(holder.locks, "c", { renew: "manual" }).acquire());
     await world.time.advance(LEASE_MS - 200);
     expect(world.record("a0")?.["session"]).toBeDefined();
     expect(world.record("b")?.["session"]).toBeUndefined();
@@ -407,7 +414,7 @@ describe("a client with a shared session", () => {
     holder.process.resume();
     await world.time.advance(10);
     expect(leases.some((lease) => lease.isHeld)).toBe(false);
-    const again = await world.until(holder.locks.mutex("a0").acquire());
+    const again = await world.until(mutex(holder.locks, "a0").acquire());
     await world.time.advance(3 * RENEW_MS);
     const second = world.record("a0")?.["session"] as { S: string };
     expect(second.S).not.toBe(first.S);

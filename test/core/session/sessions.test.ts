@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { listLocks, listSessions } from "../../../src/admin/index.js";
+import { inspect, mutex, openSession } from "../../../src/index.js";
 import { fixedProcess } from "../../support/fixed.js";
 import { requestsOf } from "../../support/requests.js";
 import { World } from "../../support/world.js";
@@ -13,7 +15,7 @@ function setUp() {
   const world = new World();
   const holder = fixedProcess(world, { ...LENGTHS, owner: "us" });
   const other = fixedProcess(world, LENGTHS);
-  const listed = () => world.until(other.locks.admin.sessions());
+  const listed = () => world.until(listSessions(other.locks));
   return { world, holder, other, listed };
 }
 
@@ -21,9 +23,9 @@ function setUp() {
 async function withSession(names: readonly string[], data?: string) {
   const scene = setUp();
   const { world, holder } = scene;
-  const session = await world.until(holder.locks.session());
+  const session = await world.until(openSession(holder.locks));
   for (const name of names) {
-    await world.until(holder.locks.mutex(name, { session }).acquire({ data }));
+    await world.until(mutex(holder.locks, name, { session }).acquire({ data }));
   }
   await world.time.advance(1_000);
   return { ...scene, session, row: `session#${session.id}` };
@@ -48,7 +50,7 @@ describe("a listing of sessions", () => {
 
   it("shows a session without locks, and no ended session", async () => {
     const { world, listed, session, holder } = await withSession([]);
-    await world.until((await world.until(holder.locks.session())).close());
+    await world.until((await world.until(openSession(holder.locks))).close());
     expect(await listed()).toMatchObject([{ id: session.id, state: "alive", locks: [] }]);
     await world.until(session.close());
     expect(await listed()).toEqual([]);
@@ -101,8 +103,8 @@ describe("a listing of sessions", () => {
 
   it("ignores locks without a session and unreadable items", async () => {
     const { world, listed, holder } = await withSession([]);
-    await world.until(holder.locks.mutex("free").run(() => undefined));
-    await world.until(holder.locks.mutex("alone").acquire());
+    await world.until(mutex(holder.locks, "free").run(() => undefined));
+    await world.until(mutex(holder.locks, "alone").acquire());
     world.table.putItem(keyOf("lock#foreign"), { colour: { S: "red" }, session: { S: "s" } });
     world.table.putItem(keyOf("session#foreign"), { colour: { S: "red" } });
     world.table.putItem({ pk: { S: "lock#a" }, sk: { S: "else" } }, { session: { S: "s" } });
@@ -122,30 +124,30 @@ describe("an inspection of a lock on a session", () => {
   async function inspected() {
     const scene = await withSession(["a"]);
     scene.holder.process.kill();
-    const inspect = () => scene.world.until(scene.other.locks.inspect("a"));
+    const inspection = () => scene.world.until(inspect(scene.other.locks, "a"));
     const change = (attributes: object) =>
       scene.world.table.putItem(keyOf(scene.row), {
         ...scene.world.table.item(keyOf(scene.row)),
         ...attributes,
       });
-    return { ...scene, inspect, change };
+    return { ...scene, inspect: inspection, change };
   }
 
   it("counts until the session can expire, not the record", async () => {
-    const { world, inspect, session } = await inspected();
-    await world.until(fixedProcess(world).locks.inspect("a"));
-    expect(await inspect()).toMatchObject({
+    const { world, inspect: inspection, session } = await inspected();
+    await world.until(inspect(fixedProcess(world).locks, "a"));
+    expect(await inspection()).toMatchObject({
       session: session.id,
       appearsExpired: false,
       acquirableInMs: WATCH_MS,
     });
     await world.time.advance(1_000);
-    expect(await inspect()).toMatchObject({
+    expect(await inspection()).toMatchObject({
       appearsExpired: false,
       acquirableInMs: WATCH_MS - 1_000,
     });
     await world.time.advance(WATCH_MS);
-    expect(await inspect()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
+    expect(await inspection()).toMatchObject({ appearsExpired: true, acquirableInMs: 0 });
   });
 
   it("uses the length in the record of the session", async () => {
@@ -165,7 +167,7 @@ describe("an inspection of a lock on a session", () => {
   it("shows the holder as dead after the session has ended", async () => {
     const { world, listed, other, session } = await withSession(["a"]);
     await world.until(session.close({ leases: "end" }));
-    const found = await world.until(other.locks.inspect("a"));
+    const found = await world.until(inspect(other.locks, "a"));
     expect(found).toMatchObject({ appearsExpired: true, acquirableInMs: 0, session: session.id });
     expect(await listed()).toHaveLength(1);
   });
@@ -174,7 +176,7 @@ describe("an inspection of a lock on a session", () => {
     const { world, other, row } = await inspected();
     const requests = requestsOf(world, other.network);
     requests.fault = ({ of }) => (of === row ? { fault: "throttled" } : undefined);
-    await expect(world.until(other.locks.inspect("a"))).rejects.toMatchObject({
+    await expect(world.until(inspect(other.locks, "a"))).rejects.toMatchObject({
       code: "throttled",
       lockName: "a",
     });
@@ -182,7 +184,7 @@ describe("an inspection of a lock on a session", () => {
 
   it("counts from now in a listing, for a session not yet observed", async () => {
     const { world, other } = await inspected();
-    const page = async () => (await other.locks.admin.list()[Symbol.asyncIterator]().next()).value;
+    const page = async () => (await listLocks(other.locks)[Symbol.asyncIterator]().next()).value;
     expect(await world.until(page())).toMatchObject({
       locks: [{ appearsExpired: false, acquirableInMs: WATCH_MS }],
     });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { listSessions } from "../../../src/admin/index.js";
 import type { AcquireContext } from "../../../src/core/acquire/context.js";
 import type { AcquireSettings } from "../../../src/core/acquire/settings.js";
 import { SharedSession } from "../../../src/core/session/shared.js";
-import { HoldfastError } from "../../../src/index.js";
+import { HoldfastError, mutex } from "../../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { requestsOf } from "../../support/requests.js";
 import { World } from "../../support/world.js";
@@ -22,7 +23,7 @@ function setUp(options: FixedOptions = {}) {
     ...options,
   });
   const requests = requestsOf(world, who.network);
-  const acquire = (name: string, asked = {}) => world.until(who.locks.mutex(name).acquire(asked));
+  const acquire = (name: string, asked = {}) => world.until(mutex(who.locks, name).acquire(asked));
   const sessionOf = (name: string) => {
     const named = world.record(name)?.["session"];
     return named !== undefined && "S" in named ? named.S : undefined;
@@ -151,7 +152,7 @@ describe("the shared session", () => {
     // The close of the session would release all leases that are still in its list.
     await world.time.advance(2 * LEASE_MS);
     expect(new Set(requests.made.map(({ of }) => of?.split("#")[0]))).toEqual(new Set(["session"]));
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
   });
 
   it("accepts a lease that has the length of the session again", async () => {
@@ -185,7 +186,7 @@ describe("the shared session", () => {
     // The close of the session would release all leases that are still in its list.
     await world.time.advance(2 * LEASE_MS);
     expect(new Set(requests.made.map(({ of }) => of?.split("#")[0]))).toEqual(new Set(["session"]));
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
   });
 
   it("is closed one lease length after the last lease", async () => {
@@ -199,7 +200,7 @@ describe("the shared session", () => {
     await world.time.advance(10 * LEASE_MS);
     expect(written().at(-1)?.[1]).toBe(before + LEASE_MS);
     expect(process.pendingTimers()).toBe(0);
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
     expect(reported).toEqual([]);
   });
 
@@ -211,7 +212,7 @@ describe("the shared session", () => {
     await world.until(lease.release());
     await acquire("c", { lease: LEASE_MS, renew: "manual" });
     await world.time.advance(LEASE_MS + 1);
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
   });
 
   it("stays open if the next lease begins before that time", async () => {
@@ -251,7 +252,7 @@ describe("the shared session", () => {
     await world.time.advance(LEASE_MS - 200);
     expect(written().map(([, atMs]) => atMs)).toEqual([DUE_MS, DUE_MS + 50, DUE_MS + 100]);
     await world.time.advance(LEASE_MS);
-    expect(await world.until(locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(locks))).toEqual([]);
   });
 
   it("leaves nothing behind if the last lease ends before the opening", async () => {
@@ -303,7 +304,7 @@ describe("the shared session", () => {
     await world.time.advance(10 * LEASE_MS);
     expect(reported).toEqual([]);
     const next = fixedProcess(world, LENGTHS);
-    expect(await world.until(next.locks.admin.sessions())).toEqual([]);
+    expect(await world.until(listSessions(next.locks))).toEqual([]);
   });
 
   it("reports once that the opening is refused", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../../src/index.js";
+import { type Lease, mutex } from "../../../src/index.js";
 import {
   type ThreadedOptions,
   threadedClient,
@@ -28,8 +28,7 @@ type Scene = Awaited<ReturnType<typeof held>>;
 
 /** The true time of the rival's grant. */
 const grantOf = ({ world, rival }: Scene): Promise<number> =>
-  rival.locks
-    .mutex("a")
+  mutex(rival.locks, "a")
     .acquire({ wait: "10m" })
     .then(() => world.time.nowMs);
 

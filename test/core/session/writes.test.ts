@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Lease, Session } from "../../../src/index.js";
+import { type Lease, mutex, openSession, type Session } from "../../../src/index.js";
 import type { Condition, Write } from "../../../src/platform/table.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -66,8 +66,8 @@ function newScene(): Scene {
 }
 
 async function begin({ world, holder }: Scene): Promise<{ session: Session; lease: Lease }> {
-  const session = await world.until(holder.locks.session());
-  const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
+  const session = await world.until(openSession(holder.locks));
+  const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
   return { session, lease };
 }
 
@@ -77,7 +77,7 @@ const row = (world: World, { id }: Session) =>
 /** Checks that the next client acquires the lock with one write, and that no write of the old holder is applied. */
 async function expectFree({ world, rival }: Scene): Promise<void> {
   await world.time.advance(2 * LEASE_MS);
-  const taken = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+  const taken = await world.requests(() => mutex(rival.locks, "a").tryAcquire());
   expect(taken).toMatchObject({ writes: 1, result: { isHeld: true } });
   await world.time.advance(2 * LEASE_MS);
   expect(taken.result?.isHeld).toBe(true);
@@ -152,7 +152,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     await world.until(session.close({ leases: "end" }));
     expect(seen.times).toBeGreaterThan(0);
     expect(row(world, session)?.["holder"]).toBeUndefined();
-    const next = await world.until(rival.locks.mutex("a").tryAcquire());
+    const next = await world.until(mutex(rival.locks, "a").tryAcquire());
     expect(next?.fence).toBe(lease.fence + 1n);
   });
 
@@ -166,7 +166,7 @@ describe.each(FAULTS)("a %s", (fault) => {
     const { session, lease } = await begin(scene);
     await world.time.advance(2 * RENEW_MS);
     const seen = faultOnce(rival, isWanted, fault);
-    const acquired = rival.locks.mutex("a").acquire({ wait: "1h" });
+    const acquired = mutex(rival.locks, "a").acquire({ wait: "1h" });
     await world.time.advance(RENEW_MS);
     holder.process.kill();
     const killedMs = world.time.nowMs;
@@ -189,8 +189,8 @@ describe.each(FAULTS)("a %s", (fault) => {
     const world = new World();
     const holder = world.inhabitant({ lease: "3h", renew: "1h" });
     const seen = faultOnce(holder, isKeeping, fault);
-    const session = await world.until(holder.locks.session());
-    const lease = await world.until(holder.locks.mutex("a", { session }).acquire());
+    const session = await world.until(openSession(holder.locks));
+    const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
     await world.time.advance(9 * DAY_MS);
     expect(seen.times).toBeGreaterThanOrEqual(4);
     expect(lease.isHeld).toBe(true);

@@ -1,6 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { listLocks } from "../../../dist/admin/index.js";
 import * as formats from "../../../dist/formats/index.js";
-import { Holdfast } from "../../../dist/index.js";
+import { Holdfast, inspect, mutex } from "../../../dist/index.js";
 
 /** A step without a counterpart in the library or its format. */
 export class Unsupported extends Error {}
@@ -131,14 +132,14 @@ export class Steps {
 
   async read(request) {
     allow(request, "name", "sort", "fromTable");
-    const found = await this.#locks.inspect(this.#name(request));
+    const found = await inspect(this.#locks, this.#name(request));
     return { lock: found.state === "absent" ? null : seen(found) };
   }
 
   async list(request) {
     allow(request, "name");
     const locks = [];
-    for await (const page of this.#locks.admin.list({ free: true, prefix: request.name })) {
+    for await (const page of listLocks(this.#locks, { free: true, prefix: request.name })) {
       locks.push(...page.locks.map(seen));
     }
     return { locks };
@@ -155,7 +156,7 @@ export class Steps {
   }
 
   #mutex(request) {
-    return this.#locks.mutex(this.#name(request));
+    return mutex(this.#locks, this.#name(request));
   }
 
   #name({ name, sort }) {

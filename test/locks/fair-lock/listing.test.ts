@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { ListedEntry, ListOptions } from "../../../src/admin/index.js";
-import type { Holdfast } from "../../../src/index.js";
+import {
+  type ListedEntry,
+  type ListOptions,
+  listLocks,
+  listQueue,
+} from "../../../src/admin/index.js";
+import { fairLock, type Holdfast } from "../../../src/index.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, ticketOf } from "../../support/queue.js";
 import { World } from "../../support/world.js";
 
@@ -11,10 +16,9 @@ const WATCH_MS = LEASE_MS * 1.02;
 async function queueOfOne(options: object = {}) {
   const world = new World();
   const holder = world.inhabitant();
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const waiter = world.inhabitant({ owner: "waiter", ...options });
-  waiter.locks
-    .fairLock(NAME)
+  fairLock(waiter.locks, NAME)
     .acquire({ wait: FOR_EVER })
     .catch(() => undefined);
   await world.time.advance(45_000);
@@ -25,7 +29,7 @@ async function queueOfOne(options: object = {}) {
 
 async function queuedIn(locks: Holdfast, options?: ListOptions): Promise<ListedEntry[]> {
   const found: ListedEntry[] = [];
-  for await (const { queued } of locks.admin.list(options)) found.push(...queued);
+  for await (const { queued } of listLocks(locks, options)) found.push(...queued);
   return found;
 }
 
@@ -83,7 +87,7 @@ describe("a listing of the places in queues", () => {
 
   it("shows the namespace of the lock", async () => {
     const { world, locks, queued } = await queueOfOne();
-    const namespaced = () => world.inhabitant().locks.fairLock(NAME, { namespace: "n/1" });
+    const namespaced = () => fairLock(world.inhabitant().locks, NAME, { namespace: "n/1" });
     await world.until(namespaced().acquire());
     void namespaced().acquire({ wait: FOR_EVER });
     await world.time.advance(500);
@@ -92,7 +96,7 @@ describe("a listing of the places in queues", () => {
       [NAME, undefined],
       [NAME, "n/1"],
     ]);
-    expect(await world.until(locks.admin.queue(NAME, { namespace: "n/1" }))).toMatchObject({
+    expect(await world.until(listQueue(locks, NAME, { namespace: "n/1" }))).toMatchObject({
       waiters: [{ ticket: places.find(({ namespace }) => namespace === "n/1")?.ticket }],
     });
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, fairLock, mutex } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { entriesIn, entryKey, NAME, ticketOf } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -18,8 +19,8 @@ async function lostCounter() {
     world.inhabitant(ahead),
     world.inhabitant(),
   ] as [Inhabitant, Inhabitant, Inhabitant];
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
-  const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "5m" });
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
+  const waiting = fairLock(waiter.locks, NAME).acquire({ wait: "5m" });
   await world.time.advance(3_000);
   const [entry] = entriesIn(world);
   world.table.deleteItem(RECORD_KEY);
@@ -34,7 +35,9 @@ describe("a lock with a deleted record and a queue", () => {
     "is acquired next by a %s in a few requests",
     async (kind) => {
       const { world, next } = await lostCounter();
-      const { writes, reads } = await world.requests(() => next.locks[kind](NAME).acquire());
+      const { writes, reads } = await world.requests(() =>
+        ({ mutex, fairLock })[kind](next.locks, NAME).acquire(),
+      );
       // The claim, a ticket below the last granted ticket, a ticket above, the place, the grant, and the deletion.
       expect(writes).toBeLessThanOrEqual(6);
       expect(reads).toBeLessThanOrEqual(2);
@@ -43,7 +46,7 @@ describe("a lock with a deleted record and a queue", () => {
 
   it("is next acquired with a new ticket, above the last granted ticket", async () => {
     const { world, next } = await lostCounter();
-    const lock = next.locks.multiLock([NAME, "b"]);
+    const lock = all(next.locks, [NAME, "b"]);
     await world.until(lock.acquire({ wait: "10s" }));
     expect(world.table.counts.transactions).toBeLessThanOrEqual(4);
   });
@@ -52,14 +55,14 @@ describe("a lock with a deleted record and a queue", () => {
     const { world, next, entry } = await lostCounter();
     const ticket = ticketOf(entry) + 1n;
     world.table.putItem(entryKey(ticket), entry as Item);
-    const lock = next.locks.multiLock([NAME, "b"]);
+    const lock = all(next.locks, [NAME, "b"]);
     await world.until(lock.acquire({ wait: "2m" }));
     expect(world.table.counts.transactions).toBeLessThanOrEqual(5);
   });
 
   it("counts further tickets from the new ticket", async () => {
     const { world, next } = await lostCounter();
-    await world.until((await world.until(next.locks.fairLock(NAME).acquire())).release());
+    await world.until((await world.until(fairLock(next.locks, NAME).acquire())).release());
     const { tail, served } = world.record(NAME) ?? {};
     expect(tail).toBeDefined();
     expect(tail).toEqual(served);
@@ -73,7 +76,7 @@ describe("a lock with a deleted record and a queue", () => {
       tickets += 1;
       return tickets === 2 ? { fault: "response-lost", unknownAfterMs: 20 } : undefined;
     });
-    await world.until(next.locks.fairLock(NAME).acquire());
+    await world.until(fairLock(next.locks, NAME).acquire());
     expect(tickets).toBeLessThanOrEqual(4);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, fairLock } from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { FOR_EVER, NAME } from "../../support/queue.js";
 import { World } from "../../support/world.js";
@@ -10,7 +11,7 @@ const isRelease = (request: FaultRequest): boolean =>
 async function slowRelease(other: "fair lock" | "several locks") {
   const world = new World();
   const { locks, network } = world.inhabitant();
-  const held = await world.until(locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(locks, NAME).acquire());
   const holder = world.record(NAME)?.["holder"];
   let lost: unknown;
   held.signal.addEventListener("abort", () => {
@@ -22,7 +23,7 @@ async function slowRelease(other: "fair lock" | "several locks") {
   const released = held.release();
   // The release has found no local waiter, and frees the lock.
   await world.time.advance(1);
-  const lock = other === "fair lock" ? locks.fairLock(NAME) : locks.multiLock([NAME, "b"]);
+  const lock = other === "fair lock" ? fairLock(locks, NAME) : all(locks, [NAME, "b"]);
   const waiting: Promise<{ readonly isHeld: boolean }> = lock.acquire({ wait: FOR_EVER });
   await world.until(released);
   const record = world.record(NAME);

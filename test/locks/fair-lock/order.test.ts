@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../../src/index.js";
+import { listLocks, listQueue } from "../../../src/admin/index.js";
+import { fairLock, type Lease, mutex } from "../../../src/index.js";
 import { entriesIn, FOR_EVER, NAME, Turns } from "../../support/queue.js";
 import { type Inhabitant, readsIn, World } from "../../support/world.js";
 
@@ -10,7 +11,7 @@ const ascending = (fences: readonly bigint[]): bigint[] =>
 async function queueOf(waiters: number, processes = waiters) {
   const world = new World();
   const holder = world.inhabitant();
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const living = Array.from({ length: processes }, () => world.inhabitant());
   const turns = new Turns(world);
   const waiting: Promise<void>[] = [];
@@ -25,7 +26,7 @@ describe("a fair lock", () => {
   it("costs a write to acquire and a write to release, without rivals", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const lock = locks.fairLock(NAME);
+    const lock = fairLock(locks, NAME);
     const acquired = await world.requests(() => lock.acquire());
     expect(acquired).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
     expect(acquired.result.leaseMs).toBe(60_000);
@@ -54,7 +55,7 @@ describe("a fair lock", () => {
     expect(turns.wereTwo).toBe(false);
     await world.time.advance(1_000);
     expect(entriesIn(world)).toEqual([]);
-    const next = await world.requests(() => holder.locks.fairLock(NAME).acquire());
+    const next = await world.requests(() => fairLock(holder.locks, NAME).acquire());
     expect(next).toMatchObject({ writes: 1, reads: 0 });
   });
 
@@ -126,10 +127,10 @@ describe("a fair lock", () => {
 describe("a wait for a fair lock", () => {
   it.each([0, "1s", FOR_EVER] as const)("of %s", async (wait) => {
     const world = new World();
-    const held = await world.until(world.inhabitant().locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(world.inhabitant().locks, NAME).acquire());
     const { locks } = world.inhabitant();
     const fromMs = world.time.nowMs;
-    const waiting = locks.fairLock(NAME).acquire({ wait });
+    const waiting = fairLock(locks, NAME).acquire({ wait });
     const outcome = waiting.then(
       (lease: Lease) => lease,
       (error: unknown) => error,
@@ -150,7 +151,7 @@ describe("a wait for a fair lock", () => {
     const { world, held, done } = await queueOf(4);
     const positions: number[] = [];
     const { locks } = world.inhabitant();
-    const waiting = locks.fairLock(NAME).acquire({
+    const waiting = fairLock(locks, NAME).acquire({
       wait: FOR_EVER,
       onPosition: (position) => positions.push(position),
     });
@@ -169,7 +170,7 @@ describe("a wait for a fair lock", () => {
     const onPosition = (): never => {
       throw new Error("enough");
     };
-    const failed = locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPosition });
+    const failed = fairLock(locks, NAME).acquire({ wait: FOR_EVER, onPosition });
     const outcome = failed.catch((error: unknown) => error);
     expect(await world.until(outcome)).toMatchObject({ message: "enough" });
     await world.time.advance(100);
@@ -181,7 +182,7 @@ describe("a wait for a fair lock", () => {
 describe("a queue", () => {
   it("is listed in order, with the holder", async () => {
     const { world, holder, held, done } = await queueOf(3);
-    const { lock, waiters } = await world.until(holder.locks.admin.queue(NAME));
+    const { lock, waiters } = await world.until(listQueue(holder.locks, NAME));
     expect(lock).toMatchObject({ state: "held", fence: held.fence });
     expect(waiters.map(({ position }) => position)).toEqual([0, 1, 2]);
     const tickets = waiters.map(({ ticket }) => ticket);
@@ -193,7 +194,7 @@ describe("a queue", () => {
     });
     await world.until(held.release());
     await world.until(done);
-    expect((await world.until(holder.locks.admin.queue(NAME))).waiters).toEqual([]);
+    expect((await world.until(listQueue(holder.locks, NAME))).waiters).toEqual([]);
   });
 
   it("is separate for each namespace, for any names, and separate from the mutex", async () => {
@@ -202,36 +203,36 @@ describe("a queue", () => {
     const { locks: waiting } = world.inhabitant();
     const namespaces = [undefined, "x", "x/y", "x%2Fy", "xy", "ß", "/"];
     for (const namespace of namespaces) {
-      const lease = await world.until(locks.fairLock(NAME, { namespace }).tryAcquire());
+      const lease = await world.until(fairLock(locks, NAME, { namespace }).tryAcquire());
       expect(lease).not.toBeNull();
-      expect(await world.until(locks.fairLock(NAME, { namespace }).tryAcquire())).toBeNull();
-      const rival = waiting.fairLock(NAME, { namespace }).acquire({ wait: "2s" });
+      expect(await world.until(fairLock(locks, NAME, { namespace }).tryAcquire())).toBeNull();
+      const rival = fairLock(waiting, NAME, { namespace }).acquire({ wait: "2s" });
       rival.catch(() => undefined);
       await world.time.advance(500);
       const options = namespace === undefined ? {} : { namespace };
-      const { lock, waiters } = await world.until(locks.admin.queue(NAME, options));
+      const { lock, waiters } = await world.until(listQueue(locks, NAME, options));
       expect(lock).toMatchObject({ name: NAME, namespace, fence: lease?.fence });
       expect(waiters).toHaveLength(1);
     }
     const list = async () => {
       const found = [];
-      for await (const page of locks.admin.list()) found.push(...page.locks);
+      for await (const page of listLocks(locks)) found.push(...page.locks);
       return found;
     };
     const listed = await world.until(list());
     expect(listed.map(({ namespace }) => namespace).toSorted()).toEqual(namespaces.toSorted());
-    expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
+    expect(await world.until(mutex(locks, NAME).tryAcquire())).toBeNull();
   });
 
   it("makes a mutex of the same name wait behind the queue", async () => {
     const { world, held, done, turns } = await queueOf(2);
     const { locks, process } = world.inhabitant();
-    expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
-    const mutex = locks.mutex(NAME).run({ wait: FOR_EVER }, () => turns.order.push("mutex"));
+    expect(await world.until(mutex(locks, NAME).tryAcquire())).toBeNull();
+    const lock = mutex(locks, NAME).run({ wait: FOR_EVER }, () => turns.order.push("mutex"));
     await world.until(held.release());
-    expect(await world.until(locks.mutex(NAME).tryAcquire())).toBeNull();
+    expect(await world.until(mutex(locks, NAME).tryAcquire())).toBeNull();
     await world.until(done);
-    await world.until(mutex);
+    await world.until(lock);
     expect(turns.order).toEqual(["0", "1", "mutex"]);
     expect(process.state).toBe("running");
   });
@@ -241,7 +242,7 @@ describe("a queue", () => {
     const { world, holder, held, living, done, turns } = await queueOf(2);
     for (const { process } of living) process.pause();
     await world.until(held.release());
-    const lock = holder.locks.fairLock(NAME);
+    const lock = fairLock(holder.locks, NAME);
     expect(await world.until(lock.tryAcquire())).toBeNull();
     const barged = await world.until(lock.tryAcquire({ barge: true }));
     expect(barged?.fence).toBe(held.fence + 1n);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type AcquireOptions, HoldfastError } from "../../../src/index.js";
+import { type AcquireOptions, fairLock, HoldfastError, openSession } from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { entriesIn, FOR_EVER, NAME, Turns } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -13,9 +13,9 @@ const isDeletion = (request: FaultRequest): boolean =>
 async function scene(options: AcquireOptions = {}) {
   const world = new World();
   const holder = world.inhabitant();
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const waiter = world.inhabitant();
-  const waiting = waiter.locks.fairLock(NAME).acquire({ wait: FOR_EVER, ...options });
+  const waiting = fairLock(waiter.locks, NAME).acquire({ wait: FOR_EVER, ...options });
   waiting.catch(() => undefined);
   await world.time.advance(500);
   return { world, holder, held, waiter, waiting };
@@ -52,7 +52,7 @@ describe("a place in a queue", () => {
     // A waiter behind a waiter only sleeps until its next poll.
     const { locks, process } = world.inhabitant();
     const poll = { min: "1h", max: "1h" } as const;
-    void locks.fairLock(NAME).acquire({ wait: FOR_EVER, poll });
+    void fairLock(locks, NAME).acquire({ wait: FOR_EVER, poll });
     await world.time.advance(500);
     const before = entriesIn(world).map(({ sk }) => JSON.stringify(sk));
     process.pause();
@@ -80,11 +80,10 @@ describe("a place in a queue", () => {
     async (fault) => {
       const world = new World();
       const [holder, waiter, next] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-      const held = await world.until(holder.locks.fairLock(NAME).acquire());
-      const session = await world.until(waiter.locks.session({ lease: "60s" }));
+      const held = await world.until(fairLock(holder.locks, NAME).acquire());
+      const session = await world.until(openSession(waiter.locks, { lease: "60s" }));
       const abort = new AbortController();
-      const waiting = waiter.locks
-        .fairLock(NAME, { session })
+      const waiting = fairLock(waiter.locks, NAME, { session })
         .acquire({ wait: FOR_EVER, signal: abort.signal })
         .catch(() => undefined);
       await world.time.advance(2 * LEASE_MS);
@@ -97,7 +96,7 @@ describe("a place in a queue", () => {
       waiter.network.clear();
       await world.until(held.release());
       const fromMs = world.time.nowMs;
-      await world.until(next.locks.fairLock(NAME).acquire({ wait: FOR_EVER }));
+      await world.until(fairLock(next.locks, NAME).acquire({ wait: FOR_EVER }));
       // The longest pause between two deletions, with jitter, and a poll.
       expect(world.time.nowMs - fromMs).toBeLessThan(12_500 + 1_000);
       expect(session.isHeld).toBe(true);
@@ -149,7 +148,7 @@ describe("the poll interval of a waiter", () => {
   it("depends on the number of waiters before, between the shortest and the longest poll", async () => {
     const world = new World();
     const holder = world.inhabitant();
-    await world.until(holder.locks.fairLock(NAME).acquire());
+    await world.until(fairLock(holder.locks, NAME).acquire());
     const turns = new Turns(world);
     const crowd = Array.from({ length: 24 }, () => world.inhabitant());
     for (const one of crowd) {
@@ -191,13 +190,12 @@ describe("the sessions of the waiters in a queue", () => {
   it("are polled one at a time, and all once the nearest waiter stops renewing", async () => {
     const world = new World();
     const holder = world.inhabitant();
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     const crowd: Inhabitant[] = [];
     for (let index = 0; index < 3; index += 1) {
       const one = world.inhabitant({ lease: "60s", sharedSession: true });
       crowd.push(one);
-      one.locks
-        .fairLock(NAME)
+      fairLock(one.locks, NAME)
         .acquire({ wait: FOR_EVER })
         .catch(() => undefined);
       await world.time.advance(500);
@@ -206,7 +204,7 @@ describe("the sessions of the waiters in a queue", () => {
     const sessions = entriesIn(world).map((item) => JSON.stringify(item["session"]));
     expect(new Set(sessions).size).toBe(3);
     const behind = world.inhabitant();
-    const last = behind.locks.fairLock(NAME).acquire({ wait: FOR_EVER });
+    const last = fairLock(behind.locks, NAME).acquire({ wait: FOR_EVER });
     const asked: string[] = [];
     behind.network.script((request) => {
       const key = request.kind === "read" ? JSON.stringify(request.read.key) : "";

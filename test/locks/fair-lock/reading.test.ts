@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError } from "../../../src/index.js";
+import { listQueue } from "../../../src/admin/index.js";
+import { fairLock, HoldfastError } from "../../../src/index.js";
 import type { Query } from "../../../src/platform/table.js";
 import { expectError, expectErrorToBe, expectThrown } from "../../support/errors.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../../support/queue.js";
@@ -11,7 +12,7 @@ const LEASE_MS = 60_000;
 async function queueOf(waiters: number, options: object = {}) {
   const world = new World();
   const holder = world.inhabitant({ owner: "holder" });
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const turns = new Turns(world);
   const living: Inhabitant[] = [];
   const done: Promise<void>[] = [];
@@ -40,16 +41,16 @@ describe("a queue of several pages", () => {
   it("is listed completely, counted completely, and granted in order", async () => {
     const { world, holder, held, turns, done } = await queueOf(5);
     const asked = inPagesOf(world, 2);
-    const { waiters } = await world.until(holder.locks.admin.queue(NAME));
+    const { waiters } = await world.until(listQueue(holder.locks, NAME));
     expect(asked.filter(({ consistent }) => consistent)).toHaveLength(3);
     expect(waiters.map(({ owner, position }) => [owner, position])).toEqual(
       [0, 1, 2, 3, 4].map((position) => [`w${position}`, position]),
     );
     const positions: number[] = [];
-    const last = world
-      .inhabitant()
-      .locks.fairLock(NAME)
-      .acquire({ wait: FOR_EVER, onPosition: (position) => positions.push(position) });
+    const last = fairLock(world.inhabitant().locks, NAME).acquire({
+      wait: FOR_EVER,
+      onPosition: (position) => positions.push(position),
+    });
     await world.time.advance(30_000);
     expect(positions).toEqual([5]);
     await world.until(held.release());
@@ -63,9 +64,11 @@ describe("a queue of several pages", () => {
     const { world, held, living, done } = await queueOf(20);
     const asked = inPagesOf(world, 1_000);
     const { locks, network } = world.inhabitant();
-    const waiting = locks
-      .fairLock(NAME)
-      .acquire({ wait: FOR_EVER, renew: "manual", poll: { max: "2s" } });
+    const waiting = fairLock(locks, NAME).acquire({
+      wait: FOR_EVER,
+      renew: "manual",
+      poll: { max: "2s" },
+    });
     await world.time.advance(200);
     expect(network.requests.query).toBe(1);
     expect(asked.filter(({ consistent }) => consistent)).toMatchObject([{ isDescending: true }]);
@@ -107,11 +110,11 @@ describe("a read of a queue", () => {
   it("ignores items other than queue entries", async () => {
     const { world, holder, held, turns, done } = await queueOf(1);
     world.table.putItem(entryKey("1x"), { v: { N: "1" } });
-    expect((await world.until(holder.locks.admin.queue(NAME))).waiters).toHaveLength(1);
+    expect((await world.until(listQueue(holder.locks, NAME))).waiters).toHaveLength(1);
     await world.until(held.release());
     await world.until(done);
     expect(turns.order).toEqual(["0"]);
-    expect(await world.until(holder.locks.fairLock(NAME).tryAcquire())).not.toBeNull();
+    expect(await world.until(fairLock(holder.locks, NAME).tryAcquire())).not.toBeNull();
   });
 
   it("ignores granted and free entries, and removes the entry of a granted waiter", async () => {
@@ -125,7 +128,7 @@ describe("a read of a queue", () => {
     );
     const { holder: _, leaseMs: __, ...free } = first ?? {};
     world.table.putItem(entryKey(ticketOf(first) + 5n), free);
-    const { waiters } = await world.until(holder.locks.admin.queue(NAME));
+    const { waiters } = await world.until(listQueue(holder.locks, NAME));
     expect(waiters.map(({ ticket }) => ticket)).toEqual([
       ticketOf(first),
       ticketOf(entriesIn(world)[2]),
@@ -139,12 +142,11 @@ describe("a read of a queue", () => {
     const { world, holder, living } = await queueOf(2);
     const [dead, other] = living as [Inhabitant, Inhabitant];
     const shared = world.inhabitant({ lease: "60s", sharedSession: true, owner: "shared" });
-    shared.locks
-      .fairLock(NAME)
+    fairLock(shared.locks, NAME)
       .acquire({ wait: FOR_EVER })
       .catch(() => undefined);
     await world.time.advance(40_000);
-    const before = (await world.until(holder.locks.admin.queue(NAME))).waiters;
+    const before = (await world.until(listQueue(holder.locks, NAME))).waiters;
     expect(before).toEqual([
       {
         position: 0,
@@ -168,10 +170,10 @@ describe("a read of a queue", () => {
     other.process.kill();
     shared.process.kill();
     // The entries stay, since no waiter is behind them.
-    await world.until(holder.locks.admin.queue(NAME));
+    await world.until(listQueue(holder.locks, NAME));
     await world.time.advance(LEASE_MS * 1.02 - 60);
     const looks = async () =>
-      (await world.until(holder.locks.admin.queue(NAME))).waiters.map(
+      (await world.until(listQueue(holder.locks, NAME))).waiters.map(
         ({ appearsExpired }) => appearsExpired,
       );
     expect(await looks()).toEqual([false, false, false]);
@@ -190,7 +192,7 @@ describe("more than 64 entries of dead waiters", () => {
       world.table.putItem(entryKey(first - index), { ...entry });
     }
     await world.until(held.release());
-    const lock = holder.locks.fairLock(NAME);
+    const lock = fairLock(holder.locks, NAME);
     expect(await world.until(lock.tryAcquire())).toBeNull();
     await world.time.advance(LEASE_MS * 1.02 + 10);
     expect(await world.until(lock.tryAcquire())).toBeNull();
@@ -213,12 +215,12 @@ describe("a table that does not answer queries", () => {
           ? { fault: "misconfigured", error: MISCONFIGURED }
           : undefined,
       );
-      const waiting = world.until(locks.fairLock(NAME).acquire({ wait: "10s" }));
+      const waiting = world.until(fairLock(locks, NAME).acquire({ wait: "10s" }));
       await expect(waiting).rejects.toBe(MISCONFIGURED);
       await world.time.advance(100);
       expect(entriesIn(world)).toHaveLength(1);
       if (kind === "query")
-        await expect(world.until(locks.admin.queue(NAME))).rejects.toBe(MISCONFIGURED);
+        await expect(world.until(listQueue(locks, NAME))).rejects.toBe(MISCONFIGURED);
     },
   );
 
@@ -229,7 +231,7 @@ describe("a table that does not answer queries", () => {
       living[0]?.process.kill();
       await world.until(held.release());
       const { locks, network } = world.inhabitant();
-      const lock = locks.fairLock(NAME);
+      const lock = fairLock(locks, NAME);
       expect(await world.until(lock.tryAcquire())).toBeNull();
       await world.time.advance(LEASE_MS * 1.02 + 10);
       let asked = 0;
@@ -250,7 +252,7 @@ describe("a table that does not answer queries", () => {
   it("gives the error of a waiter with a place at the end of the wait", async () => {
     const { world } = await queueOf(1);
     const { locks, network } = world.inhabitant({ requestTimeout: "1s" });
-    const waiting = locks.fairLock(NAME).acquire({ wait: "10s" });
+    const waiting = fairLock(locks, NAME).acquire({ wait: "10s" });
     const outcome = waiting.catch((error: HoldfastError) => error.code);
     await world.time.advance(2_000);
     network.script(({ kind }) =>
@@ -264,7 +266,7 @@ describe("a table that does not answer queries", () => {
     const { locks, network } = world.inhabitant();
     network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 2);
     network.next("query", { fault: "throttled" }, 3);
-    const waiting = locks.fairLock(NAME).acquire({ wait: "30s" });
+    const waiting = fairLock(locks, NAME).acquire({ wait: "30s" });
     const outcome = waiting.catch((error: HoldfastError) => error.code);
     await world.time.advance(10_000);
     expect(network.requests.query).toBeGreaterThan(4);
@@ -285,8 +287,8 @@ describe("the error of a fair lock", () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
     const refused = { code: "invalid-argument", mentions } as const;
-    expectThrown(() => locks.fairLock(NAME, options as never), refused);
-    await expectError(locks.fairLock(NAME).acquire(options as never), refused);
+    expectThrown(() => fairLock(locks, NAME, options as never), refused);
+    await expectError(fairLock(locks, NAME).acquire(options as never), refused);
     expect(network.requests.write).toBe(0);
   });
 
@@ -295,18 +297,18 @@ describe("the error of a fair lock", () => {
     (namespace) => {
       const { locks } = new World().inhabitant();
       const options = { namespace } as { namespace: string };
-      expectThrown(() => locks.fairLock(NAME, options), {
+      expectThrown(() => fairLock(locks, NAME, options), {
         code: "invalid-argument",
         mentions: ["`namespace`", "1 to 300"],
       });
-      expect(locks.fairLock(NAME, { namespace: "ß".repeat(150) }).name).toBe(NAME);
+      expect(fairLock(locks, NAME, { namespace: "ß".repeat(150) }).name).toBe(NAME);
     },
   );
 
   it("says that the place was lost", async () => {
     const { world } = await queueOf(1);
     const { locks, process } = world.inhabitant();
-    const waiting = locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPlaceExpired: "fail" });
+    const waiting = fairLock(locks, NAME).acquire({ wait: FOR_EVER, onPlaceExpired: "fail" });
     const outcome = waiting.catch((error: HoldfastError) => error);
     await world.time.advance(1_000);
     process.pause();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../../src/index.js";
+import { fairLock, type Lease } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { entriesIn, FOR_EVER, NAME } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -15,7 +15,7 @@ const isEntry = ({ sk }: Item): boolean =>
 
 /** Waits for the fair lock in a process, and notes the call's name when it holds the lock. */
 function call(of: Inhabitant, name: string, granted: string[], options: object = {}) {
-  const waiting = of.locks.fairLock(NAME).acquire({ wait: FOR_EVER, ...options });
+  const waiting = fairLock(of.locks, NAME).acquire({ wait: FOR_EVER, ...options });
   return waiting.then((lease) => {
     granted.push(name);
     return lease;
@@ -26,7 +26,7 @@ function call(of: Inhabitant, name: string, granted: string[], options: object =
 async function crowd(names: readonly string[], options: object = {}) {
   const world = new World();
   const holder = world.inhabitant();
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const process = world.inhabitant();
   const granted: string[] = [];
   const calls = names.map((name) => call(process, name, granted, options));
@@ -42,7 +42,7 @@ describe("the waiters of one process", () => {
   it("get the lock in the order of their calls, at one request each", async () => {
     const world = new World();
     const process = world.inhabitant();
-    const lock = process.locks.fairLock(NAME);
+    const lock = fairLock(process.locks, NAME);
     const held = await world.until(lock.acquire());
     const granted: string[] = [];
     const calls = ["1", "2", "3", "4", "5"].map((name) => call(process, name, granted));
@@ -84,7 +84,7 @@ describe("the waiters of one process", () => {
   it("do not pass a waiter of another process without a ticket before it", async () => {
     const world = new World();
     const process = world.inhabitant();
-    const held = await world.until(process.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(process.locks, NAME).acquire());
     const granted: string[] = [];
     const rival = call(world.inhabitant(), "rival", granted);
     await world.time.advance(2_000);
@@ -129,7 +129,7 @@ describe("the waiters of one process", () => {
     await world.until(second.release());
     await world.time.advance(1_000);
     expect(entriesIn(world)).toEqual([]);
-    const next = world.inhabitant().locks.fairLock(NAME);
+    const next = fairLock(world.inhabitant().locks, NAME);
     const again = await world.requests(() => next.acquire());
     expect(again).toMatchObject({ writes: 1, reads: 0 });
   });
@@ -163,7 +163,7 @@ describe("the waiters of one process", () => {
   it("do not get the lock by tickets of a place that expired while the process held the lock", async () => {
     const world = new World();
     const holder = world.inhabitant();
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     const process = world.inhabitant();
     const granted: string[] = [];
     const first = call(process, "1", granted);

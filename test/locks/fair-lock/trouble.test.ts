@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, Holdfast } from "../../../src/index.js";
+import { type AcquireOptions, fairLock, type Holdfast } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { entriesIn, NAME, Turns, ticketOf } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -24,7 +24,7 @@ async function scene() {
   const [holder, before, victim, behind] = [1, 2, 3, 4].map(() =>
     world.inhabitant({ requestTimeout: "1s" }),
   ) as [Inhabitant, Inhabitant, Inhabitant, Inhabitant];
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const turns = new Turns(world);
   const first = turns.take(before, "before");
   await world.time.advance(200);
@@ -39,7 +39,7 @@ async function scene() {
 async function expectNothingLeft(world: World, locks: Holdfast): Promise<void> {
   expect(entriesIn(world)).toEqual([]);
   expect(world.record(NAME)?.["holder"]).toBeUndefined();
-  expect(await world.until(locks.fairLock(NAME).tryAcquire())).not.toBeNull();
+  expect(await world.until(fairLock(locks, NAME).tryAcquire())).not.toBeNull();
 }
 
 describe("a cancelled waiter", () => {
@@ -108,7 +108,7 @@ describe("a waiter", () => {
       Inhabitant,
       Inhabitant,
     ];
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     const turns = new Turns(world);
     let writes = 0;
     late.network.script(({ kind }) => {
@@ -296,7 +296,7 @@ describe("dead waiters", () => {
     const { world, held, before, behind } = await scene();
     before.process.kill();
     await world.until(held.release());
-    const lock = behind.locks.fairLock(NAME);
+    const lock = fairLock(behind.locks, NAME);
     expect(await world.until(lock.tryAcquire())).toBeNull();
     await world.time.advance(LEASE_MS + SLACK_MS);
     const lease = await world.until(lock.tryAcquire());
@@ -326,7 +326,7 @@ describe("places on a session", () => {
   it("cost no renewals of their own, and end with the session", async () => {
     const world = new World();
     const holder = world.inhabitant();
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     const crowd = world.inhabitant({ lease: "60s", sharedSession: true });
     const turns = new Turns(world);
     const dead = Array.from({ length: 6 }, () => turns.take(crowd, "dead"));

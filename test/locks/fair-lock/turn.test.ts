@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fairLock, mutex } from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { expectErrorToBe } from "../../support/errors.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../../support/queue.js";
@@ -18,7 +19,7 @@ function inhabitants(world: World, count: number): Inhabitant[] {
 async function afterATurn(forMs: number) {
   const world = new World();
   const [holder, first] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const turns = new Turns(world);
   const done = turns.take(first, "first", {}, forMs);
   await world.time.advance(500);
@@ -29,10 +30,9 @@ async function afterATurn(forMs: number) {
 async function leftBehind(options: object = {}) {
   const world = new World();
   const [holder, rival] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-  const held = await world.until(holder.locks.fairLock(NAME).acquire());
+  const held = await world.until(fairLock(holder.locks, NAME).acquire());
   const dead = world.inhabitant(options);
-  dead.locks
-    .fairLock(NAME)
+  fairLock(dead.locks, NAME)
     .acquire({ wait: FOR_EVER })
     .catch(() => undefined);
   await world.time.advance(45_000);
@@ -40,7 +40,7 @@ async function leftBehind(options: object = {}) {
   await world.until(held.release());
   const [entry] = entriesIn(world);
   const session = entry?.["session"];
-  const tries = () => world.until(rival.locks.fairLock(NAME).tryAcquire());
+  const tries = () => world.until(fairLock(rival.locks, NAME).tryAcquire());
   return { world, holder, rival, dead, entry: entry ?? {}, session, tries };
 }
 
@@ -93,13 +93,13 @@ describe("the turn of a waiter", () => {
   it("needs a second strong read for the first ticket of a queue", async () => {
     const world = new World();
     const [holder, next] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     let strong = 0;
     next.network.script((request) => {
       if (request.kind === "query" && request.query.consistent) strong += 1;
       return undefined;
     });
-    const waiting = next.locks.fairLock(NAME).acquire();
+    const waiting = fairLock(next.locks, NAME).acquire();
     await world.time.advance(3_000);
     await world.until(held.release());
     await world.until(waiting);
@@ -123,7 +123,7 @@ describe("the entry of a granted waiter", () => {
 
   it("is removed by the next waiter, at the first read", async () => {
     const { world, left } = await rubbish();
-    const waiting = world.inhabitant().locks.fairLock(NAME).acquire();
+    const waiting = fairLock(world.inhabitant().locks, NAME).acquire();
     await world.time.advance(300);
     expect(entriesIn(world).map(ticketOf)).toEqual([ticketOf(left[0]) + 1n]);
     await world.until(waiting);
@@ -135,7 +135,7 @@ describe("the entry of a granted waiter", () => {
     const takes = inhabitants(world, 2).map(({ locks, network }, index) => {
       network.script((request) => (isDeletion(request) ? { fault: "throttled" } : undefined));
       const onPosition = (position: number): void => void positions.push(`${index}: ${position}`);
-      return locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPosition });
+      return fairLock(locks, NAME).acquire({ wait: FOR_EVER, onPosition });
     });
     await world.time.advance(500);
     expect(entriesIn(world)).toHaveLength(3);
@@ -255,7 +255,7 @@ describe("a queue whose record", () => {
   it("is deleted while a ticket is taken accepts the waiter once the lock is held again", async () => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
     const record = world.record(NAME) ?? {};
     let writes = 0;
     waiter.network.script(({ kind }) => {
@@ -264,7 +264,7 @@ describe("a queue whose record", () => {
       if (writes === 3) world.table.putItem(RECORD, record);
       return writes === 2 ? { fault: "item-gone" } : undefined;
     });
-    const waiting = waiter.locks.fairLock(NAME).acquire();
+    const waiting = fairLock(waiter.locks, NAME).acquire();
     await world.time.advance(2_000);
     expect(entriesIn(world)).toHaveLength(1);
     await world.until(held.release());
@@ -277,7 +277,7 @@ describe("a queue whose record", () => {
   ] as const)("is deleted %s ends a wait with onlyIfExists", async (_title, at) => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-    await world.until(holder.locks.fairLock(NAME).acquire());
+    await world.until(fairLock(holder.locks, NAME).acquire());
     holder.process.kill();
     let writes = 0;
     waiter.network.script(({ kind }) => {
@@ -285,7 +285,7 @@ describe("a queue whose record", () => {
       return writes === at && kind === "write" ? { fault: "item-gone" } : undefined;
     });
     const fromMs = world.time.nowMs;
-    const waiting = waiter.locks.fairLock(NAME).acquire({ wait: "10m", onlyIfExists: true });
+    const waiting = fairLock(waiter.locks, NAME).acquire({ wait: "10m", onlyIfExists: true });
     const outcome = waiting.catch((error: unknown) => error);
     await world.time.advance(1_000);
     if (at === 4) world.table.deleteItem(RECORD);
@@ -302,8 +302,11 @@ describe("a queue whose record", () => {
   it("passes over a waiter accepts the waiter again, also with onPlaceExpired fail", async () => {
     const world = new World();
     const [holder, waiter] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-    const held = await world.until(holder.locks.fairLock(NAME).acquire());
-    const waiting = waiter.locks.fairLock(NAME).acquire({ wait: FOR_EVER, onPlaceExpired: "fail" });
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
+    const waiting = fairLock(waiter.locks, NAME).acquire({
+      wait: FOR_EVER,
+      onPlaceExpired: "fail",
+    });
     waiting.catch(() => undefined);
     await world.time.advance(1_000);
     const ticket = ticketOf(entriesIn(world)[0]);
@@ -321,10 +324,10 @@ describe("a queue whose record", () => {
 describe("a mutex behind a queue", () => {
   it("polls less and less often as the first waiter, as without a queue", async () => {
     const { world, holder, rival } = await leftBehind();
-    const waiting = rival.locks.mutex(NAME).acquire({ wait: FOR_EVER });
+    const waiting = mutex(rival.locks, NAME).acquire({ wait: FOR_EVER });
     await world.time.advance(30_000);
     const options = { barge: true, lease: "1h", renew: "manual" } as const;
-    const barged = await world.until(holder.locks.fairLock(NAME).tryAcquire(options));
+    const barged = await world.until(fairLock(holder.locks, NAME).tryAcquire(options));
     await world.time.advance(120_000);
     expect(entriesIn(world)).toHaveLength(1);
     const { read, query } = rival.network.requests;

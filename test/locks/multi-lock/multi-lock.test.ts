@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { Holdfast, type HoldfastOptions, type MultiLease } from "../../../src/index.js";
+import { forceRelease } from "../../../src/admin/index.js";
+import {
+  all,
+  fairLock,
+  Holdfast,
+  type HoldfastOptions,
+  type MultiLease,
+  mutex,
+} from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
 import { unlocked } from "../../../src/testing/local/local.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -17,14 +25,14 @@ const heldIn = (world: World, names: readonly string[]): string[] =>
 async function expectNothingLeft(world: World, names: readonly string[]): Promise<void> {
   expect(entriesIn(world)).toEqual([]);
   expect(heldIn(world, names)).toEqual([]);
-  expect(await world.until(world.inhabitant().locks.multiLock(names).tryAcquire())).not.toBeNull();
+  expect(await world.until(all(world.inhabitant().locks, names).tryAcquire())).not.toBeNull();
 }
 
 describe("several locks", () => {
   it("are granted by a single transaction, with the fences in the records, and freed by a write each", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const lock = locks.multiLock(ABC);
+    const lock = all(locks, ABC);
     const first = await world.requests(() => lock.acquire());
     expect(first).toMatchObject({ writes: 0, reads: 3, writeUnits: 6, readUnits: 3 });
     expect(world.table.counts.transactions).toBe(1);
@@ -52,10 +60,10 @@ describe("several locks", () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];
     // Records of new names are absent, and creating them costs a further transaction.
-    await world.until((await world.until(one.locks.multiLock(ABC).acquire())).release());
-    const held = await world.until(one.locks.mutex("b").acquire());
+    await world.until((await world.until(all(one.locks, ABC).acquire())).release());
+    const held = await world.until(mutex(one.locks, "b").acquire());
     world.table.resetCounts();
-    const waiting = other.locks.multiLock(ABC).acquire();
+    const waiting = all(other.locks, ABC).acquire();
     await world.time.advance(100);
     const { counts } = world.table;
     expect(counts).toMatchObject({ transactions: 1, writes: 0, writeUnits: 12 });
@@ -71,17 +79,17 @@ describe("several locks", () => {
   it("exclude a mutex and a fair lock of the same names, all or nothing", async () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];
-    const held = await world.until(one.locks.mutex("b").acquire());
-    expect(await world.until(other.locks.multiLock(ABC).tryAcquire())).toBeNull();
+    const held = await world.until(mutex(one.locks, "b").acquire());
+    expect(await world.until(all(other.locks, ABC).tryAcquire())).toBeNull();
     expect(heldIn(world, ABC)).toEqual(["b"]);
     await world.until(held.release());
-    const lease = await world.until(other.locks.multiLock(ABC).tryAcquire());
+    const lease = await world.until(all(other.locks, ABC).tryAcquire());
     expect(lease).not.toBeNull();
     for (const name of ABC) {
-      expect(await world.until(one.locks.mutex(name).tryAcquire())).toBeNull();
-      expect(await world.until(one.locks.fairLock(name).tryAcquire())).toBeNull();
+      expect(await world.until(mutex(one.locks, name).tryAcquire())).toBeNull();
+      expect(await world.until(fairLock(one.locks, name).tryAcquire())).toBeNull();
     }
-    const error = one.locks.multiLock(["c", "d"]).acquire({ wait: 0 });
+    const error = all(one.locks, ["c", "d"]).acquire({ wait: 0 });
     await expect(world.until(error)).rejects.toMatchObject({
       code: "not-acquired",
       lockName: "c",
@@ -93,7 +101,7 @@ describe("several locks", () => {
   it("are each renewed, and held for many leases", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const lease = await world.until(locks.multiLock(ABC).acquire());
+    const lease = await world.until(all(locks, ABC).acquire());
     await world.time.advance(600_000);
     expect(lease.isHeld).toBe(true);
     expect(lease.remainingMs()).toBeGreaterThan(30_000);
@@ -104,7 +112,7 @@ describe("several locks", () => {
   it("use the session of their client, with one renewal for all", async () => {
     const world = new World();
     const { locks } = world.inhabitant({ sharedSession: true, lease: "60s" });
-    const lease = await world.until(locks.multiLock(ABC).acquire());
+    const lease = await world.until(all(locks, ABC).acquire());
     await world.time.advance(60_000);
     world.table.resetCounts();
     await world.time.advance(200_000);
@@ -117,10 +125,10 @@ describe("several locks", () => {
   it("are taken over from a dead holder", async () => {
     const world = new World();
     const [dead, living] = [world.inhabitant(), world.inhabitant()];
-    const before = await world.until(dead.locks.multiLock(ABC).acquire());
+    const before = await world.until(all(dead.locks, ABC).acquire());
     dead.process.kill();
     const fromMs = world.time.nowMs;
-    const lease = await world.until(living.locks.multiLock(["c", "a"]).acquire({ wait: "2m" }));
+    const lease = await world.until(all(living.locks, ["c", "a"]).acquire({ wait: "2m" }));
     expect(world.time.nowMs - fromMs).toBeLessThan(60_000 * 1.02 + 2_000);
     expect(lease.fences.get("a")).toBe((before.fences.get("a") ?? 0n) + 1n);
     await world.until(lease.release());
@@ -131,8 +139,8 @@ describe("several locks", () => {
     const world = new World();
     const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
     const [one, other] = [world.inhabitant(), world.inhabitant()];
-    const lease = await world.until(one.locks.multiLock(names).acquire());
-    const waiting = other.locks.multiLock(names.toReversed()).acquire();
+    const lease = await world.until(all(one.locks, names).acquire());
+    const waiting = all(other.locks, names.toReversed()).acquire();
     await world.time.advance(2_000);
     expect(entriesIn(world)).toHaveLength(50);
     const tickets = new Set(entriesIn(world).map((item) => JSON.stringify(item["sk"])));
@@ -148,7 +156,7 @@ describe("several locks", () => {
     const { locks } = world.inhabitant();
     const refused = (names: unknown, client: Holdfast = locks): unknown => {
       try {
-        client.multiLock(names as string[]);
+        all(client, names as string[]);
         return undefined;
       } catch (error) {
         return error;
@@ -170,8 +178,8 @@ describe("several locks", () => {
 
   it("are all free without a table", async () => {
     const locks = unlocked();
-    const one = await locks.multiLock(ABC).acquire();
-    const other = await locks.multiLock(ABC).acquire();
+    const one = await all(locks, ABC).acquire();
+    const other = await all(locks, ABC).acquire();
     expect(other.fences.get("a")).toBeGreaterThan(one.fences.get("a") ?? 0n);
     await one.renew();
     expect(one.isHeld && other.isHeld).toBe(true);
@@ -183,7 +191,7 @@ describe("several locks", () => {
 describe("the conditions of several locks", () => {
   it("name each record, holder and fence", async () => {
     const world = new World();
-    const lease = await world.until(world.inhabitant().locks.multiLock(["a", "b"]).acquire());
+    const lease = await world.until(all(world.inhabitant().locks, ["a", "b"]).acquire());
     const conditions = lease.conditions();
     expect(conditions).toHaveLength(2);
     expect(lease.condition("b")).toEqual(conditions[1]);
@@ -202,7 +210,7 @@ describe("the loss of one of several locks", () => {
   async function scene() {
     const world = new World();
     const [holder, rival] = [world.inhabitant(), world.inhabitant()];
-    const lease = await world.until(holder.locks.multiLock(ABC).acquire());
+    const lease = await world.until(all(holder.locks, ABC).acquire());
     let aborts = 0;
     lease.signal.addEventListener("abort", () => {
       aborts += 1;
@@ -214,7 +222,7 @@ describe("the loss of one of several locks", () => {
   it("ends all locks once, and keeps the remaining locks unavailable until the release", async () => {
     const { world, holder, rival, lease, aborts } = await scene();
     const steal = { reason: "a test", now: true, by: "me" };
-    await world.until(rival.locks.admin.forceRelease("b", steal));
+    await world.until(forceRelease(rival.locks, "b", steal));
     await world.time.advance(25_000);
     expect(aborts()).toBe(1);
     expect(lease.isHeld).toBe(false);
@@ -223,7 +231,7 @@ describe("the loss of one of several locks", () => {
     expect(() => lease.assertHeld()).toThrow(/"b"/);
     expect(heldIn(world, ABC)).toEqual(["a", "c"]);
     // A local waiter cannot acquire them, either.
-    expect(await world.until(holder.locks.mutex("a").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(holder.locks, "a").tryAcquire())).toBeNull();
     await world.until(lease.release());
     await world.time.advance(100);
     expect(aborts()).toBe(1);
@@ -233,11 +241,11 @@ describe("the loss of one of several locks", () => {
   // rule: R8
   it("leaves unreleased locks to a rival that watches for a lease", async () => {
     const { world, rival, lease } = await scene();
-    await world.until(rival.locks.admin.forceRelease("b", { reason: "a test", now: true }));
+    await world.until(forceRelease(rival.locks, "b", { reason: "a test", now: true }));
     await world.time.advance(25_000);
     expect(lease.isHeld).toBe(false);
     const fromMs = world.time.nowMs;
-    await world.until(rival.locks.multiLock(ABC).acquire({ wait: "5m" }));
+    await world.until(all(rival.locks, ABC).acquire({ wait: "5m" }));
     expect(world.time.nowMs - fromMs).toBeLessThan(63_000);
   });
 
@@ -254,8 +262,8 @@ describe("the loss of one of several locks", () => {
   it("makes run() reject", async () => {
     const world = new World();
     const [holder, rival] = [world.inhabitant(), world.inhabitant()];
-    const outcome = holder.locks.multiLock(ABC).run(async ({ signal }) => {
-      await rival.locks.admin.forceRelease("c", { reason: "a test", now: true });
+    const outcome = all(holder.locks, ABC).run(async ({ signal }) => {
+      await forceRelease(rival.locks, "c", { reason: "a test", now: true });
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     await expect(world.until(outcome)).rejects.toMatchObject({ code: "lost", lockName: "c" });
@@ -274,10 +282,10 @@ describe("waiters for several locks", () => {
       Inhabitant,
       Inhabitant,
     ];
-    const held = await world.until(holder.locks.multiLock(ABC).acquire());
+    const held = await world.until(all(holder.locks, ABC).acquire());
     const holdings = new Holdings(world);
     const single = async (one: Inhabitant, name: string): Promise<void> => {
-      await one.locks.fairLock(name).run({ wait: FOR_EVER }, async () => {
+      await fairLock(one.locks, name).run({ wait: FOR_EVER }, async () => {
         holdings.order.push(`${name} alone`);
       });
     };
@@ -301,8 +309,8 @@ describe("waiters for several locks", () => {
     const world = new World();
     const [holder, late, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
     // For new names, the first grant is refused, since taking the place has created the records.
-    await world.until((await world.until(holder.locks.multiLock(["a", "b"]).acquire())).release());
-    const held = await world.until(holder.locks.fairLock("a").acquire());
+    await world.until((await world.until(all(holder.locks, ["a", "b"]).acquire())).release());
+    const held = await world.until(fairLock(holder.locks, "a").acquire());
     const holdings = new Holdings(world);
     let writes = 0;
     late.network.script(({ kind }) => {
@@ -312,9 +320,10 @@ describe("waiters for several locks", () => {
       return writes === 3 ? { fault: "reordered", delayMs: 2_000 } : undefined;
     });
     const poll = { min: "4s", max: "5s" };
-    const first = late.locks
-      .fairLock("a")
-      .run({ wait: FOR_EVER, poll }, async () => void holdings.order.push("late"));
+    const first = fairLock(late.locks, "a").run(
+      { wait: FOR_EVER, poll },
+      async () => void holdings.order.push("late"),
+    );
     await world.time.advance(100);
     const second = holdings.take(behind, ["b", "a"], "behind");
     await world.time.advance(1_000);
@@ -331,7 +340,7 @@ describe("waiters for several locks", () => {
     const world = new World();
     const [holder, ahead] = [world.inhabitant(), world.inhabitant()];
     const slow = world.inhabitant({ process: { wallOffsetMs: -600_000 } });
-    const held = await world.until(holder.locks.mutex("a").acquire());
+    const held = await world.until(mutex(holder.locks, "a").acquire());
     const holdings = new Holdings(world);
     const first = holdings.take(ahead, ["a", "b"], "ahead");
     await world.time.advance(1_000);
@@ -346,19 +355,19 @@ describe("waiters for several locks", () => {
   it("reserve a free lock while waiting for another lock, until they leave", async () => {
     const world = new World();
     const [holder, waiter, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const held = await world.until(holder.locks.mutex("a").acquire());
+    const held = await world.until(mutex(holder.locks, "a").acquire());
     const abort = new AbortController();
-    const waiting = waiter.locks.multiLock(["a", "b"]).acquire({ signal: abort.signal });
+    const waiting = all(waiter.locks, ["a", "b"]).acquire({ signal: abort.signal });
     const outcome = waiting.catch((error: Error) => error.message);
     await world.time.advance(1_000);
     expect(entriesIn(world)).toHaveLength(2);
     expect(heldIn(world, ["b"])).toEqual([]);
-    expect(await world.until(other.locks.mutex("b").tryAcquire())).toBeNull();
+    expect(await world.until(mutex(other.locks, "b").tryAcquire())).toBeNull();
     abort.abort(new Error("enough"));
     expect(await world.until(outcome)).toBe("enough");
     await world.time.advance(100);
     expect(entriesIn(world)).toEqual([]);
-    const lease = await world.until(other.locks.multiLock(["b", "c"]).tryAcquire());
+    const lease = await world.until(all(other.locks, ["b", "c"]).tryAcquire());
     expect(lease).not.toBeNull();
     await world.until(held.release());
     await world.until(lease?.release() ?? Promise.reject());
@@ -368,7 +377,7 @@ describe("waiters for several locks", () => {
   it("that die are watched in all queues at once, and delay later waiters by a lease", async () => {
     const world = new World();
     const holder = world.inhabitant();
-    const held = await world.until(holder.locks.multiLock(ABC).acquire());
+    const held = await world.until(all(holder.locks, ABC).acquire());
     const holdings = new Holdings(world);
     const dying = [world.inhabitant(), world.inhabitant()] as const;
     void holdings.take(dying[0], ["a", "b"], "dead").catch(() => undefined);
@@ -392,7 +401,7 @@ describe("waiters for several locks", () => {
   it("that are paused for longer than a lease lose their place in every queue", async () => {
     const world = new World();
     const [holder, sleeper, behind] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const held = await world.until(holder.locks.mutex("a").acquire());
+    const held = await world.until(mutex(holder.locks, "a").acquire());
     const holdings = new Holdings(world);
     const first = holdings.take(sleeper, ["a", "b"], "sleeper");
     await world.time.advance(1_000);
@@ -436,7 +445,7 @@ describe("a transaction with a lost request or answer", () => {
       const [holder, victim, behind] = [1, 2, 3].map(() =>
         world.inhabitant({ requestTimeout: "1s" }),
       ) as [Inhabitant, Inhabitant, Inhabitant];
-      const held = await world.until(holder.locks.mutex("b").acquire());
+      const held = await world.until(mutex(holder.locks, "b").acquire());
       const holdings = new Holdings(world);
       let transactions = 0;
       victim.network.script(({ kind }) => {
@@ -469,7 +478,7 @@ describe("a transaction with a lost request or answer", () => {
       const [holder, victim, behind] = [1, 2, 3].map(() =>
         world.inhabitant({ requestTimeout: "1s" }),
       ) as [Inhabitant, Inhabitant, Inhabitant];
-      const held = await world.until(holder.locks.mutex("b").acquire());
+      const held = await world.until(mutex(holder.locks, "b").acquire());
       const holdings = new Holdings(world);
       const abort = new AbortController();
       let requests = 0;
@@ -502,14 +511,14 @@ describe("a transaction with a lost request or answer", () => {
     victim.network.script(({ kind }) =>
       kind === "transact" ? { fault: "applied-late", delayMs: 3_000 } : undefined,
     );
-    const outcome = victim.locks.multiLock(ABC).acquire({ wait: "1s" });
+    const outcome = all(victim.locks, ABC).acquire({ wait: "1s" });
     await expect(world.until(outcome)).rejects.toMatchObject({ code: "unreachable" });
     const taken: MultiLease[] = [];
     await world.time.advance(2_500);
     expect(heldIn(world, ABC)).not.toEqual([]);
     victim.network.clear();
     const fromMs = world.time.nowMs;
-    taken.push(await world.until(rival.locks.multiLock(ABC).acquire({ wait: "2m" })));
+    taken.push(await world.until(all(rival.locks, ABC).acquire({ wait: "2m" })));
     expect(world.time.nowMs - fromMs).toBeLessThan(10_000);
     expect(taken[0]?.isHeld).toBe(true);
   });
@@ -519,7 +528,7 @@ describe("a transaction of grants", () => {
   it("that is answered after the leases have expired grants nothing, and leaves nothing", async () => {
     const world = new World();
     const { locks, process, network } = world.inhabitant();
-    const waiting = locks.multiLock(ABC).acquire({ wait: "5m" });
+    const waiting = all(locks, ABC).acquire({ wait: "5m" });
     while (network.requests.transact === 0) await world.time.advance(1);
     process.pause();
     await world.time.advance(90_000);
@@ -538,9 +547,7 @@ describe("a transaction of grants", () => {
   /** The caller cancels at the instant of the answer to the first transaction. */
   async function cancelledAt(fault: Fault | undefined, meanwhile: (world: World) => void) {
     const world = new World({ remembersTokens: false });
-    await world.until(
-      (await world.until(world.inhabitant().locks.multiLock(ABC).acquire())).release(),
-    );
+    await world.until((await world.until(all(world.inhabitant().locks, ABC).acquire())).release());
     const abort = new AbortController();
     const { locks, network } = fixedProcess(world, {
       through: (table) => ({
@@ -557,7 +564,7 @@ describe("a transaction of grants", () => {
       }),
     });
     if (fault !== undefined) network.next("transact", fault);
-    const acquiring = locks.multiLock(ABC).acquire({ signal: abort.signal });
+    const acquiring = all(locks, ABC).acquire({ signal: abort.signal });
     acquiring.catch(() => undefined);
     await world.time.advance(100);
     meanwhile(world);
@@ -593,10 +600,10 @@ describe("a transaction of grants", () => {
     const world = new World({ remembersTokens: false });
     const [holder, waiter] = [world.inhabitant(), world.inhabitant()];
     holder.network.next("transact", RETRIED);
-    await world.until(holder.locks.multiLock(ABC).acquire());
+    await world.until(all(holder.locks, ABC).acquire());
     expect(holder.network.requests).toMatchObject({ transact: 1, write: 0 });
     waiter.network.next("transact", RETRIED);
-    void waiter.locks.multiLock(ABC).acquire();
+    void all(waiter.locks, ABC).acquire();
     await world.time.advance(2_000);
     expect(waiter.network.requests.transact).toBe(1);
     expect(entriesIn(world)).toHaveLength(3);
@@ -607,10 +614,10 @@ describe("a transaction of grants", () => {
     const [rival, victim] = [world.inhabitant(), world.inhabitant()];
     const { transact } = world.table;
     world.table.transact = async (...given) => {
-      await rival.locks.mutex("b").tryAcquire();
+      await mutex(rival.locks, "b").tryAcquire();
       return transact.apply(world.table, given);
     };
-    expect(await world.until(victim.locks.multiLock(ABC).tryAcquire())).toBeNull();
+    expect(await world.until(all(victim.locks, ABC).tryAcquire())).toBeNull();
     await world.time.advance(5_000);
     expect(victim.network.requests.write).toBe(0);
     expect(heldIn(world, ABC)).toEqual(["b"]);
@@ -619,9 +626,9 @@ describe("a transaction of grants", () => {
   it("is sent anew if a known record has been deleted", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant();
-    await world.until((await world.until(locks.multiLock(ABC).acquire())).release());
+    await world.until((await world.until(all(locks, ABC).acquire())).release());
     world.table.deleteItem({ pk: { S: "lock#b" }, sk: { S: "lease" } });
-    expect((await world.until(locks.multiLock(ABC).tryAcquire()))?.isHeld).toBe(true);
+    expect((await world.until(all(locks, ABC).tryAcquire()))?.isHeld).toBe(true);
     expect(network.requests.transact).toBe(3);
   });
 
@@ -631,13 +638,13 @@ describe("a transaction of grants", () => {
     const { transact } = world.table;
     world.table.transact = async (...given) => {
       // The read shows no record, and a rival has acquired the lock since.
-      await rival.locks.mutex("b").tryAcquire();
+      await mutex(rival.locks, "b").tryAcquire();
       const answer = await transact.apply(world.table, given);
       if (answer.kind !== "refused") return answer;
       const refusals = answer.refusals.map((refusal) => refusal && { item: undefined });
       return { ...answer, refusals };
     };
-    await expect(world.until(victim.locks.multiLock(ABC).tryAcquire())).rejects.toMatchObject({
+    await expect(world.until(all(victim.locks, ABC).tryAcquire())).rejects.toMatchObject({
       code: "misconfigured",
       lockName: "b",
     });
@@ -669,8 +676,8 @@ describe("a copy of a transaction", () => {
   // rule: R14
   it("for a place restores nothing after a late arrival without the token", async () => {
     const { world, holder, victim, end } = await scene(1);
-    const held = await world.until(holder.locks.mutex("b").acquire());
-    const waiting = victim.locks.multiLock(ABC).acquire();
+    const held = await world.until(mutex(holder.locks, "b").acquire());
+    const waiting = all(victim.locks, ABC).acquire();
     await world.time.advance(1_000);
     expect(entriesIn(world)).toHaveLength(3);
     await world.until(held.release());
@@ -682,10 +689,8 @@ describe("a copy of a transaction", () => {
   it("for a grant grants nothing after a late arrival without the token", async () => {
     const { world, victim, end } = await scene(1);
     // The records exist, since a claim of an absent record requires absence.
-    await world.until(
-      (await world.until(world.inhabitant().locks.multiLock(ABC).acquire())).release(),
-    );
-    await world.until((await world.until(victim.locks.multiLock(ABC).acquire())).release());
+    await world.until((await world.until(all(world.inhabitant().locks, ABC).acquire())).release());
+    await world.until((await world.until(all(victim.locks, ABC).acquire())).release());
     await end();
   });
 });
@@ -722,26 +727,26 @@ describe("the error of several locks not acquired in time", () => {
   it("names the locks, and the holder of the first held lock", async () => {
     const world = new World();
     const [holder, waiter] = [world.inhabitant({ owner: "holder" }), world.inhabitant()];
-    await world.until(holder.locks.mutex("b").acquire());
+    await world.until(mutex(holder.locks, "b").acquire());
     await expect(
-      world.until(waiter.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 })),
+      world.until(all(waiter.locks, ["a", "b"]).acquire({ wait: 1_000 })),
     ).rejects.toMatchObject({
       code: "not-acquired",
       message: expect.stringMatching(/"a", "b".* 1000 ms.*\bholder holds "b"/),
       lockName: "a, b",
     });
     await expect(
-      world.until(waiter.locks.mutex("b").acquire({ wait: 1_000 })),
+      world.until(mutex(waiter.locks, "b").acquire({ wait: 1_000 })),
     ).rejects.toMatchObject({ message: expect.stringMatching(/"b".*\bholder holds it\b/) });
   });
 
   it("does not report a missing record if a lock has a record and a queue", async () => {
     const world = new World();
     const [holder, first, second] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    await world.until(holder.locks.mutex("c").acquire());
-    void first.locks.multiLock(["b", "c"]).acquire({ wait: "1m" });
+    await world.until(mutex(holder.locks, "c").acquire());
+    void all(first.locks, ["b", "c"]).acquire({ wait: "1m" });
     await world.time.advance(1_000);
-    const acquiring = world.until(second.locks.multiLock(["a", "b"]).acquire({ wait: 1_000 }));
+    const acquiring = world.until(all(second.locks, ["a", "b"]).acquire({ wait: 1_000 }));
     await expect(acquiring).rejects.toMatchObject({
       code: "not-acquired",
       message: expect.stringMatching(/"a", "b".* 1000 ms(?!.*\b(?:record|holds)\b)/),
@@ -754,14 +759,13 @@ describe("the error of several locks not acquired in time", () => {
 async function abandonedQueues() {
   const world = new World();
   const [holder, dying, other] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-  const held = await world.until(holder.locks.multiLock(ABC).acquire());
-  void dying.locks
-    .multiLock(["a", "c"])
+  const held = await world.until(all(holder.locks, ABC).acquire());
+  void all(dying.locks, ["a", "c"])
     .acquire({ wait: FOR_EVER })
     .catch(() => undefined);
   await world.time.advance(1_000);
   await world.until(held.release().then(() => dying.process.kill()));
-  const lock = other.locks.multiLock(ABC);
+  const lock = all(other.locks, ABC);
   expect(await world.until(lock.tryAcquire())).toBeNull();
   await world.time.advance(63_000);
   return { world, other, lock };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { all, fairLock, inspect } from "../../../src/index.js";
 import { expectThrown } from "../../support/errors.js";
 import { World } from "../../support/world.js";
 
@@ -13,33 +14,33 @@ describe("several locks in a namespace", () => {
 
   it("exclude the fair locks of the namespace, and no other lock of these names", async () => {
     const { world, mine, theirs } = scene();
-    const held = await world.until(mine.locks.multiLock(NAMES, { namespace: "n" }).acquire());
+    const held = await world.until(all(mine.locks, NAMES, { namespace: "n" }).acquire());
     const { locks } = theirs;
-    expect(await world.until(locks.fairLock("x", { namespace: "n" }).tryAcquire())).toBeNull();
-    const other = locks.multiLock(NAMES, { namespace: "other" });
+    expect(await world.until(fairLock(locks, "x", { namespace: "n" }).tryAcquire())).toBeNull();
+    const other = all(locks, NAMES, { namespace: "other" });
     expect(await world.until(other.tryAcquire())).not.toBeNull();
-    expect(await world.until(locks.multiLock(NAMES).tryAcquire())).not.toBeNull();
-    expect(await world.until(locks.inspect("y", { namespace: "n" }))).toMatchObject({
+    expect(await world.until(all(locks, NAMES).tryAcquire())).not.toBeNull();
+    expect(await world.until(inspect(locks, "y", { namespace: "n" }))).toMatchObject({
       state: "held",
       holder: held.holders.get("y"),
     });
     await world.until(held.release());
-    expect(await world.until(locks.inspect("x", { namespace: "n" }))).toMatchObject({
+    expect(await world.until(inspect(locks, "x", { namespace: "n" }))).toMatchObject({
       state: "free",
     });
   });
 
   it("are granted in the order of arrival with the namespace's fair locks", async () => {
     const { world, mine, theirs } = scene();
-    const first = await world.until(mine.locks.fairLock("x", { namespace: "n" }).acquire());
+    const first = await world.until(fairLock(mine.locks, "x", { namespace: "n" }).acquire());
     const order: string[] = [];
-    const several = theirs.locks.multiLock(NAMES, { namespace: "n" });
+    const several = all(theirs.locks, NAMES, { namespace: "n" });
     const waiting = several.acquire({ wait: "5m" }).then((lease) => {
       order.push("several");
       return lease;
     });
     await world.time.advance(2_000);
-    const next = world.inhabitant().locks.fairLock("x", { namespace: "n" });
+    const next = fairLock(world.inhabitant().locks, "x", { namespace: "n" });
     const last = next.acquire({ wait: "5m" }).then(() => order.push("one"));
     await world.time.advance(2_000);
     await world.until(first.release());
@@ -50,16 +51,16 @@ describe("several locks in a namespace", () => {
 
   it("are taken over from a dead holder", async () => {
     const { world, mine, theirs } = scene();
-    const dead = await world.until(mine.locks.multiLock(NAMES, { namespace: "n" }).acquire());
+    const dead = await world.until(all(mine.locks, NAMES, { namespace: "n" }).acquire());
     mine.process.kill();
-    const next = await world.until(theirs.locks.multiLock(NAMES, { namespace: "n" }).acquire());
+    const next = await world.until(all(theirs.locks, NAMES, { namespace: "n" }).acquire());
     for (const name of NAMES)
       expect(next.fences.get(name)).toBe((dead.fences.get(name) ?? 0n) + 1n);
   });
 
   it("need a valid namespace", () => {
     const { locks } = new World().inhabitant();
-    expectThrown(() => locks.multiLock(NAMES, { namespace: "" }), {
+    expectThrown(() => all(locks, NAMES, { namespace: "" }), {
       ...{ code: "invalid-argument", mentions: ["`namespace`"] },
     });
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AcquireOptions, ErrorCode, Lease } from "../../../src/index.js";
+import { type AcquireOptions, type ErrorCode, type Lease, mutex } from "../../../src/index.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { Beliefs } from "../../support/beliefs.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -53,7 +53,7 @@ function contend(world: World, inhabitants: readonly Inhabitant[]): Scene {
   };
   const contenders = inhabitants.flatMap((who) =>
     Array.from({ length: EACH }, () =>
-      who.locks.mutex("a").run(OPTIONS, (lease) => body(who, lease)),
+      mutex(who.locks, "a").run(OPTIONS, (lease) => body(who, lease)),
     ),
   );
   return { world, inhabitants, inside, all: Promise.all(contenders) };
@@ -144,8 +144,7 @@ describe("200 contenders in 4 processes for one name", () => {
     const inhabitants = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const outcomes = inhabitants.flatMap(({ locks }) =>
       Array.from({ length: EACH }, () =>
-        locks
-          .mutex("a")
+        mutex(locks, "a")
           .run(OPTIONS, () => world.time.sleep(WORK_MS))
           .then(
             () => "done",

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { mutex } from "../../../src/index.js";
 import { readsIn, World } from "../../support/world.js";
 
 describe("the exact cost of each step", () => {
@@ -6,15 +7,15 @@ describe("the exact cost of each step", () => {
   it("acquires a free lock with a write of one unit", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const seen = await world.requests(() => locks.mutex("a").acquire());
+    const seen = await world.requests(() => mutex(locks, "a").acquire());
     expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
   });
 
   it("acquires a released lock with one write", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    await world.until(locks.mutex("a").run(() => undefined));
-    const seen = await world.requests(() => locks.mutex("a").acquire());
+    await world.until(mutex(locks, "a").run(() => undefined));
+    const seen = await world.requests(() => mutex(locks, "a").acquire());
     expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
   });
 
@@ -22,15 +23,15 @@ describe("the exact cost of each step", () => {
     const world = new World();
     const holder = world.inhabitant();
     const rival = world.inhabitant();
-    await world.until(holder.locks.mutex("a").acquire());
-    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    await world.until(mutex(holder.locks, "a").acquire());
+    const seen = await world.requests(() => mutex(rival.locks, "a").tryAcquire());
     expect(seen).toMatchObject({ result: null, writes: 1, reads: 0, writeUnits: 1 });
   });
 
   it("renews with one write, and releases with one", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const lease = await world.until(locks.mutex("a").acquire({ renew: "manual" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     expect(await world.requests(() => lease.renew())).toMatchObject({ writes: 1, reads: 0 });
     expect(await world.requests(() => lease.update({ a: 1 }))).toMatchObject({
       writes: 1,
@@ -42,8 +43,8 @@ describe("the exact cost of each step", () => {
   it("hands a lock to a waiter of the same process with one write", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const first = await world.until(locks.mutex("a").acquire());
-    const second = locks.mutex("a").acquire();
+    const first = await world.until(mutex(locks, "a").acquire());
+    const second = mutex(locks, "a").acquire();
     const seen = await world.requests(async () => {
       await first.release();
       return second;
@@ -58,10 +59,10 @@ describe("the exact cost of each step", () => {
     const world = new World();
     const dead = world.inhabitant();
     const rival = world.inhabitant();
-    await world.until(dead.locks.mutex("a").acquire({ lease: "30s", renew: "manual" }));
-    expect(await world.until(rival.locks.mutex("a").tryAcquire())).toBeNull();
+    await world.until(mutex(dead.locks, "a").acquire({ lease: "30s", renew: "manual" }));
+    expect(await world.until(mutex(rival.locks, "a").tryAcquire())).toBeNull();
     await world.time.advance(31_000);
-    const seen = await world.requests(() => rival.locks.mutex("a").tryAcquire());
+    const seen = await world.requests(() => mutex(rival.locks, "a").tryAcquire());
     expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
     expect(seen.result?.isHeld).toBe(true);
   });
@@ -69,7 +70,7 @@ describe("the exact cost of each step", () => {
   it("renews a held lease three times a lease, and reads nothing", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
-    const lease = await world.until(locks.mutex("a").acquire({ lease: "30s" }));
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s" }));
     const before = world.table.counts;
     await world.time.advance(300_000);
     const writes = world.table.counts.writes - before.writes;
@@ -83,8 +84,8 @@ describe("the exact cost of each step", () => {
     const world = new World();
     const holder = world.inhabitant();
     const rival = world.inhabitant();
-    await world.until(holder.locks.mutex("a").acquire());
-    const waiting = rival.locks.mutex("a").acquire({ wait: "20s" });
+    await world.until(mutex(holder.locks, "a").acquire());
+    const waiting = mutex(rival.locks, "a").acquire({ wait: "20s" });
     waiting.catch(() => undefined);
     await world.time.advance(1_000);
     const renewals = world.table.counts.writes;

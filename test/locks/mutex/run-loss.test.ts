@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HoldfastError, Lease } from "../../../src/index.js";
+import { type HoldfastError, type Lease, mutex } from "../../../src/index.js";
 import { expectError } from "../../support/errors.js";
 import { World } from "../../support/world.js";
 
@@ -9,7 +9,7 @@ const LEASE_MS = 10_000;
 function runWithoutNetwork(body: (lease: Lease) => Promise<unknown>) {
   const world = new World();
   const { locks, network, process } = world.inhabitant({ lease: LEASE_MS });
-  const running = locks.mutex("a").run((lease) => {
+  const running = mutex(locks, "a").run((lease) => {
     network.script(() => ({ fault: "request-lost" }));
     return body(lease);
   });
@@ -55,7 +55,7 @@ describe("run() whose body fails because its signal aborted", () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const own = Object.assign(new Error("mine"), { name: "AbortError" });
-    const running = locks.mutex("a").run(() => Promise.reject(own));
+    const running = mutex(locks, "a").run(() => Promise.reject(own));
     await expect(world.until(running)).rejects.toBe(own);
   });
 });
@@ -69,7 +69,7 @@ describe("a loss says", () => {
   it("since when DynamoDB acknowledged nothing", async () => {
     const world = new World();
     const { locks, network } = world.inhabitant({ lease: LEASE_MS });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(LEASE_MS);
     const { timing, message } = await lossOf(lease);
@@ -83,7 +83,7 @@ describe("a loss says", () => {
   it("for how long the process did not run", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant({ lease: LEASE_MS });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     process.pause({ frozen: "none" });
     await world.time.advance(40_000);
     process.resume({ first: "timers" });
@@ -98,7 +98,7 @@ describe("a loss says", () => {
   it("that the machine was suspended", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant({ lease: LEASE_MS });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     process.pause({ frozen: "monotonic" });
     await world.time.advance(40_000);
     process.resume({ first: "io" });
@@ -111,7 +111,7 @@ describe("a loss says", () => {
   it("nothing of timers for a lease that only the user renews", async () => {
     const world = new World();
     const { locks } = world.inhabitant({ lease: LEASE_MS, renew: "manual" });
-    const lease = await world.until(locks.mutex("a").acquire());
+    const lease = await world.until(mutex(locks, "a").acquire());
     await world.time.advance(40_000);
     expect((await lossOf(lease)).timing).toMatchObject({ stalledMs: 0 });
   });

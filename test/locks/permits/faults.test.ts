@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
+import { openSession, semaphore } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { expectError, expectThrown } from "../../support/errors.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -24,12 +25,12 @@ function stateOf(world: World): [permits: number, used: number, marks: number] {
   return [count("permit#"), weight, count("withdrawn#")];
 }
 
-const semaphoreOf = ({ locks }: Inhabitant, permits = 1) => locks.semaphore("s", { permits });
+const semaphoreOf = ({ locks }: Inhabitant, permits = 1) => semaphore(locks, "s", { permits });
 
 /** A process that has a session already, so that its next write is a grant. */
 async function withSession(world: World, options = {}): Promise<Inhabitant> {
   const one = world.inhabitant(options);
-  await world.until(one.locks.semaphore("other", { permits: 10 }).acquire());
+  await world.until(semaphore(one.locks, "other", { permits: 10 }).acquire());
   return one;
 }
 
@@ -369,7 +370,7 @@ describe("a waiter for a permit", () => {
     const { locks, network } = world.inhabitant();
     network.script(() => ({ fault: "delayed", delayMs: 4_000 }));
     const controller = new AbortController();
-    const acquiring = locks.semaphore("s", { permits: 1 }).acquire({ signal: controller.signal });
+    const acquiring = semaphore(locks, "s", { permits: 1 }).acquire({ signal: controller.signal });
     acquiring.catch(() => undefined);
     await world.time.advance(100);
     controller.abort(new Error("given up"));
@@ -385,7 +386,7 @@ describe("a waiter for a permit", () => {
       latency: { requestMs: 100, responseMs: 100 },
     });
     const controller = new AbortController();
-    const acquiring = locks.semaphore("s", { permits: 1 }).acquire({ signal: controller.signal });
+    const acquiring = semaphore(locks, "s", { permits: 1 }).acquire({ signal: controller.signal });
     acquiring.catch(() => undefined);
     await world.time.advance(50);
     controller.abort(new Error("given up"));
@@ -429,13 +430,13 @@ describe("an acquisition while no renewal of its session is answered", () => {
   it("rejects with the loss of a session that the caller opened", async () => {
     const world = new World(DATES);
     const a = world.inhabitant();
-    const session = await world.until(a.locks.session({ lease: "3s" }));
+    const session = await world.until(openSession(a.locks, { lease: "3s" }));
     a.network.script((request) =>
       request.kind === "write" ? { fault: "request-lost" } : undefined,
     );
     await world.time.advance(4_000);
     expect(session.isHeld).toBe(false);
-    const acquiring = a.locks.semaphore("s", { permits: 1, session }).acquire(FOR_EVER);
+    const acquiring = semaphore(a.locks, "s", { permits: 1, session }).acquire(FOR_EVER);
     await world.until(expectError(acquiring, { code: "closed" }));
   });
 });

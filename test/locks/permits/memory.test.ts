@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { LocalQueues } from "../../../src/core/local-queues.js";
 import { Observations } from "../../../src/core/record/observation.js";
+import { semaphore } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 afterEach(() => {
@@ -11,7 +12,7 @@ async function use(permits: number, names: (at: number) => string): Promise<void
   const world = new World();
   const { locks } = world.inhabitant();
   for (let at = 0; at < permits; at += 1) {
-    const permit = await world.until(locks.semaphore(names(at), { permits: 2 }).acquire());
+    const permit = await world.until(semaphore(locks, names(at), { permits: 2 }).acquire());
     await world.until(permit.release());
   }
   await world.until(locks.close());

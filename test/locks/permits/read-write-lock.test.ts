@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError, type ReadPermit } from "../../../src/index.js";
+import { forceRelease } from "../../../src/admin/index.js";
+import {
+  HoldfastError,
+  mutex,
+  openSession,
+  type ReadPermit,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
 import { expectError } from "../../support/errors.js";
+import { readWriteLock } from "../../support/read-write-lock.js";
 import { World } from "../../support/world.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
@@ -16,7 +26,7 @@ function usedIn(world: World): string | undefined {
 describe("a read-write lock", () => {
   it("admits many readers at once, and a writer alone", async () => {
     const world = new World(DATES);
-    const lock = world.inhabitant().locks.readWriteLock("c");
+    const lock = readWriteLock(world.inhabitant().locks, "c");
     const one = await world.until(lock.read().acquire());
     const two = await world.until(lock.read().acquire());
     expect(await world.until(lock.write().tryAcquire())).toBeNull();
@@ -32,7 +42,7 @@ describe("a read-write lock", () => {
   it("lets a writer wait only for earlier readers, and later readers for the writer", async () => {
     const world = new World(DATES);
     const processes = Array.from({ length: 5 }, () => world.inhabitant());
-    const [writing, ...reading] = processes.map(({ locks }) => locks.readWriteLock("c"));
+    const [writing, ...reading] = processes.map(({ locks }) => readWriteLock(locks, "c"));
     const readers: ReadPermit[] = [];
     for (let at = 0; at < 50; at += 1) {
       const lock = reading[at % reading.length];
@@ -75,8 +85,8 @@ describe("a read-write lock", () => {
   it("makes a writer a reader in one write, before a waiting writer", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const writer = await world.until(a.locks.readWriteLock("c").write().acquire());
-    const waiting = b.locks.readWriteLock("c").write().acquire(FOR_EVER);
+    const writer = await world.until(writeLock(a.locks, "c").acquire());
+    const waiting = writeLock(b.locks, "c").acquire(FOR_EVER);
     await world.time.advance(2_000);
     const before = world.table.counts.writes;
     const reader = await world.until(writer.downgrade());
@@ -92,7 +102,7 @@ describe("a read-write lock", () => {
   it("downgrades once when the answer is lost, and stops writing before the request", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();
-    const writer = await world.until(locks.readWriteLock("c").write().acquire());
+    const writer = await world.until(writeLock(locks, "c").acquire());
     network.script(() => ({ fault: "response-lost", unknownAfterMs: 50 }));
     const downgrading = writer.downgrade();
     expect(writer.isHeld).toBe(false);
@@ -111,8 +121,8 @@ describe("a read-write lock", () => {
   ])("frees the lock when the configuration is wrong at its downgrade, %s", async (_, lost) => {
     const world = new World(DATES);
     const a = world.inhabitant();
-    await world.until(a.locks.semaphore("other", { permits: 2 }).acquire());
-    const writer = await world.until(a.locks.readWriteLock("c").write().acquire());
+    await world.until(semaphore(a.locks, "other", { permits: 2 }).acquire());
+    const writer = await world.until(writeLock(a.locks, "c").acquire());
     const error = new HoldfastError("access-denied", "Not authorized.");
     const faults: Fault[] = [
       ...Array.from(
@@ -124,7 +134,7 @@ describe("a read-write lock", () => {
     a.network.script(() => faults.shift());
     await world.until(expectError(writer.downgrade(), { code: "access-denied" }));
     await world.until(writer.release());
-    const waiting = world.inhabitant().locks.readWriteLock("c").write().acquire({ wait: "5s" });
+    const waiting = writeLock(world.inhabitant().locks, "c").acquire({ wait: "5s" });
     expect((await world.until(waiting)).isHeld).toBe(true);
     expect(usedIn(world)).toBe("1000");
   });
@@ -133,7 +143,7 @@ describe("a read-write lock", () => {
     "ends the read lock with the callback of `run` when a downgrade in it %s",
     async (how) => {
       const world = new World(DATES);
-      const lock = world.inhabitant().locks.readWriteLock("c");
+      const lock = readWriteLock(world.inhabitant().locks, "c");
       let reading: Promise<ReadPermit> | undefined;
       const running = lock.write().run(async (writer) => {
         reading = writer.downgrade();
@@ -150,14 +160,11 @@ describe("a read-write lock", () => {
   it("rejects `run` when the read lock after a downgrade is lost", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    const session = await world.until(locks.session());
-    const running = locks
-      .readWriteLock("c", { session })
-      .write()
-      .run(async (writer) => {
-        await writer.downgrade();
-        await session.close({ leases: "end" });
-      });
+    const session = await world.until(openSession(locks));
+    const running = writeLock(locks, "c", { session }).run(async (writer) => {
+      await writer.downgrade();
+      await session.close({ leases: "end" });
+    });
     await world.until(expectError(running, { code: "lost", lockName: "c", reason: "closed" }));
   });
 
@@ -165,9 +172,9 @@ describe("a read-write lock", () => {
   it("ends at its downgrade if an operator has asked for its release", async () => {
     const world = new World(DATES);
     const [a, operator] = [world.inhabitant(), world.inhabitant()];
-    const writer = await world.until(a.locks.readWriteLock("c").write().acquire());
+    const writer = await world.until(writeLock(a.locks, "c").acquire());
     const { holder } = writer;
-    const forced = operator.locks.admin.forceRelease("c", {
+    const forced = forceRelease(operator.locks, "c", {
       ...{ kind: "read-write", holder, reason: "it is stuck", by: "ada" },
     });
     await world.time.advance(50);
@@ -179,7 +186,7 @@ describe("a read-write lock", () => {
 
   it("refuses to make a reader a writer", async () => {
     const world = new World(DATES);
-    const lock = world.inhabitant().locks.readWriteLock("c");
+    const lock = readWriteLock(world.inhabitant().locks, "c");
     const reader = await world.until(lock.read().acquire());
     await expectError(reader.upgrade(), { code: "invalid-argument", lockName: "c" });
     expect(reader.isHeld).toBe(true);
@@ -188,16 +195,16 @@ describe("a read-write lock", () => {
   it("loses its place and its permit neither to a lock nor to a semaphore of the same name", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    await world.until(locks.readWriteLock("c").write().acquire());
-    expect(await world.until(locks.mutex("c").tryAcquire())).not.toBeNull();
-    expect(await world.until(locks.semaphore("c", { permits: 1 }).tryAcquire())).not.toBeNull();
+    await world.until(writeLock(locks, "c").acquire());
+    expect(await world.until(mutex(locks, "c").tryAcquire())).not.toBeNull();
+    expect(await world.until(semaphore(locks, "c", { permits: 1 }).tryAcquire())).not.toBeNull();
   });
 
   it("names a writer as the holder after the wait", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant({ owner: "worker-7" });
-    await world.until(locks.readWriteLock("c").write().acquire());
-    const refused = locks.readWriteLock("c").read().acquire({ wait: "1s" });
+    await world.until(writeLock(locks, "c").acquire());
+    const refused = readLock(locks, "c").acquire({ wait: "1s" });
     const facts = { code: "not-acquired", lockName: "c", mentions: ["worker-7"] } as const;
     await world.until(expectError(refused, facts));
   });

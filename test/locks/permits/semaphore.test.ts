@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { openSession, semaphore } from "../../../src/index.js";
 import { expectError } from "../../support/errors.js";
 import { World } from "../../support/world.js";
 
@@ -21,15 +22,15 @@ describe("a semaphore", () => {
   // rule: protocol 99, protocol 110
   it("grants permits up to its limit, then refuses", async () => {
     const world = new World(DATES);
-    const semaphore = world.inhabitant().locks.semaphore("s", { permits: 3 });
-    const one = await world.until(semaphore.acquire());
-    const two = await world.until(semaphore.acquire({ weight: 2 }));
+    const limited = semaphore(world.inhabitant().locks, "s", { permits: 3 });
+    const one = await world.until(limited.acquire());
+    const two = await world.until(limited.acquire({ weight: 2 }));
     expect([one.isHeld, two.isHeld, two.weight]).toEqual([true, true, 2]);
     expect(two.fence).toBeGreaterThan(one.fence);
-    expect(await world.until(semaphore.tryAcquire())).toBeNull();
+    expect(await world.until(limited.tryAcquire())).toBeNull();
     await world.until(one.release());
-    expect(await world.until(semaphore.tryAcquire({ weight: 2 }))).toBeNull();
-    const three = await world.until(semaphore.tryAcquire());
+    expect(await world.until(limited.tryAcquire({ weight: 2 }))).toBeNull();
+    const three = await world.until(limited.tryAcquire());
     expect(three?.fence).toBeGreaterThan(two.fence);
     expect(stateOf(world)).toEqual([2, "3"]);
     await world.until(Promise.all([two.release(), three?.release()]));
@@ -39,8 +40,8 @@ describe("a semaphore", () => {
   it("costs one write to acquire, to try on a full semaphore and to release, and none to hold", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant({ renew: "15s" }), world.inhabitant({ renew: "15s" })];
-    const mine = a.locks.semaphore("s", { permits: 2 });
-    const theirs = b.locks.semaphore("s", { permits: 2 });
+    const mine = semaphore(a.locks, "s", { permits: 2 });
+    const theirs = semaphore(b.locks, "s", { permits: 2 });
     // Each first permit opens a session: two writes more.
     const first = await world.requests(() => mine.acquire());
     expect(first).toMatchObject({ writes: 3, reads: 0 });
@@ -63,7 +64,7 @@ describe("a semaphore", () => {
   it("serves waiters first come, first served, and lets no light waiter pass a heavy one", async () => {
     const world = new World(DATES);
     const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
-    const of = (who: typeof a) => who.locks.semaphore("s", { permits: 3 });
+    const of = (who: typeof a) => semaphore(who.locks, "s", { permits: 3 });
     const held = await world.until(of(a).acquire({ weight: 2 }));
     const order: string[] = [];
     const heavy = of(b)
@@ -91,11 +92,11 @@ describe("a semaphore", () => {
   it("serves many waiters of a process by a single place in the queue", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    const semaphore = locks.semaphore("s", { permits: 2 });
+    const limited = semaphore(locks, "s", { permits: 2 });
     let now = 0;
     let most = 0;
     const runs = Array.from({ length: 20 }, () =>
-      semaphore.run(FOR_EVER, async () => {
+      limited.run(FOR_EVER, async () => {
         now += 1;
         most = Math.max(most, now);
         await new Promise<void>((done) => setTimeoutIn(world, 20, done));
@@ -110,8 +111,8 @@ describe("a semaphore", () => {
   it("refuses a caller with another limit, and names both", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    await world.until(locks.semaphore("s", { permits: 3 }).acquire());
-    const refused = locks.semaphore("s", { permits: 5 }).acquire();
+    await world.until(semaphore(locks, "s", { permits: 3 }).acquire());
+    const refused = semaphore(locks, "s", { permits: 5 }).acquire();
     const facts = { code: "limit-mismatch", lockName: "s", mentions: ["3", "5"] } as const;
     await world.until(expectError(refused, facts));
   });
@@ -120,10 +121,10 @@ describe("a semaphore", () => {
   it("returns the permits of a killed process when its session has ended", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    await world.until(a.locks.semaphore("s", { permits: 2 }).acquire({ weight: 2 }));
+    await world.until(semaphore(a.locks, "s", { permits: 2 }).acquire({ weight: 2 }));
     a.process.kill();
     const killedMs = world.time.nowMs;
-    const permit = await world.until(b.locks.semaphore("s", { permits: 2 }).acquire());
+    const permit = await world.until(semaphore(b.locks, "s", { permits: 2 }).acquire());
     // The lease, the bound on the difference of servers' clocks, and the polls.
     expect(world.time.nowMs - killedMs).toBeLessThan(30_000 + 10_000 + 2_500);
     expect(permit.isHeld).toBe(true);
@@ -133,11 +134,11 @@ describe("a semaphore", () => {
   it("lets a process that lives for a second take the permit of a dead holder without waiting", async () => {
     const world = new World(DATES);
     const a = world.inhabitant();
-    await world.until(a.locks.semaphore("s", { permits: 1 }).acquire());
+    await world.until(semaphore(a.locks, "s", { permits: 1 }).acquire());
     a.process.kill();
     await world.time.advance(60_000);
     const b = world.inhabitant();
-    const permit = await world.until(b.locks.semaphore("s", { permits: 1 }).tryAcquire());
+    const permit = await world.until(semaphore(b.locks, "s", { permits: 1 }).tryAcquire());
     expect(permit?.isHeld).toBe(true);
   });
 
@@ -145,9 +146,9 @@ describe("a semaphore", () => {
   it("loses its permits with the session, and guards writes by the permit", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const permit = await world.until(a.locks.semaphore("s", { permits: 1 }).acquire());
+    const permit = await world.until(semaphore(a.locks, "s", { permits: 1 }).acquire());
     a.process.pause();
-    const other = await world.until(b.locks.semaphore("s", { permits: 1 }).acquire());
+    const other = await world.until(semaphore(b.locks, "s", { permits: 1 }).acquire());
     a.process.resume();
     expect(permit.isHeld).toBe(false);
     expect(permit.signal.reason).toMatchObject({ code: "lost", reason: "session-ended" });
@@ -163,8 +164,8 @@ describe("a semaphore", () => {
   it("says after the wait how many permits are in use", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    await world.until(locks.semaphore("s", { permits: 2 }).acquire({ weight: 2 }));
-    const refused = locks.semaphore("s", { permits: 2 }).acquire({ wait: "1s" });
+    await world.until(semaphore(locks, "s", { permits: 2 }).acquire({ weight: 2 }));
+    const refused = semaphore(locks, "s", { permits: 2 }).acquire({ wait: "1s" });
     const facts = {
       code: "not-acquired",
       lockName: "s",
@@ -180,33 +181,33 @@ describe("a semaphore", () => {
     ["an unknown option", { permits: 1, limit: 2 }],
   ])("refuses %s with a clear error", (_, options) => {
     const { locks } = new World().inhabitant();
-    expect(() => locks.semaphore("s", options)).toThrow(
+    expect(() => semaphore(locks, "s", options)).toThrow(
       expect.objectContaining({ code: "invalid-argument" }),
     );
   });
 
   it.each([0, 3, 1.5])("refuses a weight of %s of 2", async (weight) => {
     const { locks } = new World().inhabitant();
-    const refused = locks.semaphore("s", { permits: 2 }).acquire({ weight });
+    const refused = semaphore(locks, "s", { permits: 2 }).acquire({ weight });
     await expectError(refused, { code: "invalid-argument", mentions: ["weight"] });
   });
 
   it("reads each session of other clients once; each further try costs a write", async () => {
     const world = new World(DATES);
     for (let at = 0; at < 6; at += 1) {
-      await world.until(world.inhabitant().locks.semaphore("s", { permits: 6 }).acquire());
+      await world.until(semaphore(world.inhabitant().locks, "s", { permits: 6 }).acquire());
     }
     const { locks } = world.inhabitant();
-    const semaphore = locks.semaphore("s", { permits: 6 });
+    const limited = semaphore(locks, "s", { permits: 6 });
     await world.until(
-      (await world.until(locks.semaphore("other", { permits: 1 }).acquire())).release(),
+      (await world.until(semaphore(locks, "other", { permits: 1 }).acquire())).release(),
     );
     const startMs = world.time.nowMs;
-    const first = await world.requests(() => semaphore.tryAcquire());
+    const first = await world.requests(() => limited.tryAcquire());
     expect(first).toMatchObject({ result: null, writes: 1, reads: 6 });
     // One round trip for the write, and one for all reads.
     expect(world.time.nowMs - startMs).toBe(20);
-    const second = await world.requests(() => semaphore.tryAcquire());
+    const second = await world.requests(() => limited.tryAcquire());
     expect(second).toMatchObject({ result: null, writes: 1, reads: 0 });
   });
 
@@ -214,13 +215,13 @@ describe("a semaphore", () => {
     const world = new World(DATES);
     for (let at = 0; at < 12; at += 1) {
       const { locks, process } = world.inhabitant();
-      await world.until(locks.semaphore("s", { permits: 12 }).acquire());
+      await world.until(semaphore(locks, "s", { permits: 12 }).acquire());
       process.kill();
     }
     await world.time.advance(60_000);
     const startMs = world.time.nowMs;
-    const semaphore = world.inhabitant().locks.semaphore("s", { permits: 12 });
-    const whole = await world.until(semaphore.tryAcquire({ weight: 12 }));
+    const limited = semaphore(world.inhabitant().locks, "s", { permits: 12 });
+    const whole = await world.until(limited.tryAcquire({ weight: 12 }));
     expect(whole?.isHeld).toBe(true);
     expect(world.time.nowMs - startMs).toBeLessThan(2_000);
   });
@@ -228,7 +229,7 @@ describe("a semaphore", () => {
   it("closes its session a lease after the last permit", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    const permit = await world.until(locks.semaphore("s", { permits: 1 }).acquire());
+    const permit = await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
     await world.until(permit.release());
     await world.time.advance(45_000);
     const before = world.table.counts.writes;
@@ -239,13 +240,13 @@ describe("a semaphore", () => {
   it("keeps permits alive by the caller's session", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
-    const session = await world.until(locks.session({ lease: "10s" }));
-    const permit = await world.until(locks.semaphore("s", { permits: 1, session }).acquire());
+    const session = await world.until(openSession(locks, { lease: "10s" }));
+    const permit = await world.until(semaphore(locks, "s", { permits: 1, session }).acquire());
     expect([permit.leaseMs, session.size]).toEqual([10_000, 1]);
     await world.until(session.close());
     expect(permit.signal.reason).toMatchObject({ code: "lost" });
     expect(stateOf(world)).toEqual([0, "0"]);
-    const refused = locks.semaphore("s", { permits: 1, session }).acquire();
+    const refused = semaphore(locks, "s", { permits: 1, session }).acquire();
     await world.until(expectError(refused, { code: "closed" }));
   });
 });
@@ -255,14 +256,14 @@ describe("a semaphore on a faulty network", () => {
   it("adds a permit once when the answer to its grant is lost", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();
-    const semaphore = locks.semaphore("s", { permits: 2 });
-    await world.until((await world.until(semaphore.acquire())).release());
+    const limited = semaphore(locks, "s", { permits: 2 });
+    await world.until((await world.until(limited.acquire())).release());
     network.script((request) =>
       request.kind === "write" && "used" in request.write.change.set
         ? { fault: "response-lost", unknownAfterMs: 10 }
         : undefined,
     );
-    const acquiring = semaphore.acquire();
+    const acquiring = limited.acquire();
     await world.time.advance(30);
     network.script(() => undefined);
     const permit = await world.until(acquiring);
@@ -277,7 +278,7 @@ describe("a semaphore on a faulty network", () => {
   it("never grants an attempt that the caller gave up, however late its request arrives", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const mine = a.locks.semaphore("s", { permits: 1 });
+    const mine = semaphore(a.locks, "s", { permits: 1 });
     await world.until((await world.until(mine.acquire())).release());
     a.network.script((request) =>
       request.kind === "write" && "limit" in request.write.change.set
@@ -293,7 +294,7 @@ describe("a semaphore on a faulty network", () => {
     await expect(world.until(acquiring)).rejects.toThrow("given up");
     await world.time.advance(25_000);
     expect(stateOf(world)).toEqual([0, "0"]);
-    const permit = await world.until(b.locks.semaphore("s", { permits: 1 }).tryAcquire());
+    const permit = await world.until(semaphore(b.locks, "s", { permits: 1 }).tryAcquire());
     expect(permit?.isHeld).toBe(true);
   });
 
@@ -301,19 +302,19 @@ describe("a semaphore on a faulty network", () => {
   it("frees a permit that a copy of an answered request granted again", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();
-    const semaphore = locks.semaphore("s", { permits: 1 });
-    await world.until((await world.until(semaphore.acquire())).release());
+    const limited = semaphore(locks, "s", { permits: 1 });
+    await world.until((await world.until(limited.acquire())).release());
     network.script((request) =>
       request.kind === "write" && "limit" in request.write.change.set
         ? { fault: "duplicated", delayMs: 5_000 }
         : undefined,
     );
-    const permit = await world.until(semaphore.acquire());
+    const permit = await world.until(limited.acquire());
     network.script(() => undefined);
     await world.until(permit.release());
     await world.time.advance(6_000);
     expect(stateOf(world)).toEqual([1, "1"]);
-    await world.until(semaphore.acquire());
+    await world.until(limited.acquire());
     expect(stateOf(world)).toEqual([1, "1"]);
   });
 
@@ -321,9 +322,9 @@ describe("a semaphore on a faulty network", () => {
   it("gets back, for a waiter, a permit that its client does not know of", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant(), world.inhabitant()];
-    const mine = a.locks.semaphore("s", { permits: 1 });
+    const mine = semaphore(a.locks, "s", { permits: 1 });
     // Another permit keeps the session alive.
-    await world.until(a.locks.semaphore("other", { permits: 1 }).acquire());
+    await world.until(semaphore(a.locks, "other", { permits: 1 }).acquire());
     a.network.script((request) =>
       request.kind === "write" && "limit" in request.write.change.set
         ? { fault: "duplicated", delayMs: 5_000 }
@@ -335,7 +336,7 @@ describe("a semaphore on a faulty network", () => {
     await world.time.advance(6_000);
     expect(stateOf(world)).toEqual([1, "1"]);
     const startMs = world.time.nowMs;
-    const next = await world.until(b.locks.semaphore("s", { permits: 1 }).acquire(FOR_EVER));
+    const next = await world.until(semaphore(b.locks, "s", { permits: 1 }).acquire(FOR_EVER));
     expect(next.isHeld).toBe(true);
     // A lease, until the next renewal of the session, and the polls.
     expect(world.time.nowMs - startMs).toBeLessThan(30_000 + 10_000 + 3_000);
@@ -350,13 +351,13 @@ describe("a semaphore on a faulty network", () => {
   it("removes the marks of withdrawn attempts after an hour, with the next grant", async () => {
     const world = new World(DATES);
     const { locks, network } = world.inhabitant();
-    const semaphore = locks.semaphore("s", { permits: 1 });
+    const limited = semaphore(locks, "s", { permits: 1 });
     network.script((request) =>
       request.kind === "write" && "limit" in request.write.change.set
         ? { fault: "response-lost", unknownAfterMs: 10 }
         : undefined,
     );
-    const acquiring = semaphore.acquire();
+    const acquiring = limited.acquire();
     await world.time.advance(60);
     network.script(() => undefined);
     await world.until((await world.until(acquiring)).release());
@@ -365,8 +366,8 @@ describe("a semaphore on a faulty network", () => {
     expect(marks()).toHaveLength(1);
     await world.time.advance(3_700_000);
     // The first grant shows the mark, and the next removes it.
-    await world.until((await world.until(semaphore.acquire())).release());
-    await world.until((await world.until(semaphore.acquire())).release());
+    await world.until((await world.until(limited.acquire())).release());
+    await world.until((await world.until(limited.acquire())).release());
     expect(marks()).toEqual([]);
   });
 });

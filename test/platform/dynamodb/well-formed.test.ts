@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Holdfast, isHoldfastError } from "../../../src/index.js";
+import { Holdfast, isHoldfastError, mutex } from "../../../src/index.js";
 import { DynamoDBTable } from "../../../src/platform/dynamodb/table.js";
 import { wellFormed } from "../../../src/platform/dynamodb/well-formed.js";
 import type { Item, Write } from "../../../src/platform/table.js";
@@ -75,8 +75,7 @@ it("an acquisition from a server that sends a null attribute rejects with a code
   const client = clientOf({ Attributes: { pk: {}, v: null } });
   const options = { requestTimeout: 50, closeTimeout: 50, onError: () => undefined };
   const locks = new Holdfast({ client, table: "locks", ...options });
-  const error: unknown = await locks
-    .mutex("a", { lease: "1s" })
+  const error: unknown = await mutex(locks, "a", { lease: "1s" })
     .tryAcquire()
     .catch((e) => e);
   expect(isHoldfastError(error, "unreachable")).toBe(true);

@@ -1,8 +1,8 @@
 // Blocks the event loop for longer than the lease, in the body of run().
-import { blockFor, locks, say, task } from "./common.mjs";
+import { blockFor, locks, mutex, say, task } from "./common.mjs";
 
 try {
-  await locks.mutex(task.name).run(async (lease) => {
+  await mutex(locks, task.name).run(async (lease) => {
     say("held", { fence: String(lease.fence) });
     blockFor(task.blockMs);
     const remainingMs = lease.remainingMs();

@@ -1,7 +1,7 @@
 // A process that lives once. In the role `holds` it takes `task.name` and reports its deadline until it is killed; in the
 // role `asks` it asks once, reports whether it was granted, and with how many requests, and ends.
 import { withLock } from "../../../dist/lambda/index.js";
-import { client, locks, say, task } from "./common.mjs";
+import { all, client, fairLock, locks, mutex, once, openSession, say, task } from "./common.mjs";
 
 const { name, leaseMs } = task;
 const names = [`${name}/1`, `${name}/2`];
@@ -32,38 +32,38 @@ function invoke(work) {
 
 const KINDS = {
   mutex: {
-    holds: async () => holds(await locks.mutex(name).acquire()),
-    asks: () => locks.mutex(name).tryAcquire(),
+    holds: async () => holds(await mutex(locks, name).acquire()),
+    asks: () => mutex(locks, name).tryAcquire(),
   },
   fair: {
-    holds: async () => holds(await locks.fairLock(name).acquire()),
-    asks: () => locks.fairLock(name).tryAcquire(),
+    holds: async () => holds(await fairLock(locks, name).acquire()),
+    asks: () => fairLock(locks, name).tryAcquire(),
   },
   waiter: {
-    holds: () => locks.fairLock(name).acquire({ wait: "1h", onPosition: () => say("held") }),
-    asks: () => locks.fairLock(name).tryAcquire(),
+    holds: () => fairLock(locks, name).acquire({ wait: "1h", onPosition: () => say("held") }),
+    asks: () => fairLock(locks, name).tryAcquire(),
   },
   multi: {
-    holds: async () => holds(await locks.multiLock(names).acquire()),
-    asks: () => locks.multiLock(names).tryAcquire(),
+    holds: async () => holds(await all(locks, names).acquire()),
+    asks: () => all(locks, names).tryAcquire(),
   },
   session: {
     holds: async () => {
-      const session = await locks.session();
-      holds(await locks.mutex(name, { session }).acquire());
+      const session = await openSession(locks);
+      holds(await mutex(locks, name, { session }).acquire());
     },
-    asks: () => locks.mutex(name).tryAcquire(),
+    asks: () => mutex(locks, name).tryAcquire(),
   },
   once: {
     holds: () => {
       const options = { occurrence: "1", atMostFor: leaseMs };
-      return locks.once(name, options, (lease) => {
+      return once(locks, name, options, (lease) => {
         holds(lease);
         return never();
       });
     },
     asks: async () => {
-      const { ran } = await locks.once(name, { occurrence: "2", atMostFor: leaseMs }, () => true);
+      const { ran } = await once(locks, name, { occurrence: "2", atMostFor: leaseMs }, () => true);
       return ran ? true : null;
     },
   },

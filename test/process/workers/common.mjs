@@ -6,7 +6,24 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 export const task = JSON.parse(process.argv[2]);
 
 // The build, or an earlier version of the package.
-const { Holdfast } = await import(task.library ?? "../../../dist/index.js");
+const library = await import(task.library ?? "../../../dist/index.js");
+const { Holdfast } = library;
+
+// The earlier version has methods of the client instead.
+const byMethod =
+  (method) =>
+  (client, ...given) =>
+    client[method](...given);
+export const {
+  mutex = byMethod("mutex"),
+  fairLock = byMethod("fairLock"),
+  all = byMethod("multiLock"),
+  election = byMethod("election"),
+  leaderTasks = byMethod("leaderTasks"),
+  once = byMethod("once"),
+  openSession = byMethod("session"),
+  inspect = byMethod("inspect"),
+} = library;
 
 export function say(event, more = {}) {
   writeSync(1, `${JSON.stringify({ event, atNs: String(process.hrtime.bigint()), ...more })}\n`);

@@ -1,12 +1,12 @@
 // Many contenders for the same name in one process. Each contender logs the beginning and end of the work to a
 // file shared by all processes.
 import { appendFileSync } from "node:fs";
-import { locks, say, task } from "./common.mjs";
+import { locks, mutex, say, task } from "./common.mjs";
 
 const nowNs = () => String(process.hrtime.bigint());
 
 async function contend(contender) {
-  await locks.mutex(task.name).run(async (lease) => {
+  await mutex(locks, task.name).run(async (lease) => {
     const write = (what) =>
       appendFileSync(
         task.log,

@@ -1,6 +1,6 @@
 // Holds a lock on a session that a thread renews, with credentials of a given expiry. Blocks the event loop, or waits.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast } from "../../../dist/index.js";
+import { Holdfast, mutex } from "../../../dist/index.js";
 import { blockFor, say, task } from "./common.mjs";
 
 Object.assign(process.env, task.env);
@@ -17,7 +17,7 @@ const locks = new Holdfast({
   onError: ({ code, message }) => say("reported", { code, message }),
   ...task.options,
 });
-const lease = await locks.mutex(task.name).acquire();
+const lease = await mutex(locks, task.name).acquire();
 say("held");
 const fromMs = performance.now();
 let lostAtNs;

@@ -1,14 +1,14 @@
 // Many waiters for the same fair lock in one process. Each waiter logs every turn to a file shared by all
 // processes. `poll` and the lease come from the task.
 import { appendFileSync } from "node:fs";
-import { locks, say, task } from "./common.mjs";
+import { fairLock, locks, say, task } from "./common.mjs";
 
 const nowNs = () => String(process.hrtime.bigint());
 
 async function queue(waiter) {
   const owner = `${process.pid} ${waiter}`;
   const options = { wait: Number.POSITIVE_INFINITY, poll: task.poll, owner };
-  await locks.fairLock(task.name).run(options, async (lease) => {
+  await fairLock(locks, task.name).run(options, async (lease) => {
     const write = (what) => {
       const fence = String(lease.fence);
       const entry = { what, fence, pid: process.pid, waiter, atNs: nowNs() };

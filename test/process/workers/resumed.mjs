@@ -1,9 +1,9 @@
 // Holds a lock, is stopped for a while, and reports the findings of the first code after the pause. task.runs:
 // the kind of this code; task.asks: the order of the questions.
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { client, locks, say, task } from "./common.mjs";
+import { client, inspect, locks, mutex, say, task } from "./common.mjs";
 
-const lease = await locks.mutex(task.name).acquire();
+const lease = await mutex(locks, task.name).acquire();
 const { signal } = lease;
 const composed = AbortSignal.any([signal]);
 let told = 0;
@@ -83,7 +83,7 @@ switch (task.runs) {
     break;
   case "an answer":
     while (!answered) {
-      await locks.inspect("another");
+      await inspect(locks, "another");
       look("an answer");
     }
 }

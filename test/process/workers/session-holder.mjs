@@ -1,9 +1,9 @@
 // Holds many locks on one session until killed, and continually reports which leases appear held.
-import { locks, say, task } from "./common.mjs";
+import { locks, mutex, openSession, say, task } from "./common.mjs";
 
 const AT_ONCE = 25;
 
-const session = await locks.session();
+const session = await openSession(locks);
 const emitLoss = ({ signal }) =>
   signal.addEventListener("abort", () => say("lost", { reason: signal.reason.reason }));
 emitLoss(session);
@@ -11,7 +11,7 @@ const leases = [];
 for (let from = 0; from < task.names.length; from += AT_ONCE) {
   const names = task.names.slice(from, from + AT_ONCE);
   leases.push(
-    ...(await Promise.all(names.map((name) => locks.mutex(name, { session }).acquire()))),
+    ...(await Promise.all(names.map((name) => mutex(locks, name, { session }).acquire()))),
   );
 }
 leases.forEach(emitLoss);

@@ -1,6 +1,6 @@
 // Waits for many locks at once, holds each for a while, and reports every hold and every write to a session's
 // record, by the clock of the machine, which all processes share.
-import { Holdfast } from "../../../dist/index.js";
+import { Holdfast, inspect, mutex } from "../../../dist/index.js";
 import { client, say, task } from "./common.mjs";
 
 const nowNs = () => process.hrtime.bigint();
@@ -25,7 +25,7 @@ client.middlewareStack.add(
 const locks = new Holdfast({ client, table: task.table, ...task.options });
 
 async function takeOne(name) {
-  const lease = await locks.mutex(name).acquire();
+  const lease = await mutex(locks, name).acquire();
   const grantedNs = nowNs();
   let believedNs = grantedNs;
   for (const untilNs = grantedNs + BigInt(task.holdMs) * 1_000_000n; nowNs() < untilNs; ) {
@@ -44,7 +44,7 @@ async function takeOne(name) {
 say("started");
 // All rivals start together, once the gate is open.
 const isOpen = () =>
-  locks.inspect(task.gate).then(
+  inspect(locks, task.gate).then(
     ({ state }) => state === "held",
     () => false,
   );

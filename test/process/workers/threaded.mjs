@@ -1,11 +1,11 @@
 // Holds a lock on a session that a thread renews, and blocks the event loop in the body of run(): by a busy loop, or
 // with `sleeps` by a wait that leaves the processor to others.
-import { blockFor, locks, say, task } from "./common.mjs";
+import { blockFor, locks, mutex, say, task } from "./common.mjs";
 
 const cell = new Int32Array(new SharedArrayBuffer(4));
 
 try {
-  await locks.mutex(task.name).run(async (lease) => {
+  await mutex(locks, task.name).run(async (lease) => {
     say("held", { fence: String(lease.fence) });
     if (task.waitMs) await new Promise((resolve) => setTimeout(resolve, task.waitMs));
     // Askable in the block, too: a dead thread shows as an early end.

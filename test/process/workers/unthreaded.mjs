@@ -26,7 +26,7 @@ registerHooks({
   },
 });
 const { locks, task } = await import("./common.mjs");
-const mutex = locks.mutex(task.name);
-await mutex.run(() => new Promise((resolve) => setTimeout(resolve, 500)));
+const lock = mutex(locks, task.name);
+await lock.run(() => new Promise((resolve) => setTimeout(resolve, 500)));
 await locks.close();
 writeSync(1, `${JSON.stringify({ event: "used", ...used })}\n`);

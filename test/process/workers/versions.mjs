@@ -1,5 +1,5 @@
 // One process of a chosen version of the package (`task.library`), in the role that the task names.
-import { locks, say, task } from "./common.mjs";
+import { all, election, fairLock, locks, mutex, once, say, task } from "./common.mjs";
 
 const LENGTHS = { lease: "2s", renew: "500ms", poll: "200ms" };
 
@@ -14,18 +14,18 @@ async function hold(acquire) {
 }
 
 const ROLES = {
-  mutex: () => hold(() => locks.mutex(task.name).acquire({ data: { by: task.version } })),
-  fairLock: () => hold(() => locks.fairLock(task.name).acquire()),
-  multiLock: () => hold(() => locks.multiLock([task.name, `${task.name}/2`]).acquire()),
-  leader: () => hold(() => locks.election(task.name, LENGTHS).campaign()),
+  mutex: () => hold(() => mutex(locks, task.name).acquire({ data: { by: task.version } })),
+  fairLock: () => hold(() => fairLock(locks, task.name).acquire()),
+  multiLock: () => hold(() => all(locks, [task.name, `${task.name}/2`]).acquire()),
+  leader: () => hold(() => election(locks, task.name, LENGTHS).campaign()),
   async waiter() {
-    const waiting = locks.fairLock(task.name).run(async (lease) => String(lease.fence));
+    const waiting = fairLock(locks, task.name).run(async (lease) => String(lease.fence));
     say("waiting");
     say("served", { fence: await waiting });
     await locks.close();
   },
   async once() {
-    const result = await locks.once(task.name, { occurrence: task.occurrence }, async () => 1);
+    const result = await once(locks, task.name, { occurrence: task.occurrence }, async () => 1);
     say("once", { ran: result.ran });
     await locks.close();
   },

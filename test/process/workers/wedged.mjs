@@ -1,7 +1,7 @@
 // Leads, and blocks the whole process during a worker's run until long after the deadline; then writes under
 // the old term, and reports the result.
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { blockFor, client, locks, say, task } from "./common.mjs";
+import { blockFor, client, leaderTasks, locks, say, task } from "./common.mjs";
 
 const write = (term) =>
   client
@@ -18,7 +18,7 @@ const write = (term) =>
       (error) => error.name,
     );
 
-const coordinator = locks.leaderTasks({
+const coordinator = leaderTasks(locks, {
   name: task.name,
   ...task.lengths,
   tasks: [

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Holdfast } from "../../../src/index.js";
+import { Holdfast, mutex } from "../../../src/index.js";
 import { createTable } from "../../../src/table/index.js";
 import { memoryClient } from "../../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../../src/testing/dynamodb/memory-dynamodb.js";
@@ -71,10 +71,10 @@ describe("the Date of a table in memory", () => {
       return { process, locks: new Holdfast({ client, table: "locks", environment: process }) };
     };
     const first = start();
-    await time.runUntil(first.locks.mutex("nightly").acquire());
+    await time.runUntil(mutex(first.locks, "nightly").acquire());
     first.process.kill();
     await time.advance(AN_HOUR_MS);
-    const lease = await time.runUntil(start().locks.mutex("nightly").tryAcquire());
+    const lease = await time.runUntil(mutex(start().locks, "nightly").tryAcquire());
     expect(lease?.isHeld).toBe(true);
   });
 
@@ -83,9 +83,9 @@ describe("the Date of a table in memory", () => {
     const client = memoryClient(new MemoryDynamoDB({ nowMs: () => Date.now() + aheadMs }));
     await createTable({ client, table: "locks" });
     const start = () => new Holdfast({ client, table: "locks" });
-    await start().mutex("nightly").acquire({ renew: "manual" });
+    await mutex(start(), "nightly").acquire({ renew: "manual" });
     aheadMs = AN_HOUR_MS;
-    const lease = await start().mutex("nightly").tryAcquire();
+    const lease = await mutex(start(), "nightly").tryAcquire();
     expect(lease?.isHeld).toBe(true);
     await lease?.release();
   });

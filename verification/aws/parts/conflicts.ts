@@ -1,5 +1,5 @@
 import { type DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import type { Holdfast, Lease } from "../../../src/index.js";
+import { all, type Holdfast, type Lease, mutex } from "../../../src/index.js";
 import { withoutRetries } from "../../../src/platform/dynamodb/sdk.js";
 import type { Finding, Scene } from "../scene.js";
 import { Clients, codeOf, ended, pause } from "../steps-kit.js";
@@ -55,7 +55,7 @@ function isConflict(error: Error): boolean {
 }
 
 async function renewalsInConflict(scene: Scene, locks: Holdfast): Promise<Finding[]> {
-  const lease = await locks.mutex("conflicts/renewed").acquire({ lease: LEASE, renew: "manual" });
+  const lease = await mutex(locks, "conflicts/renewed").acquire({ lease: LEASE, renew: "manual" });
   // A retry of the SDK would hide a conflict.
   const sender = withoutRetries(scene.client);
   let seen = 0;
@@ -96,7 +96,7 @@ async function manyAtOnce(scene: Scene, make: () => Holdfast): Promise<Finding> 
     const locks = make();
     for (let turn = 0; turn < TURNS; turn += 1) {
       scene.signal.throwIfAborted();
-      const both = locks.multiLock(["conflicts/a", "conflicts/b"], { poll: POLL });
+      const both = all(locks, ["conflicts/a", "conflicts/b"], { poll: POLL });
       const lease = await both.acquire({ wait: "60s", lease: LEASE });
       holders += 1;
       most = Math.max(most, holders);

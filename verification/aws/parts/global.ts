@@ -7,7 +7,7 @@ import {
   UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import type { Holdfast, Lease } from "../../../src/index.js";
+import { all, type Holdfast, type Lease, mutex } from "../../../src/index.js";
 import { withoutRetries } from "../../../src/platform/dynamodb/sdk.js";
 import { checkTable, diagnoseEngine } from "../../../src/table/index.js";
 import type { Finding, Scene } from "../scene.js";
@@ -115,11 +115,11 @@ async function refusals(
   const table = scene.names.global;
   const ttl = { Enabled: true, AttributeName: "expiresAt" };
   const on = new UpdateTimeToLiveCommand({ TableName: table, TimeToLiveSpecification: ttl });
-  const lease = await first(locks).mutex("global/guarded").acquire({ renew: "manual" });
+  const lease = await mutex(first(locks), "global/guarded").acquire({ renew: "manual" });
   const guarded = new TransactWriteItemsCommand({ TransactItems: [lease.condition()] });
   const transaction = await ended(client.send(guarded));
   await lease.release();
-  const both = first(locks).multiLock(["global/a", "global/b"]);
+  const both = all(first(locks), ["global/a", "global/b"]);
   const several = await ended(both.acquire({ wait: "10s" }));
   if ("value" in several) await several.value.release();
   return [
@@ -141,9 +141,9 @@ function refusal(what: string, result: Ended<unknown>, names: RegExp, code?: str
 
 /** Lets clients in all regions contend for one lock. */
 async function exclusion(scene: Scene, locks: readonly Holdfast[]): Promise<Finding[]> {
-  const held = await first(locks).mutex("global/held").acquire();
+  const held = await mutex(first(locks), "global/held").acquire();
   const tries = await Promise.all(
-    locks.slice(1).map((one) => one.mutex("global/held").tryAcquire()),
+    locks.slice(1).map((one) => mutex(one, "global/held").tryAcquire()),
   );
   await held.release();
   const denied = tries.every((lease) => lease === null);
@@ -172,7 +172,7 @@ async function contention(scene: Scene, locks: readonly Holdfast[]) {
   let most = 0;
   const contend = async (one: Holdfast): Promise<void> => {
     for (let turn = 0; turn < TURNS; turn += 1) {
-      const lease: Lease = await one.mutex("global/contended").acquire({ wait: "2m" });
+      const lease: Lease = await mutex(one, "global/contended").acquire({ wait: "2m" });
       holders += 1;
       most = Math.max(most, holders);
       fences.push(lease.fence);
@@ -255,8 +255,8 @@ async function measured(scene: Scene, locks: readonly Holdfast[]): Promise<Findi
   const one = first(locks);
   for (let round = 0; round < ROUNDS; round += 1) {
     scene.signal.throwIfAborted();
-    const mutex = one.mutex(`global/steps/${round}`);
-    const lease = await times.of("acquire a free lock", () => mutex.acquire({ renew: "manual" }));
+    const lock = mutex(one, `global/steps/${round}`);
+    const lease = await times.of("acquire a free lock", () => lock.acquire({ renew: "manual" }));
     await times.of("renew", () => lease.renew());
     await times.of("release", () => lease.release());
   }

@@ -1,6 +1,15 @@
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { quantile } from "simple-statistics";
-import type { Holdfast } from "../../../src/index.js";
+import {
+  all,
+  election,
+  fairLock,
+  type Holdfast,
+  inspect,
+  mutex,
+  once,
+  semaphore,
+} from "../../../src/index.js";
 import type { Finding, Scene } from "../scene.js";
 import { Clients, codeOf, pause } from "../steps-kit.js";
 
@@ -99,14 +108,14 @@ async function round(scene: Scene, pair: Pair, times: Times, id: string): Promis
 
 async function mutexSteps(scene: Scene, pair: Pair, times: Times, name: string): Promise<void> {
   const { ours, theirs } = pair;
-  const mutex = ours.mutex(name);
-  const lease = await times.of("acquire a free lock", () => mutex.acquire({ renew: "manual" }));
-  await times.of("try a held lock", () => theirs.mutex(name).tryAcquire());
-  await times.of("inspect a held lock", () => theirs.inspect(name));
+  const lock = mutex(ours, name);
+  const lease = await times.of("acquire a free lock", () => lock.acquire({ renew: "manual" }));
+  await times.of("try a held lock", () => mutex(theirs, name).tryAcquire());
+  await times.of("inspect a held lock", () => inspect(theirs, name));
   await times.of("renew", () => lease.renew());
   const guarded = new TransactWriteItemsCommand({ TransactItems: [lease.condition()] });
   await times.of("commit a guarded transaction", () => scene.client.send(guarded));
-  const waiting = theirs.mutex(name).acquire({ wait: "30s" });
+  const waiting = mutex(theirs, name).acquire({ wait: "30s" });
   // Awaited below: after an abort the rejection must not count as unhandled.
   waiting.catch(() => undefined);
   // Until the waiter polls.
@@ -117,21 +126,21 @@ async function mutexSteps(scene: Scene, pair: Pair, times: Times, name: string):
 }
 
 async function otherSteps({ ours, theirs }: Pair, times: Times, name: string): Promise<void> {
-  const fair = ours.fairLock(`${name}/fair`);
+  const fair = fairLock(ours, `${name}/fair`);
   await (await times.of("acquire a free fair lock", () => fair.acquire())).release();
-  const both = ours.multiLock([`${name}/a`, `${name}/b`]);
+  const both = all(ours, [`${name}/a`, `${name}/b`]);
   await (await times.of("acquire two locks at once", () => both.acquire())).release();
-  const semaphore = ours.semaphore(`${name}/semaphore`, { permits: 2 });
-  await (await times.of("acquire a permit", () => semaphore.acquire())).release();
+  const limited = semaphore(ours, `${name}/semaphore`, { permits: 2 });
+  await (await times.of("acquire a permit", () => limited.acquire())).release();
   const term = await times.of("campaign without a leader", () =>
-    ours.election(`${name}/election`).campaign(),
+    election(ours, `${name}/election`).campaign(),
   );
-  await times.of("read the leader", () => theirs.election(`${name}/election`).leader());
+  await times.of("read the leader", () => election(theirs, `${name}/election`).leader());
   await times.of("resign", () => term.resign());
   await times.of("run an occurrence", () =>
-    ours.once(`${name}/once`, { occurrence: "1" }, () => undefined),
+    once(ours, `${name}/once`, { occurrence: "1" }, () => undefined),
   );
   await times.of("skip a completed occurrence", () =>
-    theirs.once(`${name}/once`, { occurrence: "1" }, () => undefined),
+    once(theirs, `${name}/once`, { occurrence: "1" }, () => undefined),
   );
 }

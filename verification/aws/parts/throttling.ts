@@ -1,4 +1,5 @@
 import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+import { mutex } from "../../../src/index.js";
 import { withoutRetries } from "../../../src/platform/dynamodb/sdk.js";
 import { createTable } from "../../../src/table/index.js";
 import type { Finding, Scene } from "../scene.js";
@@ -39,14 +40,14 @@ export async function throttling(scene: Scene): Promise<Finding[]> {
     const provoked = finding("provoked", "ok", `Throttled after ${load.accepted} writes.`);
     const locks = clients.make({ client, table: names.throttled });
     load.goOn();
-    const acquire = locks.mutex("throttled").acquire({ wait: "1500ms", renew: "manual" });
+    const acquire = mutex(locks, "throttled").acquire({ wait: "1500ms", renew: "manual" });
     const during = await unlessEnded(ended(acquire), scene.signal);
     await load.stop();
     const verdict = "error" in during ? codeOf(during.error) : "granted";
     const isFine = verdict === "throttled" || verdict === "granted";
     if ("value" in during) await ended(during.value.release());
     await pause(settings.endpoint === undefined ? 5_000 : 100, scene.signal);
-    const after = await ended(locks.mutex("after").acquire({ wait: "60s", renew: "manual" }));
+    const after = await ended(mutex(locks, "after").acquire({ wait: "60s", renew: "manual" }));
     if ("value" in after) await ended(after.value.release());
     return [
       provoked,

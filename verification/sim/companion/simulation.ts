@@ -6,7 +6,7 @@ import {
   dynamolock,
   type LockFormat,
 } from "../../../src/formats/index.js";
-import { type GuardCondition, Holdfast, isHoldfastError } from "../../../src/index.js";
+import { type GuardCondition, Holdfast, isHoldfastError, mutex } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TableChange } from "../../../src/testing/table/memory-table.js";
@@ -190,7 +190,7 @@ class CompanionSimulation {
     while (!this.#isOver) {
       await this.#sleep(life, 500 * random.fraction());
       const keepData = random.chance(0.5);
-      const acquiring = life.locks.mutex(NAME).acquire({ wait: 4 * this.#leaseMs, keepData });
+      const acquiring = mutex(life.locks, NAME).acquire({ wait: 4 * this.#leaseMs, keepData });
       const lease = await acquiring.catch(expected);
       if (lease === undefined) continue;
       const conditions = lease.conditions();

@@ -1,4 +1,16 @@
-import { Holdfast, HoldfastError, isHoldfastError, type Session } from "../../../src/index.js";
+import {
+  adoptLease,
+  all,
+  fairLock,
+  Holdfast,
+  HoldfastError,
+  isHoldfastError,
+  mutex,
+  openSession,
+  type Session,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { DatedTable } from "../../../src/testing/table/dated-table.js";
@@ -61,8 +73,8 @@ class Process {
 
   /** Opens the sessions, and takes a permit that keeps the client's own session open. */
   async begin(name: string): Promise<void> {
-    this.#session = await this.#locks.session({ lease: LEASE_MS });
-    this.held.add(await this.#locks.semaphore(name, { permits: 1 }).acquire());
+    this.#session = await openSession(this.#locks, { lease: LEASE_MS });
+    this.held.add(await semaphore(this.#locks, name, { permits: 1 }).acquire());
     this.#network.script(({ kind }) =>
       kind === "write" || kind === "transact" ? this.#fault() : undefined,
     );
@@ -104,29 +116,31 @@ class Process {
     const wait = this.#random.integer(1, 2) * LEASE_MS;
     switch (this.#random.integer(1, 8)) {
       case 1:
-        return this.#hold(await locks.mutex(name).acquire({ wait }));
+        return this.#hold(await mutex(locks, name).acquire({ wait }));
       case 2:
-        return this.#hold(await locks.fairLock(name).acquire({ wait }));
+        return this.#hold(await fairLock(locks, name).acquire({ wait }));
       case 3:
-        return this.#hold(await locks.fairLock(name, { session }).acquire({ wait }));
+        return this.#hold(await fairLock(locks, name, { session }).acquire({ wait }));
       case 4:
-        return this.#hold(await locks.multiLock(["x", "y"], { session }).acquire({ wait }));
+        return this.#hold(await all(locks, ["x", "y"], { session }).acquire({ wait }));
       case 5:
-        return this.#hold(await locks.semaphore(name, { permits: 3 }).acquire({ weight: 2, wait }));
+        return this.#hold(
+          await semaphore(locks, name, { permits: 3 }).acquire({ weight: 2, wait }),
+        );
       case 6: {
-        const writer = await locks.readWriteLock(name).write().acquire({ wait });
+        const writer = await writeLock(locks, name).acquire({ wait });
         this.held.add(writer);
         await this.#time.sleep(this.#random.integer(0, 1_000));
         return this.#hold(await writer.downgrade());
       }
       case 7: {
-        const lease = await locks.mutex(name).acquire({ wait, lease: "5s" });
+        const lease = await mutex(locks, name).acquire({ wait, lease: "5s" });
         this.held.add(lease);
         const transfer = await lease.export();
-        return this.#hold(await locks.import(transfer));
+        return this.#hold(await adoptLease(locks, transfer));
       }
       default: {
-        const lease = await locks.mutex(name).acquire({ wait, lease: LEASE_MS });
+        const lease = await mutex(locks, name).acquire({ wait, lease: LEASE_MS });
         this.held.add(lease);
         await lease.renew({ lease: 2 * LEASE_MS }).catch(() => undefined);
         return this.#hold(lease);

@@ -1,4 +1,4 @@
-import { Holdfast } from "../../../src/index.js";
+import { election, Holdfast, mutex } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { DatedTable } from "../../../src/testing/table/dated-table.js";
@@ -166,7 +166,7 @@ class FirstSight {
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
-    const trying = this.#of === "mutex" ? locks.mutex(NAME).tryAcquire() : elected(locks, process);
+    const trying = this.#of === "mutex" ? mutex(locks, NAME).tryAcquire() : elected(locks, process);
     const lease = await this.#time.runUntil<Held | null>(trying, { limitMs: 60_000 });
     isTrying = false;
     if (lease === null) {
@@ -226,9 +226,9 @@ class FirstSight {
 async function elected(locks: Holdfast, process: VirtualProcess): Promise<Held | null> {
   const controller = new AbortController();
   const timer = process.timers.set(TRY_MS, true, () => controller.abort());
-  const election = locks.election(NAME, { lease: LEASE_MS, poll: POLL_MS });
+  const candidate = election(locks, NAME, { lease: LEASE_MS, poll: POLL_MS });
   try {
-    const term = await election.campaign({ signal: controller.signal });
+    const term = await candidate.campaign({ signal: controller.signal });
     const { holder, fence } = term;
     return {
       holder,

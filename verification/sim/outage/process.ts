@@ -1,4 +1,4 @@
-import { Holdfast, type Lease } from "../../../src/index.js";
+import { Holdfast, type Lease, mutex } from "../../../src/index.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
 import { Region } from "./region.js";
@@ -100,7 +100,7 @@ class FleetProcess {
   }
 
   #want(locks: Holdfast, name: string): void {
-    const acquired = locks.mutex(name).acquire({ wait: Number.POSITIVE_INFINITY });
+    const acquired = mutex(locks, name).acquire({ wait: Number.POSITIVE_INFINITY });
     void acquired.then((lease) => {
       this.#held.set(name, lease);
       this.#lastGrantMs = this.#time.nowMs;

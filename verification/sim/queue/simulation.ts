@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Holdfast, isHoldfastError, type Lease } from "../../../src/index.js";
+import { fairLock, Holdfast, isHoldfastError, type Lease, mutex } from "../../../src/index.js";
 import type { Item, TablePort, Write, WriteAnswer } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TamperableTable } from "../../../src/testing/table/memory-table.js";
@@ -219,7 +219,7 @@ class QueueSimulation {
   // Holds a lease on another record, so that the process's session lives as long as the process.
   async #keepSession({ name, locks, process }: Life): Promise<void> {
     while (!this.#isDone) {
-      const lease = await locks.mutex(`kept by ${name}`).acquire({ wait: "1h" }).catch(expected);
+      const lease = await mutex(locks, `kept by ${name}`).acquire({ wait: "1h" }).catch(expected);
       while (lease?.isHeld === true && !this.#isDone) await sleepOf(process, this.#leaseMs / 2);
       await lease?.release().catch(expected);
     }
@@ -341,7 +341,7 @@ class QueueSimulation {
   async #take(life: Life, random: SeededRandom, isMutex: boolean): Promise<Lease | undefined> {
     // Half of the lives let the interval between reads follow the length of the holds.
     const options = random.chance(0.5) ? {} : { poll: POLL };
-    const lock = isMutex ? life.locks.mutex(NAME, options) : life.locks.fairLock(NAME, options);
+    const lock = isMutex ? mutex(life.locks, NAME, options) : fairLock(life.locks, NAME, options);
     if (random.chance(0.1)) return (await lock.tryAcquire().catch(expected)) ?? undefined;
     const abort = new AbortController();
     if (random.chance(0.15)) {
@@ -470,7 +470,7 @@ class QueueSimulation {
   async #expectEmpty(): Promise<void> {
     const [one, other] = [this.#start(), this.#start()];
     for (const { network } of [one, other]) network.clear();
-    const take = ({ locks }: Life) => locks.fairLock(NAME, { poll: POLL }).acquire({ wait: "1h" });
+    const take = ({ locks }: Life) => fairLock(locks, NAME, { poll: POLL }).acquire({ wait: "1h" });
     const limit = { limitMs: 10 * this.#leaseMs };
     try {
       const first = await this.#time.runUntil(take(one), limit);

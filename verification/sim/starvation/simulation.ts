@@ -1,4 +1,4 @@
-import { Holdfast, isHoldfastError } from "../../../src/index.js";
+import { fairLock, Holdfast, isHoldfastError, mutex } from "../../../src/index.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -110,7 +110,9 @@ class Starvation {
     while (!this.#isOver) {
       const askedMs = this.#time.nowMs;
       const before = this.grants;
-      const lease = await one.locks[this.#kind](NAME).acquire({ wait: Number.POSITIVE_INFINITY });
+      const lease = await { mutex, fairLock }
+        [this.#kind](one.locks, NAME)
+        .acquire({ wait: Number.POSITIVE_INFINITY });
       this.#believers += 1;
       if (this.#believers > 1) this.#violate("exclusion", `${one.name} holds beside another`);
       if (!this.#isOver) this.#passed(one, this.grants - before, this.#time.nowMs - askedMs);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Holdfast, type Lease } from "../../../src/index.js";
+import { Holdfast, type Lease, mutex } from "../../../src/index.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -82,8 +82,7 @@ class ThreadsSimulation {
   async run(): Promise<ThreadsOutcome> {
     const acquired = this.#client.mutex("a").acquire();
     this.#lease = await this.#time.runUntil(acquired, { limitMs: MOST_WAIT_MS });
-    void this.#rival
-      .mutex("a")
+    void mutex(this.#rival, "a")
       .acquire({ wait: "1h" })
       .then(() => this.#granted());
     const steps = 1 + Math.floor(MOST_STEPS * this.#random.fraction());

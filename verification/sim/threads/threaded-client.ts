@@ -106,8 +106,10 @@ export function threadedClient(
     ...{ mayBlockMs, start, clock: main.clock },
   });
   const mutex = (name: string) =>
-    new Lock({
-      ...{ context, name, options: undefined, clientOptions, defaultOwner: "threaded", shared },
-    });
+    new Lock(
+      { context, clientOptions, defaultOwner: "threaded", shared, running: new Set() },
+      name,
+      undefined,
+    );
   return { main, network, context, reported, threads, mutex, close: () => closeAll(context) };
 }

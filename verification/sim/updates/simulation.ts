@@ -1,4 +1,4 @@
-import { Holdfast, isHoldfastError, type Lease } from "../../../src/index.js";
+import { Holdfast, isHoldfastError, type Lease, mutex } from "../../../src/index.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -132,7 +132,7 @@ class Updates {
 
   async #work(client: Client): Promise<void> {
     while (!this.#isOver) {
-      const lease = await client.locks.mutex(NAME).acquire({ wait: Number.POSITIVE_INFINITY });
+      const lease = await mutex(client.locks, NAME).acquire({ wait: Number.POSITIVE_INFINITY });
       await this.#update(client, lease);
       await lease.release().catch((error: unknown) => {
         if (!isHoldfastError(error)) throw error;

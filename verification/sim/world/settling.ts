@@ -1,3 +1,4 @@
+import { all, mutex } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
 import { seededRandom } from "../../../src/testing/time/seeded-random.js";
@@ -53,7 +54,7 @@ export async function settleWorld(
 
 async function takeAndRelease(newcomer: Incarnation, name: string): Promise<void> {
   newcomer.note({ kind: "waits", name });
-  await newcomer.locks.mutex(name).run({ wait: "1h" }, ({ fence }) => {
+  await mutex(newcomer.locks, name).run({ wait: "1h" }, ({ fence }) => {
     newcomer.note({ kind: "granted", name, fence, waited: true });
     newcomer.note({ kind: "released", name, fence });
   });
@@ -61,7 +62,7 @@ async function takeAndRelease(newcomer: Incarnation, name: string): Promise<void
 
 /** A second newcomer waits in the queues, and so removes entries of late copies. */
 async function takeAllInTurn({ plan, time }: Run, one: Incarnation, other: Incarnation) {
-  const allOf = ({ locks }: Incarnation) => locks.multiLock(plan.names, { poll: plan.poll });
+  const allOf = ({ locks }: Incarnation) => all(locks, plan.names, { poll: plan.poll });
   const first = await allOf(one).acquire({ wait: "1h" });
   const second = allOf(other).acquire({ wait: "1h" });
   await time.sleep(1_000);

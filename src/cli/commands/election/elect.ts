@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { Term } from "../../../index.js";
+import { election, type Term } from "../../../index.js";
 import { durationMs } from "../../../internal/duration.js";
 import { sleep } from "../../../internal/sleep.js";
 import { systemTimers } from "../../../platform/timers.js";
@@ -53,7 +53,7 @@ export async function elect(
   const locks = await locksOf(options, output);
   let mayRelease = true;
   try {
-    const election = locks.election(nameOf(name, options), {
+    const candidate = election(locks, nameOf(name, options), {
       lease,
       renew,
       poll,
@@ -61,9 +61,9 @@ export async function elect(
       owner,
       preferred,
     });
-    if (output.isJson) election.onTransition((transition) => output.err(jsonLine({ transition })));
+    if (output.isJson) candidate.onTransition((transition) => output.err(jsonLine({ transition })));
     const reign = new Reign(line, everyMs, interruptions, host);
-    const leading = election.lead({ again: once !== true, signal: reign.ending }, (term) =>
+    const leading = candidate.lead({ again: once !== true, signal: reign.ending }, (term) =>
       reign.over(term, output),
     );
     const survivor = await Promise.race([leading, reign.survivor]);

@@ -1,4 +1,4 @@
-import type { LeaderInfo } from "../../../index.js";
+import { election, type LeaderInfo } from "../../../index.js";
 import { shown } from "../../../internal/shown.js";
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
@@ -23,14 +23,14 @@ export async function leader(
 ): Promise<number> {
   const interruptions = new Interruptions(host, { withReader: options.watch === true });
   await using locks = await locksOf(options, output);
-  const election = locks.election(nameOf(name, options), { poll: options.poll });
+  const candidate = election(locks, nameOf(name, options), { poll: options.poll });
   try {
     if (options.watch !== true) {
-      const found = await election.leader();
+      const found = await candidate.leader();
       print(found, output);
       return found.leader === undefined ? EXIT.notAcquired : EXIT.ok;
     }
-    for await (const found of election.observe({ signal: interruptions.ending })) {
+    for await (const found of candidate.observe({ signal: interruptions.ending })) {
       print(found, output);
     }
     // Only an interruption ends the watch.

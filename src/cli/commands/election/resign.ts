@@ -1,3 +1,4 @@
+import { election } from "../../../index.js";
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
@@ -23,7 +24,10 @@ export async function resign(
   try {
     const { wait } = options;
     const { ending: signal } = interruptions;
-    const hasResigned = await locks.election(nameOf(name, options)).requestResign({ wait, signal });
+    const hasResigned = await election(locks, nameOf(name, options)).requestResign({
+      wait,
+      signal,
+    });
     if (!hasResigned) {
       throw new CliError(
         "not-acquired",

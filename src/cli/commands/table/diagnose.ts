@@ -1,5 +1,5 @@
-import type { ListedEntry } from "../../../admin/index.js";
-import type { Holdfast, Inspection } from "../../../index.js";
+import { type ListedEntry, listLocks } from "../../../admin/index.js";
+import { type Holdfast, type Inspection, inspect } from "../../../index.js";
 import { durationMs } from "../../../internal/duration.js";
 import { shown } from "../../../internal/shown.js";
 import { sleep } from "../../../internal/sleep.js";
@@ -135,7 +135,7 @@ async function readAfterEnd(
   const read: Inspection<AnyLocks>[] = [];
   for (const lock of held) {
     const { name, namespace, kind, endsInMs = 0 } = lock;
-    read.push(endsInMs < 0 ? await locks.inspect(name, { kind, namespace }) : lock);
+    read.push(endsInMs < 0 ? await inspect(locks, name, { kind, namespace }) : lock);
   }
   return read;
 }
@@ -156,7 +156,7 @@ async function listed(
   const queued: ListedEntry[] = [];
   const unreadable: PrintedFinding[] = [];
   for (const kind of KINDS) {
-    for await (const page of locks.admin.list({ kind, prefix })) {
+    for await (const page of listLocks(locks, { kind, prefix })) {
       held.push(...page.locks.map((lock) => ({ ...lock, kind })));
       queued.push(...page.queued);
       for (const { name, found } of page.unreadable) {

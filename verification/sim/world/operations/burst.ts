@@ -1,3 +1,4 @@
+import { mutex } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf } from "./holding.js";
@@ -15,7 +16,7 @@ export async function burst(self: Incarnation, random: SeededRandom): Promise<vo
     const name = `${self.name} ${at}`;
     self.asked();
     try {
-      const lease = await self.locks.mutex(name).acquire({ wait: "10m" });
+      const lease = await mutex(self.locks, name).acquire({ wait: "10m" });
       self.asked();
       if (!lease.isHeld) self.run.fail("kept", `${self.name} got "${name}" already lost`);
       await lease.release();

@@ -1,4 +1,4 @@
-import { isHoldfastError, type Term } from "../../../../src/index.js";
+import { election, isHoldfastError, type Term } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
@@ -11,7 +11,7 @@ const LONGEST_CAMPAIGN_MS = 20_000;
 /** Stands by for a while, and leads for one term or more; the term's work takes a while to end. */
 export async function stand(self: Incarnation, random: SeededRandom): Promise<void> {
   const [leaseMs] = self.run.plan.leaseMs;
-  const election = self.locks.election(NAME, {
+  const candidate = election(self.locks, NAME, {
     lease: leaseMs,
     preferred: random.chance(0.2),
   });
@@ -20,7 +20,7 @@ export async function stand(self: Incarnation, random: SeededRandom): Promise<vo
   const again = random.chance(0.5);
   let hasLed = false;
   const code = await limited(self, limitMs, (signal) =>
-    election.lead({ signal, again }, (term) => {
+    candidate.lead({ signal, again }, (term) => {
       hasLed = true;
       return lead(self, random, term);
     }),
@@ -50,14 +50,14 @@ async function lead(self: Incarnation, random: SeededRandom, term: Term): Promis
 
 /** Stands by until it is elected, and resigns. */
 export async function standOnce({ locks, run }: Incarnation): Promise<void> {
-  const election = locks.election(NAME, { lease: run.plan.leaseMs[0] });
-  await election.lead({ again: false }, () => undefined);
+  const candidate = election(locks, NAME, { lease: run.plan.leaseMs[0] });
+  await candidate.lead({ again: false }, () => undefined);
 }
 
 /** Asks the leader, of any process, to resign. */
 export async function askToResign(self: Incarnation, random: SeededRandom): Promise<void> {
   const [leaseMs] = self.run.plan.leaseMs;
-  const election = self.locks.election(NAME, { lease: leaseMs });
+  const candidate = election(self.locks, NAME, { lease: leaseMs });
   self.asked();
-  await election.requestResign({ wait: random.chance(0.5) ? 0 : leaseMs }).catch(codeOf);
+  await candidate.requestResign({ wait: random.chance(0.5) ? 0 : leaseMs }).catch(codeOf);
 }

@@ -1,4 +1,14 @@
-import type { Lease, LeaseTransfer, Lock, LockOptions, MultiLease } from "../../../../src/index.js";
+import {
+  adoptLease,
+  all,
+  fairLock,
+  type Lease,
+  type LeaseTransfer,
+  type Lock,
+  type LockOptions,
+  type MultiLease,
+  mutex,
+} from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { settlesInTime } from "../../settles-in-time.js";
@@ -40,10 +50,11 @@ export async function oneLock(
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
     const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
     const limitMs = aimAt(self, random, name, options);
+    const fairOrNot = { mutex, fairLock }[kind];
     const isReentrant = kind === "mutex" && random.chance(0.1);
     const lock = isReentrant
-      ? self.locks.mutex(name, { ...options, reentrant: true })
-      : self.locks[kind](name, options);
+      ? mutex(self.locks, name, { ...options, reentrant: true })
+      : fairOrNot(self.locks, name, options);
     const lease = await taken(
       self,
       random,
@@ -100,7 +111,7 @@ export async function manyLocks(self: Incarnation, random: SeededRandom): Promis
   const count = random.integer(2, 3);
   while (names.length > count) names.splice(random.integer(0, names.length - 1), 1);
   const options = keptAliveBy(self, random, self.run.plan.leaseMs[0]);
-  const lock = self.locks.multiLock(names, options);
+  const lock = all(self.locks, names, options);
   const given = await taken(
     self,
     random,
@@ -152,7 +163,7 @@ export async function importOne(self: Incarnation, random: SeededRandom): Promis
   try {
     const wait = random.chance(0.3) ? 100 : 1_000;
     const importing = limited(self, limitMs, (signal) =>
-      self.locks.import(handle, { wait, signal }),
+      adoptLease(self.locks, handle, { wait, signal }),
     );
     lease = await settlesInTime(self, wait, `tried to import "${name}"`, importing);
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Lease } from "../../../../src/index.js";
+import { type Lease, once } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { Plan } from "../../plan.js";
@@ -70,7 +70,8 @@ export async function callFor(
   self.asked();
   if (what === "due") self.note({ ...of, what });
   else if (random.chance(0.15)) dieBeforeNaming(self);
-  const called = self.locks.once(
+  const called = once(
+    self.locks,
     task,
     {
       occurrence,

@@ -1,3 +1,4 @@
+import { forceRelease as forceReleaseOf } from "../../../../src/admin/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { LongHold, World } from "../traits.js";
@@ -52,7 +53,7 @@ async function forceRelease(self: Incarnation, random: SeededRandom, key: string
   self.note({ kind: "forces", name: key, isNow: now });
   try {
     const asked = { reason: "a drill", kind: isLeader ? "leader" : "lock", now, wait } as const;
-    const { holder, wasDead } = await self.locks.admin.forceRelease(isLeader ? "a" : key, asked);
+    const { holder, wasDead } = await forceReleaseOf(self.locks, isLeader ? "a" : key, asked);
     if (holder !== undefined && !wasDead) self.note({ kind: "forced", name: key, holder });
   } catch (error) {
     codeOf(error);

@@ -1,4 +1,9 @@
-import type { Permit } from "../../../../src/index.js";
+import {
+  type Permit,
+  readLock,
+  semaphore as semaphoreOf,
+  writeLock,
+} from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf, expectPatience, limited } from "./holding.js";
@@ -20,8 +25,8 @@ interface Held {
 export async function semaphore(self: Incarnation, random: SeededRandom): Promise<void> {
   const limit = self.run.plan.world?.permits ?? 1;
   const weight = random.integer(1, Math.min(3, limit));
-  const semaphore = self.locks.semaphore(SEMAPHORE, { permits: limit });
-  const permit = await taken(self, random, (given) => semaphore.acquire({ ...given, weight }));
+  const limited = semaphoreOf(self.locks, SEMAPHORE, { permits: limit });
+  const permit = await taken(self, random, (given) => limited.acquire({ ...given, weight }));
   if (permit === undefined) return;
   const held = { permit, name: `semaphore#${SEMAPHORE}`, limit };
   await use(self, random, held);
@@ -30,15 +35,16 @@ export async function semaphore(self: Incarnation, random: SeededRandom): Promis
 
 /** Acquires a read or write permit, acts, sometimes downgrades a write permit, and releases the permit. */
 export async function readWriteLock(self: Incarnation, random: SeededRandom): Promise<void> {
-  const lock = self.locks.readWriteLock(READ_WRITE);
+  const reads = readLock(self.locks, READ_WRITE);
+  const writes = writeLock(self.locks, READ_WRITE);
   const of = { name: `read-write#${READ_WRITE}`, limit: WHOLE };
   if (!random.chance(0.3)) {
-    const permit = await taken(self, random, (given) => lock.read().acquire(given));
+    const permit = await taken(self, random, (given) => reads.acquire(given));
     if (permit === undefined) return;
     await use(self, random, { permit, ...of });
     return release(self, { permit, ...of });
   }
-  const writer = await taken(self, random, (given) => lock.write().acquire(given));
+  const writer = await taken(self, random, (given) => writes.acquire(given));
   if (writer === undefined) return;
   await use(self, random, { permit: writer, ...of });
   if (!writer.isHeld || random.chance(0.5)) return release(self, { permit: writer, ...of });
@@ -124,17 +130,13 @@ function note(self: Incarnation, { permit, name, limit }: Held, what: What): voi
 /** Acquisitions of all permits of each record, each of which is free only without any other permit. */
 export function whole({ locks, run }: Incarnation) {
   const limit = run.plan.world?.permits ?? 1;
-  const semaphore = locks.semaphore(SEMAPHORE, { permits: limit });
+  const limited = semaphoreOf(locks, SEMAPHORE, { permits: limit });
   const wait = 3_600_000;
   return [
-    { name: SEMAPHORE, run: () => semaphore.run({ weight: limit, wait }, () => undefined) },
+    { name: SEMAPHORE, run: () => limited.run({ weight: limit, wait }, () => undefined) },
     {
       name: READ_WRITE,
-      run: () =>
-        locks
-          .readWriteLock(READ_WRITE)
-          .write()
-          .run({ wait }, () => undefined),
+      run: () => writeLock(locks, READ_WRITE).run({ wait }, () => undefined),
     },
   ];
 }
