@@ -70,7 +70,7 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
   // Likewise apart: whatever uses these small modules must not load the chunk of a module that loads the SDK.
   const usedByAll = {
     name: "internal",
-    test: /src[\/](?:errors|internal[\/](?:printed|shown|option-names|cause-text))\.ts$/,
+    test: /src[/](?:errors|internal[/](?:printed|shown|option-names|cause-text))\.ts$/,
     includeDependenciesRecursively: false,
     priority: 1,
   };

@@ -1,5 +1,4 @@
 import { environmentFrom, type HoldfastOptions } from "./client-options.js";
-import { threadFrom } from "./client-thread.js";
 import { AcquireContext } from "./core/acquire/context.js";
 import { resolveClient } from "./core/client-settings.js";
 import { closeInOrder, type Running } from "./core/hold/close.js";
@@ -7,9 +6,10 @@ import { actingMs } from "./core/hold/deadline.js";
 import { type ClientOptions, resolveAcquire } from "./core/options.js";
 import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
-import { SharedSession } from "./core/session/shared.js";
+import type { SharedSession } from "./core/session/shared.js";
 import { HoldfastError } from "./errors.js";
 import { defaultOwner } from "./platform/process.js";
+import type { StartsSession } from "./shared-session.js";
 
 /** What the locks, the elections and the operators' functions of one client share. */
 export interface ClientParts {
@@ -17,7 +17,7 @@ export interface ClientParts {
   /** The client's lengths of time, the defaults of its locks. */
   readonly clientOptions: ClientOptions;
   readonly defaultOwner: string;
-  /** The shared session of a client with `sharedSession: true`. */
+  /** The shared session of a client with the option `sharedSession`. */
   readonly shared: SharedSession | undefined;
   /** The callbacks under a lease, until the client closes. */
   readonly running: Set<Running>;
@@ -48,12 +48,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     const settings = resolveAcquire([options], owner, context.format.facts.defaults);
     actingMs(context, settings.leaseMs);
     if (options.history === true) requireCapability(context.format, "history");
-    const thread = threadFrom(options, context, settings.leaseMs);
-    let shared: SharedSession | undefined;
-    if (options.sharedSession) {
-      requireCapability(context.format, "sessions");
-      shared = new SharedSession(context, settings, thread);
-    }
+    const session = options.sharedSession as StartsSession | false | undefined;
+    const shared = session ? session.start(options, context, settings) : undefined;
     const clientOptions = { lease, renew, wait, poll };
     this.#parts = { context, clientOptions, defaultOwner: owner, shared, running: new Set() };
   }

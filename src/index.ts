@@ -18,7 +18,13 @@ export type { ExportOptions, LeaseTransfer } from "./core/hold/export.js";
 export type { AnyLease, Lease } from "./core/hold/lease.js";
 export { anySignal } from "./core/hold/loss-signal.js";
 export type { ReleaseOptions, RenewOptions } from "./core/hold/writes.js";
-export type { AcquireOptions, ClientOptions, LeaseOptions, PollOptions } from "./core/options.js";
+export type {
+  AcquireOptions,
+  ClientOptions,
+  ClientSession,
+  LeaseOptions,
+  PollOptions,
+} from "./core/options.js";
 export type { QueueOptions } from "./core/queue/options.js";
 export type { ExistingData } from "./core/record/format-facts.js";
 export type { Version } from "./core/record/record.js";
@@ -89,3 +95,4 @@ export {
 export { type OnceResult, once } from "./once/once.js";
 export type { Occurrence, OnceOptions } from "./once/options.js";
 export type { DynamoDBLike } from "./platform/dynamodb/sdk.js";
+export { sharedSession } from "./shared-session.js";

@@ -1,7 +1,7 @@
 // Holdfast, in each of its ways.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { listLocks } from "../../dist/admin/index.js";
-import { fairLock, Holdfast, inspect, mutex } from "../../dist/index.js";
+import { fairLock, Holdfast, inspect, mutex, sharedSession } from "../../dist/index.js";
 import { lean } from "../../dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
@@ -11,7 +11,7 @@ const SOCKETS = 256;
 
 class HoldfastLock {
   constructor(client, options) {
-    const { leaseMs, beatMs, pollMs, sharedSession, isFair, isLean } = options;
+    const { leaseMs, beatMs, pollMs, isOnSession, isFair, isLean } = options;
     const { table = TABLES.holdfast } = options;
     this.sdk = client;
     this.isFair = isFair;
@@ -22,7 +22,7 @@ class HoldfastLock {
       ...(leaseMs && { lease: leaseMs }),
       ...(beatMs && { renew: beatMs }),
       ...(pollMs && { poll: { min: pollMs, max: pollMs } }),
-      ...(sharedSession && { sharedSession }),
+      ...(isOnSession && { sharedSession: sharedSession() }),
       wait: Number.POSITIVE_INFINITY,
       closeTimeout: "10m",
     });
@@ -108,7 +108,7 @@ const WAYS = [
     label: "holdfast-session",
     what: "Holdfast, all leases on one session",
     roles: ["hold", "server"],
-    options: { sharedSession: true },
+    options: { isOnSession: true },
   },
 ];
 

@@ -1,7 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { type DurationRange, durationMs } from "../internal/duration.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
-import { checkSharedSession } from "./thread-options.js";
 
 /** The resolved options of a client. */
 export interface ClientSettings {
@@ -35,12 +34,7 @@ export function resolveClient(options: ClientOptions): ClientSettings {
       `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
     );
   }
-  checkSharedSession(options.sharedSession);
-  if (options.sharedSession && options.renew === "manual") {
-    throw refuse(
-      'The client renews a shared session itself. Leave out `sharedSession: true` or `renew: "manual"`.',
-    );
-  }
+  checkSession(options);
   return {
     maxClockDrift,
     maxClockErrorMs: resolveClockError(options.maxClockError),
@@ -57,6 +51,20 @@ export function resolveClient(options: ClientOptions): ClientSettings {
       TIMEOUT_RANGE,
     ),
   };
+}
+
+function checkSession({ sharedSession, renew }: ClientOptions): void {
+  if (sharedSession === undefined || sharedSession === false) return;
+  if (sharedSession?.kind !== "shared session") {
+    throw refuse(
+      `The option \`sharedSession\` must be the result of sharedSession(); it is ${JSON.stringify(sharedSession)}.`,
+    );
+  }
+  if (renew === "manual") {
+    throw refuse(
+      'The client renews a shared session itself. Leave out `sharedSession` or `renew: "manual"`.',
+    );
+  }
 }
 
 // DynamoDB's limit for a key, less the kind of the record and a UUID.

@@ -4,7 +4,6 @@ import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
-import type { SharedSessionOptions } from "./thread-options.js";
 import { resolveWait, type Wait, type WaitSettings } from "./wait.js";
 
 /** How often a waiter reads the record. */
@@ -42,6 +41,11 @@ export interface LeaseOptions {
   readonly owner?: string | undefined;
 }
 
+/** The session of a client's leases: the result of {@link sharedSession}. */
+export interface ClientSession {
+  readonly kind: "shared session";
+}
+
 /** The options of a client, for all its leases. */
 export interface ClientOptions extends LeaseOptions {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
@@ -57,12 +61,11 @@ export interface ClientOptions extends LeaseOptions {
   /** How long `close()` tries to release the held leases. Default 5 s. */
   readonly closeTimeout?: Duration | undefined;
   /**
-   * Whether one session keeps the leases of the client's length alive: one write a period for all of them. Default
-   * false: every lease renews its own record, one write a period each. A lease with another length, or with manual
-   * renewal, always renews itself. With `thread`, a worker thread renews the session while the event loop is blocked;
-   * each acquisition then costs one write more. See docs/sessions.md.
+   * `sharedSession()`: one session keeps the leases of the client's length alive, with one write a period for all of
+   * them. Default none: every lease renews its own record, one write a period each. A lease with another length, or with
+   * manual renewal, always renews itself. See docs/sessions.md.
    */
-  readonly sharedSession?: boolean | SharedSessionOptions | undefined;
+  readonly sharedSession?: ClientSession | false | undefined;
   /**
    * The beginning of the ids of this client's sessions, also of those that keep permits alive, for a table whose policies
    * limit each team to a prefix. Default none: an id is a random UUID.

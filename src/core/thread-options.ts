@@ -14,7 +14,7 @@ export interface ThreadOptions {
   readonly worker?: URL | string | undefined;
 }
 
-/** The options of a client's session. */
+/** Options of {@link sharedSession}. */
 export interface SharedSessionOptions {
   /** Renews the session from a worker thread, so that a blocked event loop does not end its leases. */
   readonly thread: true | ThreadOptions;
@@ -39,15 +39,15 @@ const DAY_MS = 24 * 3_600_000;
 
 const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
-/** Checks the option `sharedSession`. Throws `invalid-argument`. */
-export function checkSharedSession(asked: boolean | SharedSessionOptions | undefined): void {
-  if (asked === undefined || typeof asked === "boolean") return;
+/** Checks the options of `sharedSession()`. Throws `invalid-argument`. */
+export function checkSharedSession(asked: SharedSessionOptions | undefined): void {
+  if (asked === undefined) return;
   if (typeof asked !== "object" || asked === null) {
     throw refuse(
-      `The option \`sharedSession\` must be true, false or an object with \`thread\`; it is "${asked}".`,
+      `The options of sharedSession() must be an object with \`thread\`; it is ${asked}.`,
     );
   }
-  checkNames("`sharedSession`", asked, SHARED_SESSION_NAMES);
+  checkNames("sharedSession()", asked, SHARED_SESSION_NAMES);
 }
 
 /**
@@ -55,11 +55,11 @@ export function checkSharedSession(asked: boolean | SharedSessionOptions | undef
  * `invalid-argument`.
  */
 export function resolveThread(
-  asked: boolean | SharedSessionOptions | undefined,
+  asked: SharedSessionOptions | undefined,
   leaseMs: number,
 ): ThreadChoice | undefined {
   checkSharedSession(asked);
-  if (typeof asked !== "object") return undefined;
+  if (asked === undefined) return undefined;
   const { thread, mayBlock } = asked;
   if (thread !== true && (typeof thread !== "object" || thread === null)) {
     throw refuse(

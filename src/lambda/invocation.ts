@@ -14,7 +14,7 @@ export interface LambdaContext {
 
 /** Options of a lock around an invocation. */
 export interface LockOptions<Event = unknown, Context extends LambdaContext = LambdaContext> {
-  /** The client, made outside of the handler; without `sharedSession: true`. */
+  /** The client, made outside of the handler; without `sharedSession`. */
   readonly locks: Holdfast;
   /** The name of the lock, or a function of the event. */
   readonly name: string | ((event: Event, context: Context) => string);

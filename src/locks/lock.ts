@@ -54,7 +54,7 @@ export interface LockOptions<S extends FormatTypes = NativeTypes>
   /**
    * A session, from `openSession()`, that keeps the leases of this lock and the places in a queue alive. The
    * session sets the length and the renewals of the leases. Default: the shared session of a client with
-   * `sharedSession: true`, else no session.
+   * `sharedSession`, else no session.
    */
   readonly session?: S extends NativeTypes ? Session | undefined : undefined;
 }

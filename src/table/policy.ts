@@ -17,7 +17,7 @@ import {
  * A use of a table, for permissions.
  * - `lock`: hold, wait for and release locks.
  * - `fair-lock`: fair locks and multi-locks; also mutexes of a name with a fair lock.
- * - `sessions`: as `lock`, for a table on which any client uses sessions or `sharedSession: true`.
+ * - `sessions`: as `lock`, for a table on which any client uses sessions or `sharedSession`.
  * - `permits`: semaphores and read-write locks.
  * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
  * - `condition`: use `lease.condition()` or `conditions()` in the caller's own transaction.

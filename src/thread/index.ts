@@ -1,5 +1,5 @@
 /**
- * The file that a worker thread runs to renew the session of a client with `sharedSession: { thread: true }`. Only a
+ * The file that a worker thread runs to renew the session of a client with `sharedSession({ thread })`. Only a
  * program in a bundle names this entry: see docs/sessions.md. This file lists the public names only; each name is
  * documented at its definition.
  * @module

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { forceRelease } from "../../src/admin/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
-import { type HoldfastError, type Lease, mutex } from "../../src/index.js";
+import { type HoldfastError, type Lease, mutex, sharedSession } from "../../src/index.js";
 import { compileCondition } from "../../src/platform/dynamodb/expressions.js";
 import { holds } from "../../src/testing/table/interpret.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -79,7 +79,7 @@ class Crowd {
 describe("forced releases with now, under load", () => {
   it.each([
     ["renew themselves", {}],
-    ["live by sessions", { sharedSession: true }],
+    ["live by sessions", { sharedSession: sharedSession() }],
   ])(
     "tell each victim who and why at its next renewal, and refuse its guarded writes: holders that %s",
     async (_how, options) => {

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type ForceReleaseOptions, forceRelease } from "../../src/admin/index.js";
-import { HoldfastError, inspect, type Lease, mutex } from "../../src/index.js";
+import {
+  type ClientSession,
+  HoldfastError,
+  inspect,
+  type Lease,
+  mutex,
+  sharedSession,
+} from "../../src/index.js";
 import { type ExpectedError, expectErrorToBe } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -17,7 +24,7 @@ const FORCED: ExpectedError = {
 };
 
 function scene(
-  options: { readonly sharedSession?: true } = {},
+  options: { readonly sharedSession?: ClientSession } = {},
   dates?: (trueMs: number) => number,
 ) {
   const world = new World(dates === undefined ? {} : { dates });
@@ -147,7 +154,7 @@ describe("a forced release", () => {
   });
 
   it("ends a dead session first, and then frees the lock", async () => {
-    const stage = scene({ sharedSession: true }, (trueMs) => trueMs);
+    const stage = scene({ sharedSession: sharedSession() }, (trueMs) => trueMs);
     const { world, holder, operator } = stage;
     await held(stage);
     await world.time.advance(4_000);
@@ -258,7 +265,7 @@ describe("a forced release", () => {
   });
 
   it("waits for a lock on a session until the session is observed dead", async () => {
-    const stage = scene({ sharedSession: true });
+    const stage = scene({ sharedSession: sharedSession() });
     const { world, holder, operator } = stage;
     const lease = await held(stage);
     await world.time.advance(4_000);
@@ -306,7 +313,7 @@ describe("a forced release", () => {
     ["write", 2],
     ["read", 3],
   ] as const)("rejects on a wrong configuration, at %s %i", async (kind, at) => {
-    const stage = scene({ sharedSession: true });
+    const stage = scene({ sharedSession: sharedSession() });
     const { world, operator } = stage;
     await held(stage);
     await world.time.advance(4_000);
@@ -367,7 +374,7 @@ describe("a forced release with now", () => {
 
 describe("a forced release of a lock on a session", () => {
   async function onSession() {
-    const stage = scene({ sharedSession: true });
+    const stage = scene({ sharedSession: sharedSession() });
     const { world, holder } = stage;
     const [a, b] = [await held(stage), await world.until(mutex(holder.locks, "b").acquire())];
     await world.time.advance(4_000);
@@ -432,7 +439,7 @@ describe("forced releases under load", () => {
   it("never make two holders, and tell every victim", async () => {
     const world = new World();
     const crowd: Inhabitant[] = Array.from({ length: 5 }, (_, index) =>
-      world.inhabitant(index % 2 === 0 ? LENGTHS : { ...LENGTHS, sharedSession: true }),
+      world.inhabitant(index % 2 === 0 ? LENGTHS : { ...LENGTHS, sharedSession: sharedSession() }),
     );
     const operator = world.inhabitant();
     let inside = 0;

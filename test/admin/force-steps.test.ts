@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { type ForceReleaseOptions, forceRelease } from "../../src/admin/index.js";
-import { fairLock, type HoldfastError, inspect, type Lease, mutex } from "../../src/index.js";
+import {
+  fairLock,
+  type HoldfastError,
+  inspect,
+  type Lease,
+  mutex,
+  sharedSession,
+} from "../../src/index.js";
 import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
 
@@ -12,7 +19,7 @@ const WHY: ForceReleaseOptions = { by: "alice", reason: "the deployment hangs" }
 const TOLD_WITHIN_MS = RENEW_MS + 50;
 
 /** A holder of "a" that moves to the client's session within 900 to 1,000 ms, and an operator. */
-async function scene(options: InhabitantOptions = { sharedSession: true }) {
+async function scene(options: InhabitantOptions = { sharedSession: sharedSession() }) {
   const world = new World();
   const holder = world.inhabitant({ ...LENGTHS, ...options });
   // Opens the session, which stays alive with this lock.

@@ -7,7 +7,7 @@ import {
   sumOf,
   writesASecond,
 } from "../../bench/scale/schedules.mjs";
-import { type Holdfast, mutex } from "../../src/index.js";
+import { type Holdfast, mutex, sharedSession } from "../../src/index.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 
@@ -87,7 +87,7 @@ describe("the counting simulation of renewals", () => {
 
 async function renewalsOnSession(count: number): Promise<number> {
   const world = new World();
-  const { locks } = world.inhabitant({ sharedSession: true, lease: 3 * RENEW_MS });
+  const { locks } = world.inhabitant({ sharedSession: sharedSession(), lease: 3 * RENEW_MS });
   const names = Array.from({ length: count }, (_, at) => `lock ${at}`);
   await world.until(Promise.all(names.map((name) => mutex(locks as Holdfast, name).acquire())));
   await world.time.advance(3 * RENEW_MS);

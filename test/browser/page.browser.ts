@@ -1,6 +1,14 @@
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { election, fairLock, Holdfast, mutex, readLock, semaphore } from "../../src/index.js";
+import {
+  election,
+  fairLock,
+  Holdfast,
+  mutex,
+  readLock,
+  semaphore,
+  sharedSession,
+} from "../../src/index.js";
 import { pause, until } from "../cli/support.js";
 import { readWriteLock } from "../support/read-write-lock.js";
 import { PageWorld } from "./world.js";
@@ -169,7 +177,7 @@ describe("the view of sessions", () => {
   it("leads to the records of each kind and namespace, and back", async () => {
     const { client } = world.cli;
     await using locks = new Holdfast({
-      ...{ client, table: "locks", owner: "worker-7", sharedSession: true, lease: "3s" },
+      ...{ client, table: "locks", owner: "worker-7", sharedSession: sharedSession(), lease: "3s" },
     });
     const held = [
       await mutex(locks, "same").acquire(),

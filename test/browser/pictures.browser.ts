@@ -2,7 +2,15 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import { listQueue } from "../../src/admin/index.js";
-import { election, fairLock, Holdfast, mutex, readLock, semaphore } from "../../src/index.js";
+import {
+  election,
+  fairLock,
+  Holdfast,
+  mutex,
+  readLock,
+  semaphore,
+  sharedSession,
+} from "../../src/index.js";
 import { until } from "../cli/support.js";
 import { PageWorld } from "./world.js";
 
@@ -39,7 +47,13 @@ describe.runIf(folder !== undefined)("the pictures of the documents", () => {
 async function scene(): Promise<Holdfast[]> {
   const made = (owner: string) =>
     new Holdfast({
-      ...{ client: world.cli.client, table: "locks", owner, history: true, sharedSession: true },
+      ...{
+        client: world.cli.client,
+        table: "locks",
+        owner,
+        history: true,
+        sharedSession: sharedSession(),
+      },
     });
   const clients = ["worker-7", "worker-2", "worker-4", "api-1", "ci-runner-3"].map(made);
   const [seven, two, four, api, ci] = clients as [Holdfast, Holdfast, Holdfast, Holdfast, Holdfast];

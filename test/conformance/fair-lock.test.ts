@@ -1,7 +1,7 @@
 import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listQueue } from "../../src/admin/index.js";
-import { fairLock, type Holdfast, mutex } from "../../src/index.js";
+import { fairLock, type Holdfast, mutex, sharedSession } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -79,7 +79,7 @@ function fairLockSuite(endpoint: () => string): void {
   });
 
   it("moves queue entries to the client's session, with a namespace of any name", async () => {
-    const [holder, waiter] = [process(), process({ sharedSession: true })];
+    const [holder, waiter] = [process(), process({ sharedSession: sharedSession() })];
     const namespace = "ß/%2F ~";
     const held = await fairLock(holder, "c", { namespace }).acquire();
     const lease = fairLock(waiter, "c", { namespace }).acquire({ wait: "30s", poll: POLL });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { isHoldfastError, type Lease, mutex } from "../../src/index.js";
+import {
+  type ClientSession,
+  isHoldfastError,
+  type Lease,
+  mutex,
+  sharedSession,
+} from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const LATENCIES_MS = [5, 20, 50, 100] as const;
@@ -8,7 +14,7 @@ const HELD = 20;
 const CONNECTIONS = 6;
 
 /** A process with few connections, and leases that it holds already. */
-async function setUp(latencyMs: number, options: { sharedSession?: true } = {}) {
+async function setUp(latencyMs: number, options: { sharedSession?: ClientSession } = {}) {
   const world = new World({ dates: (trueMs) => trueMs });
   const latency = { requestMs: latencyMs / 2, responseMs: latencyMs / 2 };
   const mine = world.inhabitant({ latency, connections: CONNECTIONS, lease: "3s", ...options });
@@ -43,7 +49,7 @@ describe("thousands of acquisitions at once", () => {
   });
 
   it.each(LATENCIES_MS)("cost no lease on a shared session: %s ms", async (latencyMs) => {
-    const { world, locks, held } = await setUp(latencyMs, { sharedSession: true });
+    const { world, locks, held } = await setUp(latencyMs, { sharedSession: sharedSession() });
     const burst = Array.from({ length: 200 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
     const leases = await world.until(Promise.all(burst));
     await world.time.advance(10_000);

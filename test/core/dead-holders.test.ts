@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { all, fairLock, mutex, openSession } from "../../src/index.js";
+import { all, fairLock, mutex, openSession, sharedSession } from "../../src/index.js";
 import { withLock } from "../../src/lambda/index.js";
 import { entriesIn, NAME } from "../support/queue.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../support/world.js";
@@ -160,7 +160,7 @@ describe("dead waiters in front of a free lock", () => {
   it("cost a newcomer no lease if sessions kept their entries", async () => {
     const world = newWorld();
     // Long enough for the first renewals, of which one moves an entry to the session, and shorter than a lease.
-    const options = { ...OPTIONS, sharedSession: true };
+    const options = { ...OPTIONS, sharedSession: sharedSession() };
     await deadWaiters(world, { count: 2, livedMs: 24_000, options });
     expect(entriesIn(world).map((entry) => "session" in entry)).toEqual([true, true]);
     await pass(world, TAKEABLE_MS);

@@ -8,6 +8,7 @@ import {
   resolveAcquire,
   resolveLease,
 } from "../../src/core/options.js";
+import { sharedSession } from "../../src/index.js";
 import { expectThrown } from "../support/errors.js";
 
 const refused = expect.objectContaining({ code: "invalid-argument" });
@@ -27,8 +28,8 @@ describe("client options", () => {
   it("accept the smallest and the largest values", () => {
     for (const maxClockDrift of [0, 0.1])
       expect(resolveClient({ maxClockDrift })).toMatchObject({ maxClockDrift });
-    for (const sharedSession of [false, true, undefined])
-      expect(() => resolveClient({ sharedSession, renew: 1_000 })).not.toThrow();
+    for (const session of [false, sharedSession(), undefined] as const)
+      expect(() => resolveClient({ sharedSession: session, renew: 1_000 })).not.toThrow();
     expect(() => resolveClient({ sharedSession: false, renew: "manual" })).not.toThrow();
     expect(resolveClient({ maxLocalHandoffs: 0 })).toMatchObject({ maxLocalHandoffs: 0 });
     expect(resolveClient({ requestTimeout: 10, closeTimeout: "1d" })).toMatchObject({
@@ -52,11 +53,13 @@ describe("client options", () => {
     { closeTimeout: Number.NaN },
     { closeTimeout: "25h" },
     { sharedSession: "all" as never },
+    { sharedSession: true as never },
+    { sharedSession: null as never },
     { sessionPrefix: 1 as never },
     { sessionPrefix: "\ud800" },
     { sessionPrefix: "x".repeat(2_001) },
-    { sharedSession: true, renew: "manual" },
-    { sharedSession: { thread: true, mayBlock: "1m" }, renew: "manual" },
+    { sharedSession: sharedSession(), renew: "manual" },
+    { sharedSession: sharedSession({ thread: true, mayBlock: "1m" }), renew: "manual" },
   ];
 
   it.each(WRONG.map((options) => [options]))("refuse %j", (options) => {
@@ -228,7 +231,10 @@ describe("the error of a wrong option", () => {
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
     [{ maxClockDrift: 0.2 }, ["`maxClockDrift`", "0 and 0.1", "0.2"]],
     [{ sharedSession: "all" as never }, ["`sharedSession`", '"all"']],
-    [{ sharedSession: true, renew: "manual" }, ["`sharedSession: true`", '`renew: "manual"`']],
+    [
+      { sharedSession: sharedSession(), renew: "manual" },
+      ["`sharedSession`", '`renew: "manual"`'],
+    ],
     [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
     [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
     [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mutex } from "../../src/index.js";
+import { mutex, sharedSession } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const LEASE_MS = 30_000;
@@ -25,7 +25,7 @@ function worldWithWrongDate() {
 // rule: protocol 120
 describe("a single wrong `Date`", () => {
   it.each([
-    ["a session", { sharedSession: true }],
+    ["a session", { sharedSession: sharedSession() }],
     ["a client without a session", {}],
   ])("ends no lease of %s", async (_what, options) => {
     for (const wrongMs of [HOUR_MS, 31_000, 12_000, -HOUR_MS]) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { listLocks, releaseByHolder } from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { HoldfastError, inspect, mutex } from "../../src/index.js";
+import { HoldfastError, inspect, mutex, sharedSession } from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { ForeignWorld } from "./foreign-world.js";
 
@@ -913,7 +913,7 @@ describe("values that the format does not support", () => {
     for (const data of ["text", new Uint8Array()]) {
       await expect(mutex(untyped, "a").acquire({ data })).rejects.toThrowError("bytes");
     }
-    expect(() => world().client({ sharedSession: true })).toThrowError("sessions");
+    expect(() => world().client({ sharedSession: sharedSession() })).toThrowError("sessions");
     expect(() => awsLockClient({ partitionKeyName: "data" })).toThrowError("key attribute");
   });
 });

@@ -18,6 +18,7 @@ import {
   mutex,
   once,
   openSession,
+  sharedSession,
 } from "../../src/index.js";
 import { nodeCronCoordinator } from "../../src/node-cron/index.js";
 import type { Item } from "../../src/platform/table.js";
@@ -154,7 +155,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const refusing = (what: () => unknown): void => {
       expect(what).toThrowError(expect.objectContaining(refused));
     };
-    refusing(() => here.client({ sharedSession: true }));
+    refusing(() => here.client({ sharedSession: sharedSession() }));
     refusing(() => once(plain, "a", { occurrence: "2026-01-01T00:00:00Z" }, () => undefined));
     refusing(() => nodeCronCoordinator(plain as never));
     refusing(() => fairLock(plain, "a"));

@@ -1,7 +1,15 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { type Holdfast, type HoldfastError, inspect, mutex, semaphore } from "../../src/index.js";
+import {
+  type ClientSession,
+  type Holdfast,
+  type HoldfastError,
+  inspect,
+  mutex,
+  semaphore,
+  sharedSession,
+} from "../../src/index.js";
 import { type Finalization, systemFinalization } from "../../src/platform/finalization.js";
 import { requestsOf } from "../support/requests.js";
 import { World } from "../support/world.js";
@@ -35,7 +43,10 @@ class ChosenFinalization implements Finalization {
   }
 }
 
-function setUp(options: { readonly sharedSession?: boolean } = {}, finalization?: Finalization) {
+function setUp(
+  options: { readonly sharedSession?: ClientSession } = {},
+  finalization?: Finalization,
+) {
   const chosen = new ChosenFinalization();
   const world = new World();
   const mine = world.inhabitant({
@@ -76,7 +87,7 @@ describe("a handle that is garbage-collected without a release", () => {
   });
 
   it("frees a lock on a session, and a permit, after a lease", async () => {
-    const { world, chosen, locks, reported, rival } = setUp({ sharedSession: true });
+    const { world, chosen, locks, reported, rival } = setUp({ sharedSession: sharedSession() });
     const kept = await world.until(mutex(locks, "kept").acquire());
     await world.until(mutex(locks, "a").acquire());
     await world.until(semaphore(locks, "b", { permits: 1 }).acquire());
@@ -120,8 +131,9 @@ describe("a handle that is garbage-collected without a release", () => {
 
   it.each([false, true])(
     "is freed when the client closes (on a session: %s)",
-    async (sharedSession) => {
-      const { world, chosen, locks, rival } = setUp({ sharedSession });
+    async (isOnSession) => {
+      const options = isOnSession ? { sharedSession: sharedSession() } : {};
+      const { world, chosen, locks, rival } = setUp(options);
       await world.until(mutex(locks, "expired").acquire());
       chosen.collect();
       await world.time.advance(2 * LEASE_MS);
@@ -159,7 +171,10 @@ describe("the garbage collector", () => {
   }
 
   it("collects a handle while the client renews its lease", async () => {
-    const { world, locks, reported } = setUp({ sharedSession: true }, systemFinalization());
+    const { world, locks, reported } = setUp(
+      { sharedSession: sharedSession() },
+      systemFinalization(),
+    );
     await forget(world, locks);
     await world.time.advance(2 * LEASE_MS);
     for (let rounds = 0; rounds < 50 && reported.length < 3; rounds += 1) {

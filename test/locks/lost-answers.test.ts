@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import {
   all,
+  type ClientSession,
   election,
   fairLock,
   type Holdfast,
   mutex,
   semaphore,
+  sharedSession,
   writeLock,
 } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -18,13 +20,13 @@ const SLACK_MS = 1_500;
 
 interface Client {
   readonly leaseMs: number;
-  readonly sharedSession?: true;
+  readonly sharedSession?: ClientSession;
 }
 
 const CLIENTS: readonly Client[] = [
   { leaseMs: 10_000 },
   { leaseMs: 5_000 },
-  { leaseMs: 10_000, sharedSession: true },
+  { leaseMs: 10_000, sharedSession: sharedSession() },
 ];
 
 interface Held {

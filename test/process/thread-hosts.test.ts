@@ -42,7 +42,7 @@ describe.concurrent("a client whose session is renewed by a thread", () => {
 // The program of a user, with the URL of the thread's file in the form that its module format has.
 const appOf = (worker: string) => `
   import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-  import { Holdfast, mutex } from "holdfast";
+  import { Holdfast, mutex, sharedSession } from "holdfast";
   import { pathToFileURL } from "node:url";
 
   const [endpoint, table] = process.argv.slice(2);
@@ -51,7 +51,7 @@ const appOf = (worker: string) => `
     client: new DynamoDBClient({ endpoint, region: "us-east-1", credentials }),
     table,
     lease: ${LEASE_MS},
-    sharedSession: { thread: ${worker}, mayBlock: "30s" },
+    sharedSession: sharedSession({ thread: ${worker}, mayBlock: "30s" }),
     onError: ({ code, message }) => console.error(code, message),
   });
   async function main() {

@@ -2,7 +2,7 @@ import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { Hold } from "../../src/core/hold/hold.js";
 import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
-import { all, fairLock, mutex, openSession } from "../../src/index.js";
+import { all, fairLock, mutex, openSession, sharedSession } from "../../src/index.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
 import { World } from "../support/world.js";
 
@@ -20,7 +20,8 @@ describe("the memory of a client after the end of many leases, under faults,", (
     "holds only current leases: renewals by %s",
     async (kind) => {
       const world = new World();
-      const shared = kind === "shared" ? { sharedSession: true, lease: "2h" } : { lease: "2h" };
+      const shared =
+        kind === "shared" ? { sharedSession: sharedSession(), lease: "2h" } : { lease: "2h" };
       const { locks, network, process } = world.inhabitant(shared as object);
       const random = seededRandom(7);
       const session = kind === "session" ? await world.until(openSession(locks)) : undefined;

@@ -10,6 +10,7 @@ import {
   type Permit,
   type Session,
   semaphore,
+  sharedSession,
 } from "../../src/index.js";
 import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
@@ -33,7 +34,9 @@ const locks = new Holdfast({
   requestTimeout: 800,
   poll: setup.pollMs,
   ...(setup.permits === undefined ? {} : { lease: setup.leaseMs[1] }),
-  ...(setup.keptAliveBy === "shared" ? { sharedSession: true, lease: setup.leaseMs[1] } : {}),
+  ...(setup.keptAliveBy === "shared"
+    ? { sharedSession: sharedSession(), lease: setup.leaseMs[1] }
+    : {}),
   onError: (error) => {
     // The notice of a table that answers nothing for a while concerns no lock.
     const isNotice = error.code === "unreachable" && error.lockName === undefined;

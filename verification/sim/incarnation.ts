@@ -1,4 +1,4 @@
-import { Holdfast } from "../../src/index.js";
+import { Holdfast, sharedSession } from "../../src/index.js";
 import type { Random } from "../../src/platform/random.js";
 import type { TablePort } from "../../src/platform/table.js";
 import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
@@ -103,7 +103,9 @@ export class Incarnation {
       maxClockDrift: plan.maxClockDrift,
       ...(plan.dates === undefined ? {} : { maxClockError: plan.dates.boundMs }),
       ...(plan.world === undefined ? {} : { lease: plan.leaseMs[0] }),
-      ...(this.holdsBy === "shared" ? { sharedSession: true, lease: plan.leaseMs[0] } : {}),
+      ...(this.holdsBy === "shared"
+        ? { sharedSession: sharedSession(), lease: plan.leaseMs[0] }
+        : {}),
       onError: (error) => {
         // A wrong `Date`, or clocks that stood still: not a leak.
         const isOfDate = plan.dates !== undefined && error.message.includes("`Date`");

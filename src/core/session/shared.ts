@@ -16,7 +16,7 @@ import type { ThreadSettings } from "./thread-messages.js";
 const WAITS_FOR_PART = 4;
 
 /**
- * The session of a client with `sharedSession: true`. The client opens the session when the first renewal of a lease is
+ * The session of a client with `sharedSession`. The client opens the session when the first renewal of a lease is
  * due, and opens another after a loss. The client closes the session after one lease length without a lease on it.
  */
 export class SharedSession implements KeepAliveSource<Hold>, Kept {

@@ -15,6 +15,7 @@ import {
   mutex,
   once,
   openSession,
+  sharedSession,
 } from "../../../src/index.js";
 import { ForeignWorld } from "../../formats/foreign-world.js";
 import { type ExpectedError, expectError, expectErrorToBe } from "../../support/errors.js";
@@ -242,7 +243,7 @@ const HANDING_ON: readonly Row[] = [
     about("invalid-argument", /\bsession\b/),
     // The lease has a deadline of its own only during its first period.
     async ({ world }) => {
-      const { locks } = world.inhabitant({ sharedSession: true });
+      const { locks } = world.inhabitant({ sharedSession: sharedSession() });
       const lease = await world.until(mutex(locks, "a").acquire());
       return () => lease.export();
     },

@@ -7,6 +7,7 @@ import {
   mutex,
   openSession,
   type Session,
+  sharedSession,
 } from "../../../src/index.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../../support/world.js";
 
@@ -340,7 +341,7 @@ describe("closing a session", () => {
 describe("a client with a shared session", () => {
   async function shared(count: number) {
     const world = new World();
-    const holder = world.inhabitant({ ...LENGTHS, sharedSession: true });
+    const holder = world.inhabitant({ ...LENGTHS, sharedSession: sharedSession() });
     const take = (locks: Holdfast, index: number) => mutex(locks, `a${index}`).acquire();
     const leases: Lease[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -370,7 +371,7 @@ describe("a client with a shared session", () => {
 
   it("extends the TTL of the records on the session", async () => {
     const world = new World();
-    const holder = world.inhabitant({ lease: "3h", renew: "1h", sharedSession: true });
+    const holder = world.inhabitant({ lease: "3h", renew: "1h", sharedSession: sharedSession() });
     const lease = await world.until(mutex(holder.locks, "a").acquire());
     await world.time.advance(9 * DAY_MS);
     expect(lease.isHeld).toBe(true);

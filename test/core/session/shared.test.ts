@@ -3,7 +3,7 @@ import { listSessions } from "../../../src/admin/index.js";
 import type { AcquireContext } from "../../../src/core/acquire/context.js";
 import type { AcquireSettings } from "../../../src/core/acquire/settings.js";
 import { SharedSession } from "../../../src/core/session/shared.js";
-import { HoldfastError, mutex } from "../../../src/index.js";
+import { HoldfastError, mutex, sharedSession } from "../../../src/index.js";
 import { type FixedOptions, fixedProcess } from "../../support/fixed.js";
 import { requestsOf } from "../../support/requests.js";
 import { World } from "../../support/world.js";
@@ -18,7 +18,7 @@ function setUp(options: FixedOptions = {}) {
   const world = new World();
   const who = fixedProcess(world, {
     ...LENGTHS,
-    sharedSession: true,
+    sharedSession: sharedSession(),
     requestTimeout: 1_000,
     ...options,
   });

@@ -5,7 +5,7 @@ import {
   listLocks,
   listQueue,
 } from "../../../src/admin/index.js";
-import { fairLock, type Holdfast } from "../../../src/index.js";
+import { fairLock, type Holdfast, sharedSession } from "../../../src/index.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, ticketOf } from "../../support/queue.js";
 import { World } from "../../support/world.js";
 
@@ -54,7 +54,7 @@ describe("a listing of the places in queues", () => {
   });
 
   it("shows the session of a place", async () => {
-    const { world, queued } = await queueOfOne({ lease: LEASE_MS, sharedSession: true });
+    const { world, queued } = await queueOfOne({ lease: LEASE_MS, sharedSession: sharedSession() });
     const session = entriesIn(world)[0]?.["session"] as { S: string };
     expect(await queued()).toMatchObject([{ session: session.S }]);
   });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type AcquireOptions, fairLock, HoldfastError, openSession } from "../../../src/index.js";
+import {
+  type AcquireOptions,
+  fairLock,
+  HoldfastError,
+  openSession,
+  sharedSession,
+} from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { entriesIn, FOR_EVER, NAME, Turns } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -193,7 +199,7 @@ describe("the sessions of the waiters in a queue", () => {
     const held = await world.until(fairLock(holder.locks, NAME).acquire());
     const crowd: Inhabitant[] = [];
     for (let index = 0; index < 3; index += 1) {
-      const one = world.inhabitant({ lease: "60s", sharedSession: true });
+      const one = world.inhabitant({ lease: "60s", sharedSession: sharedSession() });
       crowd.push(one);
       fairLock(one.locks, NAME)
         .acquire({ wait: FOR_EVER })

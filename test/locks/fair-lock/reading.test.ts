@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { listQueue } from "../../../src/admin/index.js";
-import { fairLock, HoldfastError } from "../../../src/index.js";
+import { fairLock, HoldfastError, sharedSession } from "../../../src/index.js";
 import type { Query } from "../../../src/platform/table.js";
 import { expectError, expectErrorToBe, expectThrown } from "../../support/errors.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../../support/queue.js";
@@ -141,7 +141,11 @@ describe("a read of a queue", () => {
   it("shows owner, arrival, lease and apparent expiry of each waiter", async () => {
     const { world, holder, living } = await queueOf(2);
     const [dead, other] = living as [Inhabitant, Inhabitant];
-    const shared = world.inhabitant({ lease: "60s", sharedSession: true, owner: "shared" });
+    const shared = world.inhabitant({
+      lease: "60s",
+      sharedSession: sharedSession(),
+      owner: "shared",
+    });
     fairLock(shared.locks, NAME)
       .acquire({ wait: FOR_EVER })
       .catch(() => undefined);

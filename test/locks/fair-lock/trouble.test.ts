@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type AcquireOptions, fairLock, type Holdfast } from "../../../src/index.js";
+import { type AcquireOptions, fairLock, type Holdfast, sharedSession } from "../../../src/index.js";
 import type { Fault, FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { entriesIn, NAME, Turns, ticketOf } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
@@ -327,7 +327,7 @@ describe("places on a session", () => {
     const world = new World();
     const holder = world.inhabitant();
     const held = await world.until(fairLock(holder.locks, NAME).acquire());
-    const crowd = world.inhabitant({ lease: "60s", sharedSession: true });
+    const crowd = world.inhabitant({ lease: "60s", sharedSession: sharedSession() });
     const turns = new Turns(world);
     const dead = Array.from({ length: 6 }, () => turns.take(crowd, "dead"));
     for (const one of dead) one.catch(() => undefined);

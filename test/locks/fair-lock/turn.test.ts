@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fairLock, mutex } from "../../../src/index.js";
+import { fairLock, mutex, sharedSession } from "../../../src/index.js";
 import type { FaultRequest } from "../../../src/testing/faults/fault-plan.js";
 import { expectErrorToBe } from "../../support/errors.js";
 import { entriesIn, entryKey, FOR_EVER, NAME, Turns, ticketOf } from "../../support/queue.js";
@@ -44,7 +44,7 @@ async function leftBehind(options: object = {}) {
   return { world, holder, rival, dead, entry: entry ?? {}, session, tries };
 }
 
-const SESSION = { lease: "60s", sharedSession: true } as const;
+const SESSION = { lease: "60s", sharedSession: sharedSession() } as const;
 
 const sessionKey = (session: unknown) => {
   const id = (session as { S: string }).S;

@@ -7,6 +7,7 @@ import {
   type HoldfastOptions,
   type MultiLease,
   mutex,
+  sharedSession,
 } from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
 import { unlocked } from "../../../src/testing/local/local.js";
@@ -111,7 +112,7 @@ describe("several locks", () => {
 
   it("use the session of their client, with one renewal for all", async () => {
     const world = new World();
-    const { locks } = world.inhabitant({ sharedSession: true, lease: "60s" });
+    const { locks } = world.inhabitant({ sharedSession: sharedSession(), lease: "60s" });
     const lease = await world.until(all(locks, ABC).acquire());
     await world.time.advance(60_000);
     world.table.resetCounts();

@@ -35,13 +35,22 @@ export const client = new DynamoDBClient({
   credentials: { accessKeyId: "local", secretAccessKey: "local" },
 });
 
+/** The options with a session, which JSON cannot carry: the earlier version has the options of the session instead. */
+function withSession({ sharedSession, ...options } = {}) {
+  if (sharedSession === undefined) return options;
+  const asked = sharedSession === true ? undefined : sharedSession;
+  return { ...options, sharedSession: library.sharedSession?.(asked) ?? sharedSession };
+}
+
+export const options = withSession(task.options);
+
 const onError = ({ code, message }) => say("reported", { code, message });
 
 export const locks = new Holdfast({
   client,
   table: task.table,
   ...(task.reports ? { onError } : {}),
-  ...task.options,
+  ...options,
 });
 
 /** Blocks the whole process. */

@@ -1,7 +1,7 @@
 // Holds a lock on a session that a thread renews, with credentials of a given expiry. Blocks the event loop, or waits.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { Holdfast, mutex } from "../../../dist/index.js";
-import { blockFor, say, task } from "./common.mjs";
+import { blockFor, options, say, task } from "./common.mjs";
 
 Object.assign(process.env, task.env);
 const { accessKeyId, expiresInMs } = task.credentials;
@@ -15,7 +15,7 @@ const locks = new Holdfast({
   }),
   table: task.table,
   onError: ({ code, message }) => say("reported", { code, message }),
-  ...task.options,
+  ...options,
 });
 const lease = await mutex(locks, task.name).acquire();
 say("held");

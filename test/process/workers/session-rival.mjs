@@ -1,7 +1,7 @@
 // Waits for many locks at once, holds each for a while, and reports every hold and every write to a session's
 // record, by the clock of the machine, which all processes share.
 import { Holdfast, inspect, mutex } from "../../../dist/index.js";
-import { client, say, task } from "./common.mjs";
+import { client, options, say, task } from "./common.mjs";
 
 const nowNs = () => process.hrtime.bigint();
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -22,7 +22,7 @@ client.middlewareStack.add(
   { step: "initialize" },
 );
 // Created here: a Holdfast uses the middleware present in the client at creation.
-const locks = new Holdfast({ client, table: task.table, ...task.options });
+const locks = new Holdfast({ client, table: task.table, ...options });
 
 async function takeOne(name) {
   const lease = await mutex(locks, name).acquire();

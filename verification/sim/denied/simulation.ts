@@ -9,6 +9,7 @@ import {
   openSession,
   type Session,
   semaphore,
+  sharedSession,
   writeLock,
 } from "../../../src/index.js";
 import type { Fault } from "../../../src/testing/faults/fault-plan.js";
@@ -65,7 +66,7 @@ class Process {
     });
     this.#locks = new Holdfast({
       ...{ client: this.#network, table: "locks", lease: LEASE_MS, requestTimeout: 1_000 },
-      sharedSession: random.chance(0.5),
+      sharedSession: random.chance(0.5) && sharedSession(),
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
-import { fairLock, Holdfast, isHoldfastError, type Lease, mutex } from "../../../src/index.js";
+import {
+  fairLock,
+  Holdfast,
+  isHoldfastError,
+  type Lease,
+  mutex,
+  sharedSession,
+} from "../../../src/index.js";
 import type { Item, TablePort, Write, WriteAnswer } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TamperableTable } from "../../../src/testing/table/memory-table.js";
@@ -187,7 +194,7 @@ class QueueSimulation {
       ...this.#servers.options,
       requestTimeout: REQUEST_TIMEOUT_MS,
       lease: this.#leaseMs,
-      sharedSession: kind === "outages" || random.chance(0.3),
+      sharedSession: (kind === "outages" || random.chance(0.3)) && sharedSession(),
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

@@ -1,22 +1,61 @@
 import type { HoldfastOptions } from "./client-options.js";
-import type { ClientContext } from "./core/context.js";
+import type { AcquireContext } from "./core/acquire/context.js";
+import type { AcquireSettings } from "./core/acquire/settings.js";
+import type { ClientSession } from "./core/options.js";
+import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes } from "./core/record/format-types.js";
+import { SharedSession } from "./core/session/shared.js";
 import type { ThreadSettings } from "./core/session/thread-messages.js";
-import { resolveThread } from "./core/thread-options.js";
+import {
+  checkSharedSession,
+  resolveThread,
+  type SharedSessionOptions,
+} from "./core/thread-options.js";
 import { HoldfastError } from "./errors.js";
 import { sharedClock } from "./platform/clock.js";
 import { schemaOf } from "./table/schema.js";
+
+/** Starts the session of a client. */
+export interface StartsSession extends ClientSession {
+  start(
+    options: HoldfastOptions<FormatTypes>,
+    context: AcquireContext,
+    settings: AcquireSettings,
+  ): SharedSession;
+}
+
+/**
+ * Returns a session for the leases of a client, as its option `sharedSession`. One value may serve several clients: each
+ * opens a session of its own. With `thread`, a worker thread renews the session while the event loop is blocked; each
+ * acquisition then costs one write more. Costs no request. Throws `invalid-argument`.
+ */
+export function sharedSession(asked?: SharedSessionOptions): ClientSession {
+  checkSharedSession(asked);
+  const session: StartsSession = {
+    kind: "shared session",
+    start(options, context, settings) {
+      requireCapability(context.format, "sessions");
+      return new SharedSession(
+        context,
+        settings,
+        threadFrom(asked, options, context, settings.leaseMs),
+      );
+    },
+  };
+  return session;
+}
 
 /**
  * Returns the settings of the thread that renews the client's session; undefined without `thread`. Loads nothing: the
  * client loads the code of threads when it starts one. Throws `invalid-argument`.
  */
-export function threadFrom<S extends FormatTypes>(
-  options: HoldfastOptions<S>,
-  { timers }: ClientContext,
+function threadFrom(
+  asked: SharedSessionOptions | undefined,
+  options: HoldfastOptions<FormatTypes>,
+  { timers }: AcquireContext,
   leaseMs: number,
 ): ThreadSettings | undefined {
-  const choice = resolveThread(options.sharedSession, leaseMs);
+  const choice = resolveThread(asked, leaseMs);
   if (choice === undefined) return undefined;
   const { client, table } = options;
   if (options.format !== undefined) {
