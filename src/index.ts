@@ -14,7 +14,7 @@ export {
   type GuardCondition,
   isRefusedByLock,
 } from "./core/hold/condition.js";
-export type { ExportOptions, LeaseTransfer } from "./core/hold/export.js";
+export { type ExportOptions, exportLease, type LeaseTransfer } from "./core/hold/export.js";
 export type { AnyLease, Lease } from "./core/hold/lease.js";
 export { anySignal } from "./core/hold/loss-signal.js";
 export type { ReleaseOptions, RenewOptions } from "./core/hold/writes.js";

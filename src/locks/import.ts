@@ -19,7 +19,7 @@ import { shown } from "../internal/shown.js";
 import { settingsOf } from "./locking.js";
 
 /**
- * Imports the lock from a handle of `lease.export()`; each handle works once. The import is a new grant with a
+ * Imports the lock from a handle of {@link exportLease}; each handle works once. The import is a new grant with a
  * new fence, and its deadline counts from before the send. Without a new `data`, the record keeps the old data.
  * Costs one write. Rejects with `not-acquired` if the handle was used before, or if its lease expired and
  * another client acquired the lock; otherwise as {@link Lock.acquire}. Throws `invalid-argument`.
@@ -88,6 +88,6 @@ function checkHandle(format: LeaseFormat, handle: LeaseTransfer): void {
   if (isWell) return;
   throw new HoldfastError(
     "invalid-argument",
-    "The transfer is not valid. Pass the value that `lease.export()` resolved to, or its copy through JSON.",
+    "The transfer is not valid. Pass the value that `exportLease()` resolved to, or its copy through JSON.",
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { all, fairLock, Holdfast, mutex, openSession } from "../../src/index.js";
+import { all, exportLease, fairLock, Holdfast, mutex, openSession } from "../../src/index.js";
 import { FaultyTable } from "../../src/testing/faults/faults.js";
 import { World } from "../support/world.js";
 
@@ -124,6 +124,6 @@ describe("a hold whose next id was drawn by another process", () => {
   it("does not export the other process's grant", async () => {
     const { world, lease, takenBy } = await scene();
     world.table.putItem(KEY, { ...world.record("a"), ...takenBy });
-    await expect(world.until(lease.export())).rejects.toMatchObject({ reason: "stolen" });
+    await expect(world.until(exportLease(lease))).rejects.toMatchObject({ reason: "stolen" });
   });
 });

@@ -231,10 +231,7 @@ describe("the error of a wrong option", () => {
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
     [{ maxClockDrift: 0.2 }, ["`maxClockDrift`", "0 and 0.1", "0.2"]],
     [{ sharedSession: "all" as never }, ["`sharedSession`", '"all"']],
-    [
-      { sharedSession: sharedSession(), renew: "manual" },
-      ["`sharedSession`", '`renew: "manual"`'],
-    ],
+    [{ sharedSession: sharedSession(), renew: "manual" }, ["`sharedSession`", '`renew: "manual"`']],
     [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
     [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
     [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],

@@ -3,6 +3,7 @@ import { forceRelease } from "../../src/admin/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import {
   type AcquireOptions,
+  exportLease,
   inspect,
   type Lease,
   type LossReason,
@@ -502,7 +503,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
     "released-elsewhere": ({ world }) => world.table.putItem(KEY, freed(world)),
     "released-by-force": ({ world }) =>
       world.until(forceRelease(world.inhabitant().locks, "a", { reason: "a test", now: true })),
-    exported: ({ world, lease }) => world.until(lease.export()),
+    exported: ({ world, lease }) => world.until(exportLease(lease)),
     closed: ({ world, holder }) => world.until(holder.locks.close()),
   };
 

@@ -18,6 +18,7 @@ import {
   adoptLease,
   all,
   election,
+  exportLease,
   fairLock,
   inspect,
   leaderTasks,
@@ -87,7 +88,7 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   "MultiLock.run": (o) => all(locks, ["x"]).run(o, () => undefined),
   "Lease.renew": async (o) => withLease((lease) => lease.renew(o)),
   "Lease.release": async (o) => withLease((lease) => lease.release(o)),
-  "Lease.export": async (o) => withLease((lease) => lease.export(o)),
+  "Lease.export": async (o) => withLease((lease) => exportLease(lease, o)),
   "Session.close": async (o) => {
     await using session = await openSession(locks);
     await session.close(o);

@@ -8,9 +8,9 @@ import { expect, it } from "vitest";
 import { ROOT } from "../house/source.js";
 
 // The size of esbuild's bundle of the smallest program with a mutex. It contains the queue, which keeps waiters of a mutex
-// from starving, and the shared session with its thread, which is an option of the client. The figures may fall.
-const MOST_BYTES = 174_500;
-const MOST_GZIPPED_BYTES = 58_500;
+// from starving. The figures may fall.
+const MOST_BYTES = 154_500;
+const MOST_GZIPPED_BYTES = 52_000;
 /** The assets of `holdfast serve`, for which a browser waits. */
 const MOST_PAGE_BYTES = 45_000;
 

@@ -6,8 +6,10 @@ import { causeOf, retry } from "../../platform/retry.js";
 import { mayBeApplied } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import { requireCapability } from "../record/capability.js";
+import type { FormatTypes } from "../record/format-types.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { Hold } from "./hold.js";
+import type { AnyLease } from "./lease.js";
 import { lossError, lossIn } from "./loss.js";
 import { rollBack } from "./roll-back.js";
 
@@ -35,7 +37,7 @@ export interface LeaseTransfer {
   readonly owner: string;
 }
 
-/** Options of `lease.export()`. */
+/** Options of {@link exportLease}. */
 export interface ExportOptions {
   /** For how long the lock stays reserved for the importer. Default: the length of the lease. */
   readonly lease?: Duration | undefined;
@@ -47,12 +49,25 @@ const EXPORT_NAMES: OptionNames<ExportOptions> = { lease: true };
 export const SHORTEST_LEASE_MS = 100;
 const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 };
 
-/** Ends a hold in this process, and returns the transfer for another process; see `Lease.export`. */
-export async function exportLease(hold: Hold, options: ExportOptions): Promise<LeaseTransfer> {
+/**
+ * Transfers a lock to one other process, which gets a lease from the returned handle: see {@link LeaseTransfer}. The lease
+ * ends in this process first, as lost with reason `exported`. After the answer every condition on the fence of this
+ * lease fails. Unless a process adopts it, the lock is free when the lease expires. Sends one request without faults.
+ * Rejects with `lost` after an earlier loss, and with `outcome-unknown` without an acknowledgement: the lease has ended
+ * then, too. Rejects with `invalid-argument` for a lease on a session, for a lease with several handles by reentry, and
+ * for another client's format.
+ */
+export async function exportLease(
+  lease: AnyLease<FormatTypes>,
+  options: ExportOptions = {},
+): Promise<LeaseTransfer> {
+  // A released handle must not end a shared hold.
+  lease.assertHeld();
+  const { hold } = lease;
   const { context, ref, settings } = hold;
   checkExportable(hold);
-  const { lease } = checkNames("export()", options, EXPORT_NAMES);
-  const leaseMs = lease === undefined ? hold.leaseMs : durationMs("lease", lease, LEASE_RANGE);
+  const { lease: length } = checkNames("exportLease()", options, EXPORT_NAMES);
+  const leaseMs = length === undefined ? hold.leaseMs : durationMs("lease", length, LEASE_RANGE);
   // The lease ends before the first send, as at a hand-off, so no answer revives the lease.
   hold.end("exported");
   return context.tracked(

@@ -14,7 +14,6 @@ import {
   guardConditions,
 } from "./condition.js";
 import { Alarms } from "./expiring.js";
-import { type ExportOptions, exportLease, type LeaseTransfer } from "./export.js";
 import type { Hold } from "./hold.js";
 import { releaseNotAcknowledged } from "./release.js";
 import {
@@ -174,20 +173,6 @@ export class AnyLease<S extends FormatTypes = NativeTypes> implements AsyncDispo
     this.#alarms?.stop();
     this.#release ??= this.#releaseOnce(options.keepData ?? this.#hold.settings.keepData);
     return this.#release;
-  }
-
-  /**
-   * Transfers the lock to one other process, which imports the returned handle: see {@link LeaseTransfer}. The lease
-   * ends in this process first, as lost with reason `exported`. After the answer every condition on the fence of this
-   * lease fails. Without an import the lock is free when the lease expires. Sends one request without faults. Rejects
-   * with `lost` after an earlier loss, and with `outcome-unknown` without an acknowledgement: the lease has ended
-   * then, too. Throws `invalid-argument` for a lease on a session, for a lease with several handles by reentry, and
-   * for another client's format.
-   */
-  async export(options: ExportOptions = {}): Promise<LeaseTransfer> {
-    // A released handle must not end a shared hold.
-    this.assertHeld();
-    return exportLease(this.#hold, options);
   }
 
   /** @internal Sets the data for the release, in the same request, or for that of `close()`, too. Needs `keepData`. */

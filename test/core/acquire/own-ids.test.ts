@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { all, mutex } from "../../../src/index.js";
+import { all, exportLease, mutex } from "../../../src/index.js";
 import type {
   Item,
   Transaction,
@@ -102,7 +102,7 @@ describe("an export without an answer to its first send", () => {
     });
     const { locks } = fixedProcess(world, { ...OPTIONS, through });
     const lease = await world.until(mutex(locks, "a").acquire());
-    await expectError(world.until(lease.export()), {
+    await expectError(world.until(exportLease(lease)), {
       ...{ code: "lost", lockName: "a", reason: "stolen" },
     });
   });

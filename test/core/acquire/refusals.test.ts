@@ -7,6 +7,7 @@ import { nativeFormat } from "../../../src/formats/native.js";
 import {
   adoptLease,
   type ErrorCode,
+  exportLease,
   fairLock,
   type HoldfastError,
   inspect,
@@ -221,7 +222,7 @@ const ARGUMENTS: readonly Row[] = [
   ],
   [
     "a handle that is none",
-    invalid("`lease.export()`"),
+    invalid("`exportLease()`"),
     ({ mine }) =>
       () =>
         adoptLease(mine.locks, { ...HANDLE, leaseMs: 99 }),
@@ -235,7 +236,7 @@ const HANDING_ON: readonly Row[] = [
     async (scene) => {
       const session = await scene.world.until(openSession(scene.mine.locks));
       const lease = await scene.world.until(mutex(scene.mine.locks, "a", { session }).acquire());
-      return () => lease.export();
+      return () => exportLease(lease);
     },
   ],
   [
@@ -245,7 +246,7 @@ const HANDING_ON: readonly Row[] = [
     async ({ world }) => {
       const { locks } = world.inhabitant({ sharedSession: sharedSession() });
       const lease = await world.until(mutex(locks, "a").acquire());
-      return () => lease.export();
+      return () => exportLease(lease);
     },
   ],
   [
@@ -256,7 +257,7 @@ const HANDING_ON: readonly Row[] = [
       return () =>
         lock.run(async () => {
           const inner = await lock.acquire();
-          return inner.export();
+          return exportLease(inner);
         });
     },
   ],
@@ -266,7 +267,7 @@ const HANDING_ON: readonly Row[] = [
     ({ mine }) =>
       () =>
         once(mine.locks, "a", { occurrence: "1" }, async (lease) => {
-          await lease.export();
+          await exportLease(lease);
         }),
   ],
   [
@@ -275,7 +276,7 @@ const HANDING_ON: readonly Row[] = [
     async (scene) => {
       const lease = await acquired(scene);
       scene.mine.network.script(() => SILENT);
-      return () => lease.export();
+      return () => exportLease(lease);
     },
   ],
   [

@@ -6,7 +6,7 @@ import {
   type LeaseRenewalEvent,
   type LossEvent,
 } from "../../../src/events/index.js";
-import { type Lease, mutex, openSession } from "../../../src/index.js";
+import { exportLease, type Lease, mutex, openSession } from "../../../src/index.js";
 import { alarmsUnder } from "../../support/alarms.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -90,7 +90,7 @@ describe("the alarms of leases", () => {
 
   it.each<[string, (one: Inhabitant & { readonly lease: Lease }) => Promise<unknown>]>([
     ["released-by-force", ({ locks }) => forceRelease(locks, "a", { reason: "a test" })],
-    ["exported", ({ lease }) => lease.export()],
+    ["exported", ({ lease }) => exportLease(lease)],
     ["closed", ({ locks }) => locks.close()],
   ])("stay silent for an intended loss: %s", async (reason, happens) => {
     const one = await holding();

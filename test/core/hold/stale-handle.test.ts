@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { releaseByHolder } from "../../../src/admin/index.js";
-import { type AcquireOptions, type Lease, mutex } from "../../../src/index.js";
+import { type AcquireOptions, exportLease, type Lease, mutex } from "../../../src/index.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const LEASE_MS = 2_000;
@@ -69,8 +69,8 @@ const USES: Readonly<Record<string, (stale: Lease) => Promise<unknown>>> = {
   "renew with data": (stale) => stale.renew({ data: "late" }),
   "renew with a length": (stale) => stale.renew({ lease: "1m" }),
   update: (stale) => stale.update("late"),
-  export: (stale) => stale.export(),
-  "export with a length": (stale) => stale.export({ lease: "1m" }),
+  export: (stale) => exportLease(stale),
+  "export with a length": (stale) => exportLease(stale, { lease: "1m" }),
 };
 
 /** Uses without a request, so that a handle with a taken lease has not noticed the loss. */
@@ -244,6 +244,6 @@ describe("a released handle of a hold that another handle shares", () => {
     expect({ isHeld: other.isHeld, data: other.data }).toEqual({ isHeld: true, data: "shared" });
     expect(released.isHeld).toBe(false);
     // The last handle can still export.
-    expect(await world.until(other.export())).toMatchObject({ name: "a" });
+    expect(await world.until(exportLease(other))).toMatchObject({ name: "a" });
   });
 });

@@ -4,10 +4,12 @@ import { LEASE_CHANNELS } from "../../../src/events/index.js";
 import { awsLockClient } from "../../../src/formats/index.js";
 import {
   adoptLease,
+  exportLease,
   fairLock,
   Holdfast,
   HoldfastError,
   inspect,
+  type Lease,
   type LeaseTransfer,
   mutex,
   once,
@@ -34,7 +36,7 @@ const carried = (handle: LeaseTransfer): LeaseTransfer => JSON.parse(JSON.string
 
 async function exported(world: World, { locks }: Inhabitant, options = {}) {
   const lease = await world.until(mutex(locks, "a").acquire({ data: { job: 7 }, ...options }));
-  const handle = carried(await world.until(lease.export()));
+  const handle = carried(await world.until(exportLease(lease)));
   return { lease, handle };
 }
 
@@ -58,7 +60,7 @@ describe("a transferred lock", () => {
   it("costs a write for the export and a write for the import", async () => {
     const { world, one, two } = scene();
     const lease = await world.until(mutex(one.locks, "a").acquire());
-    const { result, writes } = await world.requests(() => lease.export());
+    const { result, writes } = await world.requests(() => exportLease(lease));
     expect(writes).toBe(1);
     expect(await world.requests(() => adoptLease(two.locks, result))).toMatchObject({
       writes: 1,
@@ -70,7 +72,7 @@ describe("a transferred lock", () => {
   it("ends for the exporter before the first send, with a reason and without further renewals", async () => {
     const { world, one } = scene();
     const lease = await world.until(mutex(one.locks, "a").acquire());
-    const exporting = lease.export();
+    const exporting = exportLease(lease);
     expect(lease.isHeld).toBe(false);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "exported" });
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ reason: "exported" }));
@@ -81,7 +83,7 @@ describe("a transferred lock", () => {
     expect(world.record("a")).toEqual(before);
     expect(before?.["holder"]).toEqual({ S: handle.holder });
     await expect(lease.renew()).rejects.toMatchObject({ reason: "exported" });
-    await expect(lease.export()).rejects.toMatchObject({ reason: "exported" });
+    await expect(exportLease(lease)).rejects.toMatchObject({ reason: "exported" });
   });
 
   // rule: protocol 77
@@ -98,7 +100,7 @@ describe("a transferred lock", () => {
       );
     };
     expect(isHeld()).toBe(true);
-    await world.until(lease.export());
+    await world.until(exportLease(lease));
     expect(isHeld()).toBe(false);
   });
 
@@ -131,7 +133,7 @@ describe("a transferred lock", () => {
     await world.time.advance(500);
     // The first send is lost: without an answer the record names the exporter.
     one.network.next("write", { fault: "request-lost", unknownAfterMs: 300 });
-    const handle = await world.until(lease.export());
+    const handle = await world.until(exportLease(lease));
     const fromMs = world.time.nowMs - 20;
     await world.time.advance(2_900);
     expect(taking).toEqual([]);
@@ -160,7 +162,7 @@ describe("a transferred lock", () => {
       const { world, one, two, three } = scene();
       const lease = await world.until(mutex(one.locks, "a").acquire());
       one.network.next("write", fault);
-      const handle = await world.until(lease.export());
+      const handle = await world.until(exportLease(lease));
       two.network.next("write", fault);
       const imported = await world.until(adoptLease(two.locks, handle));
       expect(imported.isHeld).toBe(true);
@@ -188,7 +190,7 @@ describe("a transferred lock", () => {
       const lease = await world.until(mutex(one.locks, "a").acquire());
       const late = { delayMs: 2_000, unknownAfterMs: 50 };
       one.network.script(() => ({ fault, ...late }));
-      const exporting = world.until(lease.export());
+      const exporting = world.until(exportLease(lease));
       await expect(exporting).rejects.toMatchObject({ code: "outcome-unknown" });
       expect(lease.isHeld).toBe(false);
       one.network.script(undefined);
@@ -223,14 +225,14 @@ describe("a transferred lock", () => {
     const { world, one, two } = scene();
     const lease = await world.until(mutex(one.locks, "a").acquire());
     await world.until(releaseByHolder(two.locks, "a", lease.holder));
-    const exporting = world.until(lease.export());
+    const exporting = world.until(exportLease(lease));
     await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "released-elsewhere" });
   });
 
   it("has a handle with the name, the holder and the reservation", async () => {
     const { world, one } = scene();
     const lease = await world.until(mutex(one.locks, "a").acquire());
-    const handle = await world.until(lease.export());
+    const handle = await world.until(exportLease(lease));
     expect(handle).toEqual({
       ...{ v: 1, name: "a", owner: "one", leaseMs: 3_000 },
       ...{ holder: expect.any(String), fence: String(lease.fence + 1n) },
@@ -238,7 +240,7 @@ describe("a transferred lock", () => {
     expect(handle.holder).not.toBe(lease.holder);
     const options = { namespace: "n" };
     const fair = await world.until(fairLock(one.locks, "f", options).acquire());
-    expect(await world.until(fair.export({ lease: "100ms" }))).toMatchObject({
+    expect(await world.until(exportLease(fair, { lease: "100ms" }))).toMatchObject({
       ...{ name: "f", namespace: "n", leaseMs: 100, fence: String(fair.fence + 1n) },
     });
   });
@@ -248,14 +250,14 @@ describe("a transferred lock", () => {
     async (length) => {
       const { world, one } = scene();
       const lease = await world.until(mutex(one.locks, "a").acquire());
-      const exporting = lease.export({ lease: length });
+      const exporting = exportLease(lease, { lease: length });
       await expect(exporting).rejects.toMatchObject({
         code: "invalid-argument",
         message: expect.stringContaining("`lease`"),
       });
       expect(lease.isHeld).toBe(true);
       expect(
-        (await world.until(lease.export({ lease: 365 * 24 * 3_600_000 }))).leaseMs,
+        (await world.until(exportLease(lease, { lease: 365 * 24 * 3_600_000 }))).leaseMs,
       ).toBeGreaterThan(1e10);
     },
   );
@@ -267,7 +269,7 @@ describe("a transferred lock", () => {
     const imported = await world.until(adoptLease(other.locks, handle, { data: { job: 8 } }));
     expect([imported.leaseMs, imported.data]).toEqual([3_000, { job: 8 }]);
     expect((await world.until(inspect(one.locks, "a"))).data).toEqual({ job: 8 });
-    const again = carried(await world.until(imported.export({ lease: "5s" })));
+    const again = carried(await world.until(exportLease(imported, { lease: "5s" })));
     const last = await world.until(adoptLease(other.locks, again, { lease: "8s" }));
     expect([last.leaseMs, last.data]).toEqual([8_000, { job: 8 }]);
   });
@@ -314,7 +316,7 @@ describe("a transferred lock", () => {
       tries += 1;
       return tries === 1 ? { fault: "misconfigured", error } : undefined;
     });
-    const exporting = world.until(lease.export());
+    const exporting = world.until(exportLease(lease));
     await expect(exporting).rejects.toMatchObject({ code: "outcome-unknown", cause: error });
     expect(lease.isHeld).toBe(false);
     await world.time.advance(10_000);
@@ -327,7 +329,7 @@ describe("a transferred lock", () => {
     const { world, one } = scene();
     const lease = await world.until(mutex(one.locks, "a").acquire());
     one.network.next("write", { fault: "request-lost" });
-    const handle = await world.until(lease.export());
+    const handle = await world.until(exportLease(lease));
     expect(world.record("a")?.["holder"]).toEqual({ S: handle.holder });
   });
 
@@ -336,7 +338,7 @@ describe("a transferred lock", () => {
     const lease = await world.until(mutex(one.locks, "a").acquire());
     const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
     world.table.putItem(key, { ...world.record("a"), holder: { S: "thief" } });
-    const exporting = world.until(lease.export());
+    const exporting = world.until(exportLease(lease));
     await expect(exporting).rejects.toMatchObject({ code: "lost", reason: "stolen" });
   });
 
@@ -345,7 +347,7 @@ describe("a transferred lock", () => {
     const options = { client, table: "locks", keys: { sk: null } } as const;
     const [one, two] = [new Holdfast(options), new Holdfast(options)];
     const lease = await mutex(one, "a").acquire({ renew: "manual" });
-    const imported = await adoptLease(two, await lease.export(), { renew: "manual" });
+    const imported = await adoptLease(two, await exportLease(lease), { renew: "manual" });
     expect(imported.isHeld).toBe(true);
     await imported.release();
   });
@@ -365,7 +367,7 @@ describe("a transferred lock", () => {
     const lease = await world.until(fairLock(one.locks, "a", { namespace: "n" }).acquire());
     const next = fairLock(three.locks, "a", { namespace: "n" }).acquire();
     await world.time.advance(500);
-    const handle = carried(await world.until(lease.export()));
+    const handle = carried(await world.until(exportLease(lease)));
     const imported = await world.until(adoptLease(two.locks, handle));
     await world.time.advance(10_000);
     expect(imported.isHeld).toBe(true);
@@ -385,11 +387,13 @@ describe("the client refuses an export", () => {
     ];
     await world.until(
       once(one.locks, "o", { occurrence: "1" }, async (lease) => {
-        await expect(lease.export()).rejects.toMatchObject({ code: "invalid-argument" });
+        await expect(exportLease(lease)).rejects.toMatchObject({ code: "invalid-argument" });
         expect(lease.isHeld).toBe(true);
       }),
     );
-    await expect(leases[0]?.export()).rejects.toMatchObject({ code: "invalid-argument" });
+    await expect(exportLease(leases[0] as Lease)).rejects.toMatchObject({
+      code: "invalid-argument",
+    });
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
   });
 
@@ -402,7 +406,7 @@ describe("the client refuses an export", () => {
       code: "invalid-argument",
       message: expect.stringMatching(/"aws-?lock-?client/i),
     };
-    await expect(lease.export()).rejects.toMatchObject(refused);
+    await expect(exportLease(lease)).rejects.toMatchObject(refused);
     expect(lease.isHeld).toBe(true);
     const handle = {
       v: 1,
@@ -436,7 +440,7 @@ describe("the client refuses an export", () => {
     const handle = (wrong &&
       (Object.keys(wrong).length === 0 ? {} : { ...whole, ...wrong })) as LeaseTransfer;
     const importing = (async () => adoptLease(one.locks, handle))();
-    await expectError(importing, { code: "invalid-argument", mentions: ["`lease.export()`"] });
+    await expectError(importing, { code: "invalid-argument", mentions: ["`exportLease()`"] });
   });
 
   it("but not with the longest fence or the shortest lease", async () => {

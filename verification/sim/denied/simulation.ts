@@ -1,6 +1,7 @@
 import {
   adoptLease,
   all,
+  exportLease,
   fairLock,
   Holdfast,
   HoldfastError,
@@ -137,7 +138,7 @@ class Process {
       case 7: {
         const lease = await mutex(locks, name).acquire({ wait, lease: "5s" });
         this.held.add(lease);
-        const transfer = await lease.export();
+        const transfer = await exportLease(lease);
         return this.#hold(await adoptLease(locks, transfer));
       }
       default: {

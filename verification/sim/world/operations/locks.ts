@@ -1,6 +1,7 @@
 import {
   adoptLease,
   all,
+  exportLease,
   fairLock,
   type Lease,
   type LeaseTransfer,
@@ -99,7 +100,7 @@ async function enterAgain(self: Incarnation, lock: Lock, first: Lease): Promise<
   const again = await lock.tryAcquire().catch(codeOf);
   if (again === null || typeof again === "string") return first;
   await first.release().catch(codeOf);
-  const exported = await first.export().catch(codeOf);
+  const exported = await exportLease(first).catch(codeOf);
   if (typeof exported === "string") return again;
   self.run.fail("stale handle", `${self.name} exported "${first.name}" by a released handle`);
   return again;
@@ -226,7 +227,7 @@ async function exportIt(
   const reservation = isLong ? { lease: LONG_RESERVATION_MS } : {};
   if (isLong) run.exchange.longestMs = LONG_RESERVATION_MS;
   self.note({ kind: "exports", name: lease.name, fence: lease.fence });
-  const exporting = lease.export(reservation);
+  const exporting = exportLease(lease, reservation);
   noteReleased(self, grant);
   try {
     const handle = await exporting;
