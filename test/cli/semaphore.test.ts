@@ -44,7 +44,7 @@ describe("holdfast semaphore", () => {
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     const { error } = JSON.parse(stderr);
     expect(error.code).toBe("limit-mismatch");
-    expect(error.message).toMatch(/limit of 4 permits .* uses 5\..*admin\.setLimit\(\)/);
+    expect(error.message).toMatch(/limit of 4 permits .* uses 5\..*setLimit\(\)/);
     expect(error.message).toContain("holdfast semaphore limited --set-limit 5");
   });
 

@@ -413,9 +413,9 @@ function isUnanswered(error: unknown): boolean {
     rules: ["R7"],
     edits: [
       {
-        in: { AnyLease },
-        from: "    this.assertHeld();\n    return exportLease(",
-        to: "    return exportLease(",
+        in: { exportLease },
+        from: "  lease.assertHeld();\n",
+        to: "",
       },
     ],
     caughtBy: {
