@@ -23,7 +23,7 @@ const JAVASCRIPT = {
     console.log(await mutex(locks, "a").run(async (lease) => lease.isHeld));
     await locks.close();`,
   "requires.cjs": `
-    const { Holdfast } = require("holdfast");
+    const { Holdfast, mutex } = require("holdfast");
     const { MemoryTable } = require("holdfast/testing");
     const { DynamoDBClient } = require("@aws-sdk/client-dynamodb");
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
@@ -42,13 +42,13 @@ work().then((fence) => console.log(typeof fence === "bigint"));
 
 const TYPESCRIPT = {
   "typed.mts": `
-import { Holdfast, type Lease } from "holdfast";
+import { Holdfast, type Lease, mutex } from "holdfast";
 import { MemoryTable } from "holdfast/testing";
 ${WORK}`,
   "typed.cts": `
 import holdfast = require("holdfast");
 import testing = require("holdfast/testing");
-const { Holdfast } = holdfast;
+const { Holdfast, mutex } = holdfast;
 const { MemoryTable } = testing;
 type Lease = holdfast.Lease;
 ${WORK}`,

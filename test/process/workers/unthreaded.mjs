@@ -25,7 +25,7 @@ registerHooks({
     return next(url, context);
   },
 });
-const { locks, task } = await import("./common.mjs");
+const { locks, mutex, task } = await import("./common.mjs");
 const lock = mutex(locks, task.name);
 await lock.run(() => new Promise((resolve) => setTimeout(resolve, 500)));
 await locks.close();
