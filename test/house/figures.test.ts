@@ -12,8 +12,6 @@ const FILES = [
   "verification/mutation/run.mjs",
   "scripts/model.mjs",
   "scripts/porcupine.mjs",
-  "scripts/knossos.mjs",
-  "scripts/lib/histories.mjs",
   "scripts/drill.mjs",
   "scripts/engines/run.mjs",
   "scripts/sim.mjs",

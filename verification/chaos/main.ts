@@ -20,7 +20,7 @@ const HELP = `npm run chaos -- [options]
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
   --permits      contend for permits of one semaphore, and not for locks (then 50 workers by default)
   --no-clocks    leave the clocks alone, on machines without libfaketime
-  --export FILE  write the operations as JSON lines, for \`npm run porcupine\` and \`npm run knossos\`
+  --export FILE  write the operations as JSON lines, for \`npm run porcupine\`
   --json         the summary as JSON on standard output
   --break NAME   run the core with this rule broken: the run must fail
 Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;

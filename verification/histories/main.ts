@@ -1,8 +1,6 @@
-/** Makes the histories that `npm run porcupine` and `npm run knossos` give to the checkers of other authors. */
-import { readFileSync } from "node:fs";
+/** Makes the histories that `npm run porcupine` judges. */
 import { join } from "node:path";
 import { writeFigures } from "../../scripts/lib/figures.mjs";
-import { ednOf } from "../knossos/edn.js";
 import { planOf, termsOf } from "../sim/plan.js";
 import { simulatePlan } from "../sim/simulation.js";
 import { simulateUpdates } from "../sim/updates/simulation.js";
@@ -10,35 +8,28 @@ import { BROKEN, SOUND } from "./broken.js";
 import { jsonLinesOf, type Operation, operationsOf, spansOf } from "./operations.js";
 
 const LENGTH_MS = 120_000;
-const TEXT_OF = { jsonl: jsonLinesOf, edn: ednOf };
 
-/** Where to write histories, and in which form. */
-export interface Place {
-  readonly folder: string;
-  readonly format: keyof typeof TEXT_OF;
-}
-
-function write({ folder, format }: Place, name: string, operations: readonly Operation[]): string {
-  const file = join(folder, `${name}.${format}`);
-  writeFigures(file, TEXT_OF[format](operations));
+function write(folder: string, name: string, operations: readonly Operation[]): string {
+  const file = join(folder, `${name}.jsonl`);
+  writeFigures(file, jsonLinesOf(operations));
   return file;
 }
 
 /** Writes a file for each seed with an exclusion check. Returns the paths. */
-export async function simulationHistories(place: Place, seeds: number): Promise<string[]> {
+export async function simulationHistories(folder: string, seeds: number): Promise<string[]> {
   const files: string[] = [];
   for (let seed = 1; files.length < seeds; seed += 1) {
     const plan = planOf(seed, LENGTH_MS);
     if (!termsOf(plan).isExclusive) continue;
     const { history } = await simulatePlan(plan);
     const name = `seed-${seed}-${plan.kind.replaceAll(" ", "-")}`;
-    files.push(write(place, name, operationsOf({ spans: spansOf(history) })));
+    files.push(write(folder, name, operationsOf({ spans: spansOf(history) })));
   }
   return files;
 }
 
 /** The sums of the updates workload, guarded or not, and the file of each seed. */
-export async function updatesHistories(place: Place, seeds: number, isGuarded: boolean) {
+export async function updatesHistories(folder: string, seeds: number, isGuarded: boolean) {
   const sums = { seeds, acknowledged: 0, refused: 0, lost: 0, pauses: 0 };
   const files: string[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
@@ -48,24 +39,17 @@ export async function updatesHistories(place: Place, seeds: number, isGuarded: b
     sums.lost += outcome.lost;
     sums.pauses += outcome.pauses;
     const name = `updates-${isGuarded ? "guarded" : "unguarded"}-${seed}`;
-    files.push(write(place, name, outcome.operations));
+    files.push(write(folder, name, outcome.operations));
   }
   return { sums, files };
 }
 
 /** Writes the sound history, and each broken one. */
-export function soundAndBroken(place: Place) {
+export function soundAndBroken(folder: string) {
   const broken = BROKEN.map(({ reason, refusedBy, operations }, at) => ({
-    file: write(place, `broken-${at + 1}`, operations),
+    file: write(folder, `broken-${at + 1}`, operations),
     reason,
     refusedBy,
   }));
-  return { sound: write(place, "sound", SOUND), broken };
-}
-
-/** Converts a history that `npm run chaos -- --export` wrote. Returns the path. */
-export function converted(place: Place, name: string, file: string): string {
-  const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
-  const operations = lines.map((line) => JSON.parse(line) as Operation);
-  return write(place, name, operations);
+  return { sound: write(folder, "sound", SOUND), broken };
 }
