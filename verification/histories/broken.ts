@@ -19,7 +19,7 @@ function operation(call: number, end: number | undefined, part: Part): Operation
 
 /**
  * A short history that the rules allow: two clients, a release, a takeover after a pause, a guarded write of the former
- * holder that is refused, and a write with an unknown outcome that was applied.
+ * holder that is refused, a write with an unknown outcome that was applied, and one of a former holder that was not.
  */
 export const SOUND: readonly Operation[] = [
   operation(0, 5, { op: "acquire", client: "p1", fence: "1" }),
@@ -45,6 +45,7 @@ export const SOUND: readonly Operation[] = [
   operation(28, 47, { op: "lost", client: "p2", fence: "2" }),
   operation(48, 49, { op: "write", client: "p1", fence: "5", from: "y", to: "z" }),
   operation(50, 51, { op: "held", client: "p1", fence: "5" }),
+  operation(52, undefined, { op: "write", client: "p2", outcome: "unknown", fence: "2" }),
   operation(60, 61, { op: "read", client: "end", to: "z" }),
 ];
 

@@ -146,7 +146,7 @@ func registerHistory(history []Operation) []porcupine.Operation {
 			}
 		case op.Op == "read", op.Op == "write" && (op.Outcome == "ok" || op.Outcome == "refused"):
 			ops = append(ops, operation(op))
-		case op.Op == "write" && shown[op.To]:
+		case op.Op == "write" && op.To != "" && shown[op.To]:
 			ops = append(ops, operation(op))
 		}
 	}
