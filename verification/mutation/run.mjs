@@ -1,27 +1,18 @@
 // Mutation testing of the core: npm run mutation [-- FILE ...], files of src/core; all of them by default. Stryker
 // makes the mutants and runs the core's tests against each. The compiler checks the survivors, as `npm run typecheck`
-// would, and verification/mutation/judged.json must judge the rest. `--write` records the results of each file, with
-// its content's name, in verification/mutation/results.json; `--report` only prints the recorded results. Results are
-// kept in .tmp/mutation and reused for unchanged files; `--force` runs everything again.
+// would, and verification/mutation/judged.json must judge the rest. Results are kept in .tmp/mutation and reused for
+// unchanged files; `--force` runs everything again.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { toolCommand } from "../../scripts/lib/tools.mjs";
 import { refusedByCompiler } from "./compiler.mjs";
-import {
-  blobOf,
-  judgementOf,
-  noteResults,
-  percent,
-  reportOf,
-  sumsOf,
-  survivorsOf,
-} from "./page.mjs";
+import { sumsOf, tableOf } from "./score.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LEAST_PERCENT = 90;
-const FLAGS = ["--force", "--report", "--write"];
+const FLAGS = ["--force"];
 
 const judged = JSON.parse(readFileSync(join(ROOT, "verification/mutation/judged.json"), "utf8"));
 const given = process.argv.slice(2);
@@ -32,14 +23,9 @@ if (unknown.length > 0) {
   );
   process.exit(64);
 }
-if (given.includes("--report")) {
-  console.log(reportOf(ROOT, judged).join("\n"));
-  process.exit();
-}
 const force = given.filter((word) => word === "--force");
-const files = given.filter((word) => !["--force", "--write"].includes(word));
+const files = given.filter((word) => !FLAGS.includes(word));
 const only = files.length === 0 ? [] : ["--mutate", files.join(",")];
-const date = new Date().toISOString().slice(0, 10);
 const { status } = spawnSync(
   toolCommand("verification/mutation", "stryker"),
   ["run", "verification/mutation/stryker.config.json", ...force, ...only],
@@ -68,7 +54,11 @@ function positionOf(lines, { line, column }) {
   return lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0) + column - 1;
 }
 
-const tried = {};
+/** Whether judged.json says why this survivor is no error. */
+const isJudged = ({ file, line, mutant }) =>
+  judged.some((one) => one.file === file && one.line === line && one.mutants.includes(mutant));
+
+const tried = [];
 for (const [file, { source, mutants }] of Object.entries(report.files)) {
   if (files.length > 0 && !files.includes(file)) continue;
   const count = (...of) => mutants.filter((mutant) => of.includes(mutant.status)).length;
@@ -76,32 +66,18 @@ for (const [file, { source, mutants }] of Object.entries(report.files)) {
     .filter((mutant) => ["Survived", "NoCoverage"].includes(mutant.status))
     .map((mutant) => readable(file, source, mutant));
   const refused = refusedByCompiler(ROOT, left);
-  tried[file] = {
-    ...{
-      date,
-      blob: blobOf(ROOT, source),
-      killed: count("Killed", "RuntimeError"),
-      endless: count("Timeout"),
-    },
-    refused: refused.size,
-    survivors: left
-      .filter((one) => !refused.has(one))
-      .map(({ line, mutant }) => ({ line, mutant })),
-  };
+  const killed = count("Killed", "RuntimeError");
+  const survivors = left.filter((one) => !refused.has(one));
+  tried.push({ file, killed, endless: count("Timeout"), refused: refused.size, survivors });
 }
 
-if (Object.keys(tried).length === 0) throw new Error(`There are no mutants in: ${files.join(" ")}`);
+if (tried.length === 0) throw new Error(`There are no mutants in: ${files.join(" ")}`);
 
-const unjudged = survivorsOf(tried).filter((one) => judgementOf(judged, one) === undefined);
-
-const { killed, endless, refused, survived, all, caught } = sumsOf(tried);
-console.log(
-  `\n${all} mutants, ${killed} killed, ${endless} endless, ${refused} refused by the compiler, ` +
-    `${survived} survived: ${percent(caught, all)} caught`,
-);
+const { all, caught } = sumsOf(tried);
+console.log(`\n${tableOf(tried)}\n`);
+const unjudged = tried.flatMap(({ survivors }) => survivors).filter((one) => !isJudged(one));
 for (const { file, line, mutant } of unjudged) {
   console.log(JSON.stringify({ file, line, mutants: [mutant], why: "" }));
 }
-if (given.includes("--write")) noteResults(ROOT, tried);
 if (unjudged.length > 0) console.log(`${unjudged.length} survivors without a judgement, above.`);
 process.exitCode = unjudged.length > 0 || (100 * caught) / all < LEAST_PERCENT ? 1 : 0;
