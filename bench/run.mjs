@@ -1,5 +1,5 @@
-// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY --write] One
-// server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
+// The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY --endpoint URL --write]
+// One server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
 // Figures go to .tmp/bench, one file a case, or with --write to bench/results; npm run bench:report -- --write
 // makes the tables and plots of the documents from bench/results. No time fails a run. A crash of a subject
 // fails the run, and so does a step with unexpected requests.
@@ -27,6 +27,7 @@ const { values } = parseArgs({
     json: { type: "boolean", default: false },
     repetitions: { type: "string" },
     output: { type: "string" },
+    endpoint: { type: "string" },
     write: { type: "boolean", default: false },
     "without-peers": { type: "boolean", default: false },
   },
@@ -95,7 +96,7 @@ async function main() {
   const cases = await casesAsked();
   installPeers();
   const withPeers = !values.quick && !values["without-peers"];
-  const servers = await startServers({ withRedis: withPeers });
+  const servers = await startServers({ withRedis: withPeers, endpoint: values.endpoint });
   if (withPeers && servers.redisPort === undefined) {
     say("No redis-server here (apt-get install redis-server): redlock is left out.");
   }

@@ -1,7 +1,7 @@
 // The servers of a run: one DynamoDB Local for all subjects, and one Redis if installed. Only on the loopback,
 // and only in memory.
 import { spawn, spawnSync } from "node:child_process";
-import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DynamoDBClient, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { createTable } from "../../dist/table/index.js";
 import { startDynamoDBLocal } from "../../scripts/dynamodb-local/server.mjs";
 import { freePort } from "./ports.mjs";
@@ -20,8 +20,8 @@ export function clientFor(endpoint, more = {}) {
 }
 
 /** Creates a table with these keys, all strings. */
-export function createKeyedTable(client, TableName, ...keys) {
-  return client.send(
+export async function createKeyedTable(client, TableName, ...keys) {
+  await client.send(
     new CreateTableCommand({
       TableName,
       BillingMode: "PAY_PER_REQUEST",
@@ -32,11 +32,12 @@ export function createKeyedTable(client, TableName, ...keys) {
       })),
     }),
   );
+  await waitUntilTableExists({ client, minDelay: 1, maxWaitTime: 300 }, { TableName });
 }
 
 async function createTables(endpoint) {
   const client = clientFor(endpoint);
-  await createTable({ client, table: TABLES.holdfast });
+  await createTable({ client, table: TABLES.holdfast, wait: "5m" });
   await createKeyedTable(client, TABLES.key, "key");
   await createKeyedTable(client, TABLES.pair, "pk", "sk");
   await createKeyedTable(client, TABLES.objects, "path", "etag");
@@ -66,9 +67,12 @@ async function startRedis() {
   return { port, stop };
 }
 
-/** Starts the servers for the subjects. `withRedis` false leaves Redis out. */
-export async function startServers({ withRedis = true } = {}) {
-  const dynamodb = await startDynamoDBLocal({ jvmFlags: JVM_FLAGS });
+/** Starts the servers for the subjects. `withRedis` false leaves Redis out; `endpoint` takes the place of DynamoDB Local. */
+export async function startServers({ withRedis = true, endpoint } = {}) {
+  const dynamodb =
+    endpoint === undefined
+      ? await startDynamoDBLocal({ jvmFlags: JVM_FLAGS })
+      : { endpoint, stop: async () => undefined };
   try {
     await createTables(dynamodb.endpoint);
     const redis = withRedis ? await startRedis() : undefined;

@@ -1,295 +1,182 @@
 import { PutItemCommand, QueryCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { Holdfast, mutex } from "../../src/index.js";
-import { checkTable, createTable } from "../../src/table/index.js";
-import { awsOf } from "../../verification/aws/clients.js";
-import type { Resource } from "../../verification/aws/ledger.js";
+import { Holdfast } from "../../src/index.js";
+import { createTable } from "../../src/table/index.js";
+import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
+import { type Forward, forwardTo } from "../../verification/aws/account.js";
+import { type Command, main } from "../../verification/aws/main.js";
 import { settingsOf } from "../../verification/aws/options.js";
-import type { RunSuite } from "../../verification/aws/scene.js";
-import { sweep } from "../../verification/aws/sweep.js";
 import { expectedSignature, signatureOf } from "../package/signature.js";
 import { type StubRequest, StubServer } from "../package/stub-server.js";
 import { sdkClient } from "../support/sdk.js";
-import { FakeAws, type Fault, type Seen } from "./fake-aws.js";
-import { checksOf, expectNothingLeft, tryOut } from "./trial.js";
 
-/** `npm run aws`: consent, ceiling, interruption, removal, the gate of the tests, the sweep. */
+/** An account in memory, and one call of the command. */
+class Trial {
+  readonly engine = new MemoryDynamoDB({ nowMs: () => Date.now() });
+  readonly sent: { readonly operation: string; readonly body: Record<string, unknown> }[] = [];
+  readonly lists = new Map<string, readonly string[]>();
+  readonly texts: string[] = [];
+  /** The name of the error of a request; undefined for an answer of the engine. */
+  fault: (operation: string) => string | undefined = () => undefined;
+  runSuite: Command["runSuite"] = async () => ({ passed: 1, failed: [] });
+  interrupt = (): void => undefined;
 
-describe.concurrent("before the start", () => {
-  it.each([
-    ["without a terminal and without --yes", {}, 2],
-    ["after another answer than yes", { answer: "y" }, 1],
-  ] as const)("sends nothing %s", async (_, options, status) => {
-    const trial = await tryOut("", { isConfirmed: false, ...options });
-    expect(trial.status).toBe(status);
-    expect(trial.aws.requests).toEqual([]);
-    expect(trial.notes).toMatch(/cost: at most .* USD/);
-  });
+  readonly #forward: Forward = async ({ operation, body }) => {
+    const input = JSON.parse(body) as Record<string, unknown>;
+    this.sent.push({ operation, body: input });
+    const fault = this.fault(operation);
+    const answer =
+      fault === undefined
+        ? this.engine.handle(operation, input)
+        : { status: 400, body: { __type: `x#${fault}` } };
+    return { status: answer.status, headers: {}, body: JSON.stringify(answer.body) };
+  };
 
-  it("starts after the answer yes", async () => {
-    const options = { isConfirmed: false, answer: "Yes " };
-    const trial = await tryOut("--only ttl --hours 0", options);
-    expect(trial.status).toBe(0);
-    expectNothingLeft(trial);
-  });
-
-  it("sends nothing with --dry-run", async () => {
-    const trial = await tryOut("--dry-run", { isConfirmed: false });
-    expect(trial.status).toBe(0);
-    expect(trial.aws.requests).toEqual([]);
-  });
-
-  it("refuses a plan above the ceiling", async () => {
-    const trial = await tryOut("--hours 24 --ceiling 0.01");
-    expect(trial.status).toBe(2);
-    expect(trial.aws.requests).toEqual([]);
-    expect(trial.notes).toContain("--ceiling");
-  });
-
-  it.each([
-    "--replica us-east-2",
-    "--replica us-east-2 --replica us-east-2",
-    "--replica us-east-2 --replica us-east-1",
-    "--only global",
-    "--only nothing",
-    "--hours x",
-    "--hours -1",
-    "--unknown",
-    "--remove none",
-  ])("refuses %s", async (args) => {
-    const trial = await tryOut(args);
-    expect(trial.status).toBe(2);
-    expect(trial.aws.requests).toEqual([]);
-  });
-});
-
-/** Fails an operation with this error. */
-const failing =
-  (operation: string, name: string, when: (seen: Seen) => boolean = () => true) =>
-  (seen: Seen): Fault | undefined =>
-    seen.operation === operation && when(seen) ? { name } : undefined;
-
-describe.concurrent("after the start", () => {
-  it("removes everything after a failed part, and plays the next part", async () => {
-    const isReplica = ({ body }: Seen): boolean => JSON.stringify(body).includes("Create");
-    const aws = new FakeAws({ fault: failing("UpdateTable", "ValidationException", isReplica) });
-    const args = "--only global --only ttl --replica us-east-2 --replica us-west-2 --hours 0";
-    const trial = await tryOut(args, { aws });
-    expect(checksOf(trial, "problem")).toEqual(["global: run"]);
-    expect(trial.findings.map(({ part }) => part)).toContain("ttl");
-    expect(trial.status).toBe(1);
-    expectNothingLeft(trial);
-  });
-
-  it("removes everything after a failed start", async () => {
-    const isCommits = ({ body }: Seen): boolean => String(body["TableName"]).endsWith("-commits");
-    const aws = new FakeAws({ fault: failing("UpdateTimeToLive", "AccessDenied", isCommits) });
-    const trial = await tryOut("--only objects", { aws });
-    expect(trial.status).toBe(1);
-    expect(trial.summary["brokenOff"]).toContain("dynamodb:UpdateTimeToLive");
-    expectNothingLeft(trial);
-  });
-
-  it("stops at the ceiling, and removes everything", async () => {
-    // The first read finds a long item, and costs more than the rest of the plan.
-    const aws = new FakeAws();
-    aws.fault = ({ operation, body, before }: Seen): undefined => {
-      if (operation !== "GetItem" || before !== 0) return;
-      const { TableName, Key } = body;
-      const Item = { ...(Key as object), text: { S: "x".repeat(100_000) } };
-      void aws.forward({ operation: "PutItem", body: JSON.stringify({ TableName, Item }) });
-    };
-    const trial = await tryOut("--only ttl --hours 0.0001 --ceiling 0.0000076", { aws });
-    expect(trial.status).toBe(1);
-    expect(trial.summary["brokenOff"]).toContain("ceiling");
-    const reads = trial.aws.requests.filter(({ operation }) => operation === "GetItem");
-    expect(reads).toHaveLength(1);
-    expectNothingLeft(trial);
-  });
-
-  it("stops at an interruption, and removes everything", async () => {
-    let interrupt = (): void => undefined;
-    const fault = (seen: Seen): undefined => {
-      if (JSON.stringify(seen.body).includes("steps/1")) interrupt();
-    };
-    const aws = new FakeAws({ fault });
-    const trial = await tryOut("--only steps --every 0 --hours 0.01", {
-      aws,
-      interrupting: (given) => {
-        interrupt = given;
+  run(args: string, more: Partial<Command> = {}): Promise<number> {
+    return main({
+      args: ["--region", "us-east-1", "--endpoint", "http://memory.invalid", ...args.split(" ")],
+      forwardTo: () => this.#forward,
+      runSuite: (endpoint, signal) => this.runSuite(endpoint, signal),
+      runBench: async () => "figures",
+      store: {
+        save: (run, tables) => void this.lists.set(run, tables),
+        load: (run) => this.lists.get(run),
       },
+      ask: undefined,
+      note: (text) => void this.texts.push(text),
+      print: (text) => void this.texts.push(text),
+      onInterrupt: (listener) => {
+        this.interrupt = listener;
+        return () => undefined;
+      },
+      exit: () => undefined,
+      retryMs: 1,
+      ...more,
     });
-    expect(trial.status).toBe(1);
-    expect(trial.summary["brokenOff"]).toBe("Interrupted.");
-    // The figures of the complete first round.
-    expect(checksOf(trial, "measured")).toHaveLength(15);
-    expect(checksOf(trial, "problem")).toEqual([]);
-    expectNothingLeft(trial);
+  }
+
+  get tables(): unknown {
+    return this.engine.handle("ListTables", {}).body["TableNames"];
+  }
+
+  expectNothingLeft(): void {
+    expect(this.sent.length).toBeGreaterThan(0);
+    expect(this.tables).toEqual([]);
+    expect([...this.lists.values()].flat()).toEqual([]);
+    expect(this.texts.at(-1)).toBe("All tables of the run are removed.");
+  }
+}
+
+describe.concurrent("npm run aws", () => {
+  it.each([
+    ["--only engine", undefined, 2],
+    ["--only engine", "y", 1],
+    ["--yes --ceiling 0.01", undefined, 2],
+    ["--dry-run", undefined, 0],
+    ["--yes --only nothing", undefined, 2],
+    ["--yes --ceiling x", undefined, 2],
+    ["--remove none", undefined, 2],
+  ])("sends nothing with %s after the answer %s", async (args, answer, status) => {
+    const trial = new Trial();
+    const ask = answer === undefined ? undefined : async () => answer;
+    expect(await trial.run(args, { ask })).toBe(status);
+    expect(trial.sent).toEqual([]);
   });
 
-  it("prints the commands of the removal at a second interruption, and exits", async () => {
-    let interrupt = (): void => undefined;
-    let exits = 0;
-    const fault = ({ operation }: Seen): undefined => {
-      if (operation === "PutItem" || operation === "DeleteTable") interrupt();
-    };
-    const trial = await tryOut("--only ttl", {
-      aws: new FakeAws({ fault }),
-      onExit: () => {
-        exits += 1;
-      },
-      interrupting: (given) => {
-        interrupt = given;
-      },
-    });
-    expect(exits).toBeGreaterThan(0);
-    expect(trial.notes).toMatch(/aws dynamodb delete-table --table-name holdfast-aws-\w+ --region/);
+  it("diagnoses the engine after the answer yes, and removes its table", async () => {
+    const trial = new Trial();
+    const status = await trial.run("--only engine", { ask: async () => "Yes " });
+    expect(trial.texts.filter((text) => text.includes("PROBLEM"))).toEqual([]);
+    expect(status).toBe(0);
+    trial.expectNothingLeft();
   });
 
-  it("retries a refused removal", async () => {
-    const isEarly = ({ before }: Seen): boolean => before < 3;
-    const aws = new FakeAws({ fault: failing("DeleteTable", "ResourceInUseException", isEarly) });
-    const trial = await tryOut("--only ttl --hours 0", { aws });
-    expect(aws.requests.filter(({ operation }) => operation === "DeleteTable")).toHaveLength(4);
-    expectNothingLeft(trial);
-  });
-
-  it("lists each remaining resource for --remove", async () => {
-    const lists = new Map<string, readonly Resource[]>();
-    const aws = new FakeAws({ fault: failing("DeleteTable", "AccessDeniedException") });
-    const trial = await tryOut("--only ttl --hours 0", { aws, lists });
-    expect(trial.status).toBe(1);
-    expect(trial.notes).toMatch(/delete-table --table-name holdfast-aws-\w+ --region us-east-1/);
-    expect(trial.listed.map(({ kind }) => kind)).toEqual(["table"]);
-    aws.fault = undefined;
-    const [run] = lists.keys();
-    const removal = await tryOut(`--remove ${run}`, { aws, lists });
-    expect(removal.status).toBe(0);
-    expectNothingLeft(removal);
-  });
-
-  it("puts the run's id into the name of every resource, and tags the tables", async () => {
-    const aws = new FakeAws();
-    const trial = await tryOut("--only policies", { aws });
-    const run = String(trial.summary["run"]);
-    const made = aws.requests.filter(({ operation }) => operation === "CreateTable");
-    expect(made.length).toBeGreaterThan(1);
-    for (const { body } of made) {
-      expect(body["TableName"]).toContain(`holdfast-aws-${run}`);
-      expect(body["Tags"] ?? aws.tagsOf(String(body["TableName"]))).toEqual([
-        { Key: "holdfast-aws", Value: run },
-      ]);
-    }
-  });
-});
-
-describe.concurrent("a forwarded request", () => {
-  it("has the expected signature", async () => {
-    const server = await StubServer.start();
-    server.answer = { status: 200, body: {} };
-    const settings = settingsOf(["--region", "eu-west-1", "--endpoint", server.endpoint]);
-    if (settings === "help") throw new Error("There are no settings.");
-    const aws = awsOf(settings, new FakeAws().identity);
-    await aws.forward({ operation: "ListTables", body: '{"ExclusiveStartTableName":"ü"}' });
-    await server.stop();
-    const [request] = server.requests as [StubRequest];
-    expect(request.operation).toBe("ListTables");
-    expect(signatureOf(request)).toMatchObject({ key: "local", region: "eu-west-1" });
-    expect(signatureOf(request).signature).toBe(expectedSignature(request, "local"));
-  });
-});
-
-describe.concurrent("the gate", () => {
-  it("names, tags and removes the tables of the tests", async () => {
-    const aws = new FakeAws();
-    const runSuite: RunSuite = async (endpoint) => {
+  it("names, tags, counts and removes the tables of the tests", async () => {
+    const trial = new Trial();
+    trial.runSuite = async (endpoint) => {
       const client = sdkClient(endpoint);
       await createTable({ client, table: "tests" });
-      const report = await checkTable({ client, table: "tests" });
-      expect(report.table).toBe("tests");
       const locks = new Holdfast({ client, table: "tests" });
-      const lease = await mutex(locks, "a").acquire();
+      const lease = await locks.mutex("a").acquire();
       await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }));
       await lease.release();
       await locks.close();
       client.destroy();
       return { passed: 1, failed: [{ file: "one.test.ts", title: "fails" }] };
     };
-    const trial = await tryOut("--only conformance", { aws, runSuite });
-    const run = String(trial.summary["run"]);
-    expect(aws.tagsOf(`holdfast-aws-${run}-tests`)).toEqual([{ Key: "holdfast-aws", Value: run }]);
-    expect(aws.tagsOf("tests")).toBeUndefined();
-    expect(trial.summary["usage"]).toMatchObject({ writeUnits: 4 });
-    expect(checksOf(trial, "problem")).toEqual(["conformance: tests", "conformance: one.test.ts"]);
-    expectNothingLeft(trial);
+    expect(await trial.run("--yes --only conformance")).toBe(1);
+    const [run] = trial.lists.keys();
+    const made = trial.sent.find(({ operation }) => operation === "CreateTable");
+    expect(made?.body["TableName"]).toBe(`holdfast-aws-${run}-tests`);
+    expect(made?.body["Tags"]).toEqual([{ Key: "holdfast-aws", Value: run }]);
+    expect(trial.texts).toContain("conformance: PROBLEM  one.test.ts: fails");
+    trial.expectNothingLeft();
   });
 
-  it("reaches no other table of the account", async () => {
-    const aws = new FakeAws();
-    const owner = aws.dynamodb("us-east-1");
-    await createTable({ client: owner, table: "theirs" });
-    let name: string | undefined;
-    const runSuite: RunSuite = async (endpoint) => {
+  it("reaches no other table, and at the ceiling sends nothing but removals", async () => {
+    const trial = new Trial();
+    const errors: string[] = [];
+    trial.runSuite = async (endpoint, signal) => {
       const client = sdkClient(endpoint);
+      await createTable({ client, table: "tests" });
       const read = new QueryCommand({
         TableName: "theirs",
         KeyConditionExpression: "pk = :pk",
         ExpressionAttributeValues: { ":pk": { S: "a" } },
       });
-      name = await client.send(read).then(
-        () => "an answer",
-        (error: Error) => error.name,
-      );
+      await client.send(read).catch((error: Error) => errors.push(error.name));
+      const Item = { pk: { S: "a" }, sk: { S: "a" }, text: { S: "x".repeat(300_000) } };
+      const put = new PutItemCommand({ TableName: "tests", Item });
+      while (!signal.aborted) {
+        await client.send(put).catch((error: Error) => errors.push(error.name));
+      }
       client.destroy();
       return { passed: 1, failed: [] };
     };
-    await tryOut("--only conformance", { aws, runSuite });
-    expect(name).toBe("ResourceNotFoundException");
-    expect(aws.tables()).toEqual(["theirs"]);
+    expect(await trial.run("--yes --only conformance --ceiling 0.0082")).toBe(1);
+    expect(errors).toEqual(["ResourceNotFoundException", "AccessDeniedException"]);
+    expect(trial.texts).toContain("NOT COMPLETE: The ceiling of 0.0082 USD is reached.");
+    trial.expectNothingLeft();
   });
 
-  it("shows used units only if asked, and refuses every request at the ceiling", async () => {
-    const units: unknown[] = [];
-    const runSuite: RunSuite = async (endpoint) => {
-      const client = sdkClient(endpoint);
-      await createTable({ client, table: "tests" });
-      const put = { TableName: "tests", Item: { pk: { S: "a" }, sk: { S: "a" } } };
-      units.push((await client.send(new PutItemCommand(put))).ConsumedCapacity);
-      const asking = { ...put, ReturnConsumedCapacity: "TOTAL" } as const;
-      units.push((await client.send(new PutItemCommand(asking))).ConsumedCapacity?.CapacityUnits);
-      const long = { ...put, Item: { ...put.Item, text: { S: "x".repeat(300_000) } } };
-      for (;;) await client.send(new PutItemCommand(long));
+  it("stops at an interruption, and retries a refused removal", async () => {
+    const trial = new Trial();
+    let refusals = 3;
+    trial.fault = (operation) => {
+      if (operation === "PutItem" || operation === "UpdateItem") trial.interrupt();
+      if (operation !== "DeleteTable" || refusals === 0) return undefined;
+      refusals -= 1;
+      return "ResourceInUseException";
     };
-    const trial = await tryOut("--only conformance --ceiling 0.0082", { runSuite });
-    expect(units).toEqual([undefined, 1]);
-    expect(trial.status).toBe(1);
-  });
-});
-
-describe.concurrent("a sweep", () => {
-  const TABLE = "swept";
-  const record = (pk: string, expiresAt: number) => ({
-    TableName: TABLE,
-    Item: { pk: { S: pk }, sk: { S: "a" }, expiresAt: { N: String(expiresAt) } },
+    expect(await trial.run("--yes --only engine")).toBe(1);
+    expect(trial.texts).toContain("NOT COMPLETE: Interrupted.");
+    expect(refusals).toBe(0);
+    trial.expectNothingLeft();
   });
 
-  it("does not delete a record that changed after the sweep read it", async () => {
-    const aws = new FakeAws();
-    const client = aws.dynamodb("us-east-1");
-    await createTable({ client, table: TABLE });
-    for (const pk of ["gone", "renewed"]) await client.send(new PutItemCommand(record(pk, 1)));
-    let isRenewed = false;
-    client.middlewareStack.add(
-      (next, { commandName }) =>
-        async (args) => {
-          if (commandName === "DeleteItemCommand" && !isRenewed) {
-            isRenewed = true;
-            await client.send(new PutItemCommand(record("renewed", 9)));
-          }
-          return next(args);
-        },
-      { step: "initialize" },
+  it("lists each remaining table for --remove", async () => {
+    const trial = new Trial();
+    trial.fault = (operation) =>
+      operation === "DeleteTable" ? "AccessDeniedException" : undefined;
+    expect(await trial.run("--yes --only engine")).toBe(1);
+    expect(trial.texts.at(-1)).toMatch(
+      /delete-table --table-name holdfast-aws-\w+-engine --region/,
     );
-    expect(await sweep(client, TABLE, 5_000)).toBe(1);
+    trial.fault = () => undefined;
+    expect(await trial.run(`--remove ${[...trial.lists.keys()][0]}`)).toBe(0);
+    trial.expectNothingLeft();
+  });
+
+  it("signs a forwarded request", async () => {
+    const server = await StubServer.start();
+    server.answer = { status: 200, body: {} };
+    const settings = settingsOf(["--region", "eu-west-1", "--endpoint", server.endpoint]);
+    if (settings === "help") throw new Error("There are no settings.");
+    await forwardTo(settings)({ operation: "ListTables", body: '{"ExclusiveStartTableName":"ü"}' });
+    await server.stop();
+    const [request] = server.requests as [StubRequest];
+    expect(request.operation).toBe("ListTables");
+    expect(signatureOf(request)).toMatchObject({ key: "local", region: "eu-west-1" });
+    expect(signatureOf(request).signature).toBe(expectedSignature(request, "local"));
   });
 });

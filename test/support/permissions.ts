@@ -1,8 +1,21 @@
 import type { PolicyDocument, PolicyStatement } from "../../src/table/index.js";
 import type { MemoryAccess } from "../../src/testing/index.js";
-import type { Permission } from "../../verification/aws/permissions.js";
 
-export { permissionsOf } from "../../verification/aws/permissions.js";
+/** An action of a policy that a test can refuse alone, for a single kind of key if there are several. */
+export interface Permission {
+  readonly action: string;
+  readonly key: string | undefined;
+}
+
+/** All DynamoDB permissions of a policy, as separate entries. */
+export function permissionsOf(document: PolicyDocument): Permission[] {
+  return document.Statement.flatMap(({ Action, Condition }) => {
+    const keys = Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"] ?? [undefined];
+    return Action.filter((action) => action.startsWith("dynamodb:")).flatMap((action) =>
+      keys.map((key) => ({ action, key })),
+    );
+  });
+}
 
 /** IAM's `StringLike`: `*` and `?` are wildcards; `${*}`, `${?}` and `${$}` stand for the characters. */
 export function isLike(text: string, pattern: string): boolean {

@@ -13,7 +13,7 @@ import { checkTable, createTable, type PolicyFeature } from "../../src/table/ind
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { type MemoryAccess, MemoryObjects } from "../../src/testing/index.js";
-import { commit, type FeatureScene, standsBy, waitsFor } from "../../verification/aws/features.js";
+import { commit, type FeatureScene, standsBy, waitsFor } from "../support/policy-features.js";
 import { pause } from "../support/sdk.js";
 
 /** A table with an unrestricted owner, and a process limited to `allows`. */

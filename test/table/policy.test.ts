@@ -3,8 +3,8 @@ import { history } from "../../src/admin/index.js";
 import { election, Holdfast, mutex } from "../../src/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import type { MemoryAccess } from "../../src/testing/index.js";
-import { FEATURES } from "../../verification/aws/features.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";
+import { FEATURES } from "../support/policy-features.js";
 import { PermissionScene } from "./features.js";
 
 const tableOf = (feature: PolicyFeature): string => {

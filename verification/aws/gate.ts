@@ -1,28 +1,32 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { isCharged } from "./meter.js";
-import type { RawAnswer, Scene } from "./scene.js";
+import type { Forward, RawAnswer, RawRequest } from "./account.js";
+import { isCharged, type Meter } from "./cost.js";
+import type { Tables } from "./tables.js";
 
 /** A server on this machine that forwards DynamoDB's requests to the account. */
 export interface Gate {
   readonly url: string;
-  /** The tables created through the gate, by their names in the account. */
-  readonly tables: ReadonlySet<string>;
   close(): Promise<void>;
 }
 
 type Body = Record<string, unknown> & { TableName?: string; TransactItems?: Body[] };
 
-type GateScene = Pick<Scene, "aws" | "meter" | "ledger" | "tags" | "names" | "settings">;
+export interface GateOptions {
+  readonly forward: Forward;
+  readonly meter: Meter;
+  readonly tables: Tables;
+  /** The id of the run, in the name and in the tag of each table. */
+  readonly run: string;
+}
 
 /**
- * Starts a gate for the conformance tests, which have neither credentials nor regions. The gate adds the run's prefix to
- * each table name, so that no request reaches another table of the account. It tags and lists each new table, counts the
- * cost of each request, and signs it.
+ * Starts a gate for programs that have neither credentials nor regions. The gate adds the run's prefix to each table name,
+ * so that no request reaches another table of the account. It tags and lists each new table, counts the cost of each
+ * request, and signs it.
  */
-export async function startGate(scene: GateScene): Promise<Gate> {
-  const tables = new Set<string>();
-  const passing = new Passing(scene, tables);
+export async function startGate(options: GateOptions): Promise<Gate> {
+  const passing = new Passing(options);
   const server = createServer((incoming, outgoing) => {
     passing.pass(incoming, outgoing).catch(() => outgoing.destroy());
   });
@@ -31,19 +35,20 @@ export async function startGate(scene: GateScene): Promise<Gate> {
   const close = async (): Promise<void> => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
+    // The removal must come after every creation.
+    await passing.settled();
   };
-  return { url: `http://127.0.0.1:${port}`, tables, close };
+  return { url: `http://127.0.0.1:${port}`, close };
 }
 
 class Passing {
-  readonly #scene: GateScene;
-  readonly #tables: Set<string>;
+  readonly #options: GateOptions;
   readonly #prefix: string;
+  readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(scene: GateScene, tables: Set<string>) {
-    this.#scene = scene;
-    this.#tables = tables;
-    this.#prefix = `${scene.names.table}-`;
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#prefix = `holdfast-aws-${options.run}-`;
   }
 
   async pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -53,14 +58,28 @@ class Passing {
     // DynamoDB refuses a request without JSON.
     const answer =
       body === undefined
-        ? await this.#scene.aws.forward({ operation, body: text })
+        ? await this.#send({ operation, body: text })
         : await this.#forward(operation, body);
     outgoing.writeHead(answer.status, answer.headers);
     outgoing.end(answer.body);
   }
 
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
+
+  async #send(request: RawRequest): Promise<RawAnswer> {
+    const sent = this.#options.forward(request);
+    this.#underWay.add(sent);
+    try {
+      return await sent;
+    } finally {
+      this.#underWay.delete(sent);
+    }
+  }
+
   async #forward(operation: string, body: Body): Promise<RawAnswer> {
-    const { meter, aws } = this.#scene;
+    const { meter } = this.#options;
     try {
       meter.charge(operation, body);
     } catch (error) {
@@ -73,19 +92,17 @@ class Passing {
       ...this.#prefixed(body),
       ...(operation === "CreateTable" ? { Tags: this.#newTable(body) } : {}),
     };
-    const answer = await aws.forward({ operation, body: JSON.stringify(prepared) });
+    const answer = await this.#send({ operation, body: JSON.stringify(prepared) });
     const bare = { ...answer, body: answer.body.replaceAll(this.#prefix, "") };
     if (!isCounted || answer.status !== 200) return bare;
     const { ConsumedCapacity, ...rest } = JSON.parse(bare.body) as Body;
-    meter.correct(operation, body, { ConsumedCapacity });
+    meter.correct(operation, body, ConsumedCapacity);
     return asksItself ? bare : { ...bare, body: JSON.stringify(rest) };
   }
 
   #newTable({ TableName = "" }: Body): { Key: string; Value: string }[] {
-    const name = this.#prefix + TableName;
-    this.#tables.add(name);
-    this.#scene.ledger.add({ kind: "table", name, region: this.#scene.settings.region });
-    return Object.entries(this.#scene.tags).map(([Key, Value]) => ({ Key, Value }));
+    this.#options.tables.add(this.#prefix + TableName);
+    return [{ Key: "holdfast-aws", Value: this.#options.run }];
   }
 
   #prefixed(body: Body): Body {
@@ -94,7 +111,7 @@ class Passing {
     const parts = Array.isArray(TransactItems)
       ? TransactItems.map((part) =>
           Object.fromEntries(
-            Object.entries(part).map(([kind, of]) => [kind, this.#prefixed(of as Body)]),
+            Object.entries(part).map(([action, one]) => [action, this.#prefixed(one as Body)]),
           ),
         )
       : undefined;

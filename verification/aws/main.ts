@@ -1,41 +1,48 @@
 /** Holdfast on an AWS account: `npm run aws`. verification/aws.md says what it does. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
-import { POLICY_FEATURES, type PolicyFeature } from "../../src/table/index.js";
-import { conduct, removeLeft, type Surroundings } from "./conduct.js";
-import type { Resource } from "./ledger.js";
-import { HELP, type Settings, settingsOf, UsageError } from "./options.js";
-import { planOf, planText } from "./plan.js";
-import { isGood, jsonLinesOf, leftoverLines, lineOf, summaryOf } from "./report.js";
-import type { Aws, RunSuite } from "./scene.js";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { createTable, diagnoseEngine } from "../../src/table/index.js";
+import type { Forward } from "./account.js";
+import { EXPECTED, Meter, usdOf, usdText } from "./cost.js";
+import { startGate } from "./gate.js";
+import { HELP, type Part, type Settings, settingsOf, UsageError } from "./options.js";
+import { type Leftover, Tables } from "./tables.js";
 
-export { awsOf } from "./clients.js";
+export { forwardTo } from "./account.js";
 
 /** The dependencies of the command. */
 export interface Command {
   readonly args: readonly string[];
-  /** Makes the clients, with those of IAM and STS. */
-  readonly aws: (settings: Settings) => Promise<Aws>;
-  readonly runSuite: RunSuite;
-  /** The lists of resources, by the ids of the runs. */
+  readonly forwardTo: (settings: Settings) => Forward;
+  /** Runs the conformance tests on an endpoint. */
+  readonly runSuite: (
+    endpoint: string,
+    signal: AbortSignal,
+  ) => Promise<{
+    readonly passed: number;
+    readonly failed: readonly { readonly file: string; readonly title: string }[];
+  }>;
+  /** Runs the benchmark's case on an endpoint. Resolves with its figures. */
+  readonly runBench: (endpoint: string, signal: AbortSignal) => Promise<string>;
+  /** The lists of tables, by the ids of the runs. */
   readonly store: {
-    readonly save: (run: string, resources: readonly Resource[]) => void;
-    readonly load: (run: string) => readonly Resource[] | undefined;
+    readonly save: (run: string, tables: readonly string[]) => void;
+    readonly load: (run: string) => readonly string[] | undefined;
   };
-  readonly versions: Readonly<Record<string, string>>;
   /** Asks a question; undefined without a terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
   readonly note: (text: string) => void;
   readonly print: (text: string) => void;
-  readonly onInterrupt: Surroundings["onInterrupt"];
+  /** Registers a listener for interruptions. Returns a function that removes the listener. */
+  readonly onInterrupt: (listener: () => void) => () => void;
+  /** Ends the process at once. */
   readonly exit: () => void;
   /** The pause before the retry of a removal. Default 5 s. */
   readonly retryMs?: number;
-  /** The features of the policies. Default: all. */
-  readonly features?: readonly PolicyFeature[];
 }
 
-const RETRY_MS = 5_000;
+const REMOVAL_LIMIT_MS = 30 * 60_000;
 
 /** Runs the command. Returns its exit status. */
 export async function main(command: Command): Promise<number> {
@@ -45,8 +52,9 @@ export async function main(command: Command): Promise<number> {
       command.print(HELP);
       return 0;
     }
-    if (settings.removes !== undefined) return await remove(settings, settings.removes, command);
-    return await start(settings, command);
+    return await (settings.removes === undefined
+      ? start(settings, command)
+      : remove(settings, settings.removes, command));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     command.note(`${error.message}\nSee npm run aws -- --help.`);
@@ -54,15 +62,24 @@ export async function main(command: Command): Promise<number> {
   }
 }
 
+function planText({ parts, region, endpoint, ceilingUsd }: Settings, usd: number): string {
+  const lines = parts.map((part) => `  ${part}: ${usdText(usdOf(EXPECTED[part], region))}`);
+  return [
+    `Holdfast on ${endpoint ?? `DynamoDB, region ${region}`}:`,
+    ...lines,
+    "It creates up to 40 tables, with names that begin with holdfast-aws, and removes all of them.",
+    `Expected cost: at most ${usdText(usd)}. At ${usdText(ceilingUsd)} it stops.`,
+    "Storage, data transfer, logs and taxes are extra.",
+  ].join("\n");
+}
+
 async function start(settings: Settings, command: Command): Promise<number> {
-  const { note, print, ask } = command;
-  const plan = planOf(settings);
-  note(planText(plan, settings));
+  const { note, ask } = command;
+  const usd = settings.parts.reduce((sum, part) => sum + usdOf(EXPECTED[part], settings.region), 0);
+  note(planText(settings, usd));
   if (settings.isDryRun) return 0;
-  if (plan.usd > settings.ceilingUsd) {
-    throw new UsageError(
-      "The expected cost is above the ceiling: raise --ceiling, or shorten --hours.",
-    );
+  if (usd > settings.ceilingUsd) {
+    throw new UsageError("The expected cost is above the ceiling: raise --ceiling, or use --only.");
   }
   if (!settings.isConfirmed) {
     if (ask === undefined) {
@@ -75,45 +92,149 @@ async function start(settings: Settings, command: Command): Promise<number> {
       return 1;
     }
   }
+  return conduct(settings, command);
+}
+
+/** Runs the parts through the gate, and removes every table, also after a failure. */
+async function conduct(settings: Settings, command: Command): Promise<number> {
+  const { note, print } = command;
   const run = randomBytes(4).toString("hex");
-  note(
-    `Run ${run}. After a kill: npm run aws -- --remove ${run}, with the same profile and region.`,
-  );
-  const result = await conduct(settings, await surroundingsOf(settings, run, command));
-  const lines = result.findings.map(lineOf).join("\n");
-  if (settings.isJson) print(jsonLinesOf(result, command.versions));
-  else print(lines);
-  note(summaryOf(result, settings.profile));
-  return isGood(result) ? 0 : 1;
+  note(`Run ${run}. After a kill: npm run aws -- --remove ${run}, with the same account.`);
+  const ending = new AbortController();
+  const { ceilingUsd, region } = settings;
+  const meter = new Meter(ceilingUsd, region, (reason) => ending.abort(reason));
+  const forward = command.forwardTo(settings);
+  const tables = tablesOf(forward, run, command);
+  const forget = onInterrupts(settings, command, tables, ending);
+  const gate = await startGate({ forward, meter, tables, run });
+  let isGood = true;
+  try {
+    for (const part of settings.parts) {
+      ending.signal.throwIfAborted();
+      note(`${part} …`);
+      const { isFine, lines } = await play(part, gate.url, command, ending.signal);
+      isGood &&= isFine;
+      for (const line of lines) print(`${part}: ${line}`);
+    }
+    ending.signal.throwIfAborted();
+  } catch (error) {
+    isGood = false;
+    note(`NOT COMPLETE: ${(error as Error).message}`);
+  } finally {
+    await gate.close();
+  }
+  note(`Removing the tables of the run: ${tables.names.length}.`);
+  const leftovers = await tables.removeAll();
+  forget();
+  note(`${meter.requests} requests, about ${usdText(meter.usd)}.`);
+  note(leftoverText(leftovers, settings));
+  return isGood && leftovers.length === 0 ? 0 : 1;
+}
+
+interface Played {
+  readonly isFine: boolean;
+  readonly lines: readonly string[];
+}
+
+/** Plays a part. A failure of the part is a line, and the next part starts. Rejects after an abort of the run. */
+async function play(
+  part: Part,
+  endpoint: string,
+  command: Command,
+  signal: AbortSignal,
+): Promise<Played> {
+  try {
+    const played = await PLAYS[part](endpoint, command, signal);
+    signal.throwIfAborted();
+    return played;
+  } catch (error) {
+    signal.throwIfAborted();
+    return { isFine: false, lines: [`PROBLEM  ${(error as Error).message}`] };
+  }
+}
+
+const PLAYS: Readonly<
+  Record<Part, (endpoint: string, command: Command, signal: AbortSignal) => Promise<Played>>
+> = {
+  engine: async (endpoint, _, signal) => {
+    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+    const client = new DynamoDBClient({ endpoint, region: "local", credentials });
+    try {
+      await createTable({ client, table: "engine", wait: "5m" });
+      const { findings } = await diagnoseEngine({ client, table: "engine", signal });
+      return {
+        isFine: findings.every(({ level }) => level === "ok"),
+        lines: findings.map(
+          ({ check, level, message }) =>
+            `${level === "ok" ? "ok     " : "PROBLEM"}  ${check}: ${message}`,
+        ),
+      };
+    } finally {
+      client.destroy();
+    }
+  },
+
+  conformance: async (endpoint, { runSuite }, signal) => {
+    const { passed, failed } = await runSuite(endpoint, signal);
+    const lines = failed.map(({ file, title }) => `PROBLEM  ${file}: ${title}`);
+    const isFine = failed.length === 0;
+    return { isFine, lines: [...lines, `${passed} passed, ${failed.length} failed.`] };
+  },
+
+  bench: async (endpoint, { runBench }, signal) => ({
+    isFine: true,
+    lines: (await runBench(endpoint, signal)).trim().split("\n"),
+  }),
+};
+
+/** The first interruption aborts the run and starts the removal. The second ends the process. */
+function onInterrupts(
+  settings: Settings,
+  { onInterrupt, note, exit }: Command,
+  tables: Tables,
+  ending: AbortController,
+): () => void {
+  return onInterrupt(() => {
+    if (!ending.signal.aborted) {
+      note("Interrupted. The removal starts; a second interruption skips it.");
+      return ending.abort(new Error("Interrupted."));
+    }
+    const left = tables.names.map((table) => ({ table, reason: "interrupted" }));
+    note(leftoverText(left, settings));
+    exit();
+  });
 }
 
 async function remove(settings: Settings, run: string, command: Command): Promise<number> {
-  const resources = command.store.load(run);
-  if (resources === undefined)
-    throw new UsageError(`This checkout has no list of resources of a run ${run}.`);
-  command.note(`Removing the resources of run ${run}: ${resources.length}.`);
-  const around = await surroundingsOf(settings, run, command);
-  const leftovers = await removeLeft(resources, around);
-  command.note(leftoverLines(leftovers, settings.profile).join("\n"));
+  const names = command.store.load(run);
+  if (names === undefined)
+    throw new UsageError(`This checkout has no list of the tables of a run ${run}.`);
+  const leftovers = await tablesOf(command.forwardTo(settings), run, command, names).removeAll();
+  command.note(leftoverText(leftovers, settings));
   return leftovers.length === 0 ? 0 : 1;
 }
 
-async function surroundingsOf(
-  settings: Settings,
+function tablesOf(
+  forward: Forward,
   run: string,
-  { aws, runSuite, store, note, onInterrupt, exit, retryMs, features }: Command,
-): Promise<Surroundings> {
-  return {
-    aws: await aws(settings),
-    runSuite,
-    run,
-    save: (resources) => store.save(run, resources),
-    retryMs: retryMs ?? RETRY_MS,
-    features: features ?? POLICY_FEATURES,
-    note,
-    onInterrupt,
-    exit,
-  };
+  { store, retryMs = 5_000 }: Command,
+  names?: readonly string[],
+): Tables {
+  const save = (left: readonly string[]): void => store.save(run, left);
+  return new Tables({ forward, save, patienceMs: REMOVAL_LIMIT_MS, retryMs }, names);
+}
+
+/** The remaining tables, with the commands of a removal by hand. */
+function leftoverText(leftovers: readonly Leftover[], { profile, region }: Settings): string {
+  if (leftovers.length === 0) return "All tables of the run are removed.";
+  const where = `${profile === undefined ? "" : ` --profile ${profile}`} --region ${region}`;
+  return [
+    `NOT REMOVED: ${leftovers.length}. Commands for the removal by hand:`,
+    ...leftovers.flatMap(({ table, reason }) => [
+      `  # ${table}: ${reason.split("\n")[0]}`,
+      `  aws dynamodb delete-table --table-name ${table}${where}`,
+    ]),
+  ].join("\n");
 }
 
 /** Asks on a terminal. Ctrl-C, or the end of the input, is an empty answer. */

@@ -1,32 +1,45 @@
-// Tries Holdfast on an AWS account: npm run aws -- --help. Bundles verification/aws, and gives it its surroundings: a
-// terminal, signals, a file with the list of what the run made, and the SDK's clients of IAM and STS.
+// Points Holdfast's checks at an AWS account: npm run aws -- --help. Bundles verification/aws, and gives it its
+// surroundings: a terminal, signals, a file with the list of the tables, the tests and the benchmark.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { bundled } from "../lib/bundle.mjs";
-import { MANIFEST, ROOT } from "../lib/projects.mjs";
-import { runSuite } from "../lib/suites.mjs";
-import { installTools } from "../lib/tools.mjs";
+import { bundled } from "./lib/bundle.mjs";
+import { ROOT } from "./lib/projects.mjs";
+import { outcomeOf, runSuite } from "./lib/suites.mjs";
 
 /** On AWS each table of the tests takes some seconds to make. */
-const SUITE_LIMIT_MS = 3 * 3_600_000;
+const LIMIT_MS = 3 * 3_600_000;
 // Not in the cache, which `npm ci` clears: the list must outlive a killed run.
 const LISTS = join(ROOT, ".tmp", "aws");
 const listOf = (run) => join(LISTS, `${run}.json`);
 
 const bundle = await bundled("verification/aws/main.ts");
-const { askOnTerminal, awsOf, main } = await import(pathToFileURL(bundle).href);
+const { askOnTerminal, forwardTo, main } = await import(pathToFileURL(bundle).href);
 
 const store = {
-  save(run, resources) {
+  save(run, tables) {
     mkdirSync(LISTS, { recursive: true });
-    if (resources.length === 0) rmSync(listOf(run), { force: true });
-    else writeFileSync(listOf(run), `${JSON.stringify(resources, undefined, 2)}\n`);
+    if (tables.length === 0) rmSync(listOf(run), { force: true });
+    else writeFileSync(listOf(run), `${JSON.stringify(tables)}\n`);
   },
   load(run) {
     return existsSync(listOf(run)) ? JSON.parse(readFileSync(listOf(run), "utf8")) : undefined;
   },
 };
+
+async function runBench(endpoint, signal) {
+  const words = ["--case", "free", "--without-peers", "--repetitions", "1", "--endpoint", endpoint];
+  const program = join(ROOT, "bench/run.mjs");
+  const options = { limitMs: LIMIT_MS, signal };
+  const { status, stdout, stderr } = await outcomeOf(
+    process.execPath,
+    [program, ...words, "--output", LISTS],
+    {},
+    options,
+  );
+  if (status !== 0) throw new Error(`The benchmark ended with ${status}: ${stderr.trim()}`);
+  return stdout;
+}
 
 function onInterrupt(listener) {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -45,15 +58,10 @@ process.on("uncaughtException", (error) => {
 
 const status = await main({
   args: process.argv.slice(2),
-  async aws(settings) {
-    installTools("scripts/aws");
-    const { identityOf } = await import("./identity.mjs");
-    return awsOf(settings, identityOf(settings));
-  },
-  runSuite: (endpoint, signal) =>
-    runSuite(endpoint, "conformance", { limitMs: SUITE_LIMIT_MS, signal }),
+  forwardTo,
+  runSuite: (endpoint, signal) => runSuite(endpoint, "conformance", { limitMs: LIMIT_MS, signal }),
+  runBench,
   store,
-  versions: { holdfast: MANIFEST.version, node: process.versions.node },
   ask: process.stdin.isTTY ? askOnTerminal : undefined,
   note: (text) => console.error(text),
   print: (text) => console.log(text),
