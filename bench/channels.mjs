@@ -1,12 +1,15 @@
-// The cost of diagnostics: npm run bench:channels. Locks are taken and freed on a table in memory, so that only
+// The cost of diagnostics: node bench/channels.mjs. Locks are taken and freed on a table in memory, so that only
 // the work of this process is measured.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
-import { LEASE_CHANNELS } from "../dist/events/index.js";
-import { Holdfast, mutex } from "../dist/index.js";
-import { startTelemetry } from "../dist/telemetry/index.js";
-import { MemoryTable } from "../dist/testing/index.js";
+import { built } from "../scripts/lib/ready.mjs";
 import { loadSource } from "../scripts/lib/source.mjs";
+
+await built();
+const { LEASE_CHANNELS } = await import("../dist/events/index.js");
+const { Holdfast, mutex } = await import("../dist/index.js");
+const { startTelemetry } = await import("../dist/telemetry/index.js");
+const { MemoryTable } = await import("../dist/testing/index.js");
 
 const { publish } = await loadSource("platform/diagnostics");
 

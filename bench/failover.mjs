@@ -1,13 +1,16 @@
-// The time of failovers, with real processes that are killed, stopped, and cut from the table: npm run
-// failover, or with --runs 5 for a short form. Uses the default lengths of an election at a scale of one
+// The time of failovers, with real processes that are killed, stopped, and cut from the table: node
+// bench/failover.mjs, or with --runs 5 for a short form. Uses the default lengths of an election at a scale of one
 // twentieth. The outage has a scale of one tenth, because a few milliseconds of requests would weigh too much
 // in a shorter outage. Fails for a broken bound.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable } from "../dist/table/index.js";
-import { startFaultProxy, startMemoryServer } from "../dist/testing/index.js";
+import { built } from "../scripts/lib/ready.mjs";
+
+await built();
+const { createTable } = await import("../dist/table/index.js");
+const { startFaultProxy, startMemoryServer } = await import("../dist/testing/index.js");
 
 const { values } = parseArgs({
   options: {

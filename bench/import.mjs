@@ -1,9 +1,12 @@
-// The cost of `import "holdfast"` beyond the SDK's import, which every program with Holdfast pays anyway: npm
-// run bench:import. Processes that import the SDK alone, and both, take turns, so that a busy machine slows
+// The cost of `import "holdfast"` beyond the SDK's import, which every program with Holdfast pays anyway: node
+// bench/import.mjs. Processes that import the SDK alone, and both, take turns, so that a busy machine slows
 // both. Prints medians and [quartiles], in ms, of elapsed time and of processor time; writes nothing.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { built } from "../scripts/lib/ready.mjs";
 import { textTable } from "./lib/text-table.mjs";
+
+await built();
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const RUNS = 20;

@@ -1,4 +1,4 @@
-// Compares the tables of the documents with bench/results: npm run bench:report. Fails for a document that
+// Compares the tables of the documents with bench/results: node bench/report.mjs. Fails for a document that
 // differs from the figures. With --write it writes the tables and the plots anew.
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";

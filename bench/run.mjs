@@ -1,6 +1,6 @@
 // The benchmark: npm run bench [-- --case NAME --quick --json --repetitions N --output DIRECTORY --endpoint URL --write]
 // One server for all subjects of a run, on the loopback; subjects are processes that take turns in short blocks.
-// Figures go to .tmp/bench, one file a case, or with --write to bench/results; npm run bench:report -- --write
+// Figures go to .tmp/bench, one file a case, or with --write to bench/results; node bench/report.mjs --write
 // makes the tables and plots of the documents from bench/results. No time fails a run. A crash of a subject
 // fails the run, and so does a step with unexpected requests.
 import { mkdirSync, readdirSync } from "node:fs";

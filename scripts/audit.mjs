@@ -1,9 +1,12 @@
-// Checks what the package is made of: npm run audit. Reads the licences from the lock files, and asks npm for known
+// Checks what the package is made of: node scripts/audit.mjs. Reads the licences from the lock files, and asks npm for known
 // vulnerabilities. Where npm's service does not answer, it says so; with --require-audit that is a failure.
 import { spawnSync } from "node:child_process";
-import { globSync, readFileSync } from "node:fs";
+import fs, { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { attempt, finish, MANIFEST, ROOT } from "./lib/projects.mjs";
+import { built } from "./lib/ready.mjs";
+
+await built();
 
 /** `dist` contains code of these packages, so their licences bind our users. */
 const PERMISSIVE = ["MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"];
@@ -56,7 +59,7 @@ function checkBundledLicences() {
 }
 
 function checkToolLicences() {
-  const locks = globSync("**/package-lock.json", {
+  const locks = fs.globSync("**/package-lock.json", {
     cwd: ROOT,
     exclude: (path) => /(?:^|[\\/])(?:node_modules|\.tmp)$/.test(path),
   });

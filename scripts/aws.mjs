@@ -1,11 +1,14 @@
-// Points Holdfast's checks at an AWS account: npm run aws -- --help. Bundles verification/aws, and gives it its
+// Points Holdfast's checks at an AWS account: node scripts/aws.mjs --help. Bundles verification/aws, and gives it its
 // surroundings: a terminal, signals, a file with the list of the tables, the tests and the benchmark.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { bundled } from "./lib/bundle.mjs";
 import { ROOT } from "./lib/projects.mjs";
+import { built } from "./lib/ready.mjs";
 import { outcomeOf, runSuite } from "./lib/suites.mjs";
+
+await built();
 
 /** On AWS each table of the tests takes some seconds to make. */
 const LIMIT_MS = 3 * 3_600_000;

@@ -1,9 +1,12 @@
-// Bundles the chaos run and its workers once, and runs them: npm run chaos -- --help
+// Bundles the chaos run and its workers once, and runs them: node scripts/chaos.mjs --help
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { startDynamoDBLocal } from "./dynamodb-local/server.mjs";
 import { brokenKernel } from "./lib/broken-kernels.mjs";
 import { bundled } from "./lib/bundle.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
+
+await onDevelopmentNode();
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const args = process.argv.slice(2);

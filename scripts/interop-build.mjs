@@ -1,7 +1,10 @@
-// Builds the drivers of test/interop, or says why a build is impossible: npm run interop:build. Names of
+// Builds the drivers of test/interop, or says why a build is impossible: node scripts/interop-build.mjs. Names of
 // languages after `--` limit the build to these languages.
 import { buildLanguage, languages } from "./lib/interop-drivers.mjs";
 import { attempt, finish } from "./lib/projects.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
+
+await onDevelopmentNode();
 
 const asked = process.argv.slice(2);
 const results = [];

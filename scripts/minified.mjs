@@ -1,4 +1,4 @@
-// Runs the tests of the adapter and the primitives on a minified bundle: npm run test:minified. Bundlers rename
+// Runs the tests of the adapter and the primitives on a minified bundle: node scripts/minified.mjs. Bundlers rename
 // classes, and a library that recognises an error by class or class name would mistake contention for a crash.
 // Every module of src is an entry with shared chunks, so that tests can import internals as from src, and the
 // bundle includes the SDK.
@@ -6,6 +6,9 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { build } from "esbuild";
 import { attempt, cacheFolder, finish, ROOT, run } from "./lib/projects.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
+
+await onDevelopmentNode();
 
 const SDK = ["client-dynamodb", "lib-dynamodb", "client-s3"];
 const TESTS = [

@@ -1,4 +1,4 @@
-// Checks the models of the protocol, verification/model/*.pml, with Spin: npm run model [-- --short] [--only NAME].
+// Checks the models of the protocol, verification/model/*.pml, with Spin: node scripts/model.mjs [--short] [--only NAME].
 // For each model the script first searches the protocol exhaustively within bounds, and then each mutant, which
 // must break its invariant. --only shows the steps of a mutant's counter-example, and also accepts a model's
 // name. --list prints every search with its bounds and every mutant with its error, and runs nothing.
@@ -9,6 +9,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { MODELS, NOTHING } from "./lib/models.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
+
+await onDevelopmentNode();
 
 const FOLDER = fileURLToPath(new URL("../verification/model", import.meta.url));
 

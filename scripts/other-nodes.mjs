@@ -1,10 +1,13 @@
 // Runs the short form of the tests on the other supported versions of Node, and compares the simulation's
-// histories across versions, time zones and languages: npm run test:nodes.
+// histories across versions, time zones and languages: node scripts/other-nodes.mjs.
 import { join } from "node:path";
 import { bundled } from "./lib/bundle.mjs";
 import { checkExecutable } from "./lib/executable.mjs";
 import { nodeOf, OTHERS, TOOLCHAIN } from "./lib/nodes.mjs";
 import { attempt, finish, ROOT, run } from "./lib/projects.mjs";
+import { built } from "./lib/ready.mjs";
+
+await built();
 
 // A time zone with half an hour; a language with a decimal comma, and a language with two letters i.
 const PLACES = [

@@ -1,9 +1,12 @@
-// Runs the short form of the tests on Bun and on Deno, whose boot clocks count whole seconds: npm run
-// test:runtimes. The npm packages `bun` and `deno` download their programs by a script, so the platform
+// Runs the short form of the tests on Bun and on Deno, whose boot clocks count whole seconds: node
+// scripts/other-runtimes.mjs. The npm packages `bun` and `deno` download their programs by a script, so the platform
 // packages, which contain the programs, are installed instead.
 import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { attempt, cacheFolder, finish, install, outputOf, ROOT, run } from "./lib/projects.mjs";
+import { built } from "./lib/ready.mjs";
+
+await built();
 
 const { platform, arch } = process;
 const EXE = platform === "win32" ? ".exe" : "";

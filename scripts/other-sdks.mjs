@@ -1,4 +1,4 @@
-// Tests the package with the oldest and the newest SDK of its peer range: npm run test:sdks, which builds
+// Tests the package with the oldest and the newest SDK of its peer range: node scripts/other-sdks.mjs, which builds
 // first. Installs the real tarball, so that npm too checks the range.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,6 +15,9 @@ import {
   ROOT,
   run,
 } from "./lib/projects.mjs";
+import { built } from "./lib/ready.mjs";
+
+await built();
 
 const SDK = "@aws-sdk/client-dynamodb";
 const S3 = "@aws-sdk/client-s3";

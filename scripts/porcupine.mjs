@@ -1,4 +1,4 @@
-// Porcupine judges histories of the simulation, of aphyr's updates and of real processes: npm run porcupine -- --help.
+// Porcupine judges histories of the simulation, of aphyr's updates and of real processes: node scripts/porcupine.mjs --help.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,9 @@ import { parseArgs } from "node:util";
 import { bundled } from "./lib/bundle.mjs";
 import { writeFigures } from "./lib/figures.mjs";
 import { cacheFolder, ROOT } from "./lib/projects.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
+
+await onDevelopmentNode();
 
 const SOURCES = join(ROOT, "verification/porcupine");
 const NEEDS = "Porcupine needs Go 1.19 or newer (Debian: golang-go).";
@@ -19,12 +22,12 @@ const OPTIONS = {
   help: { type: "boolean", default: false },
 };
 
-const HELP = `npm run porcupine -- [options] [FILE ...]
+const HELP = `node scripts/porcupine.mjs [options] [FILE ...]
   --short      judge 20 simulations in place of 200, and no real processes
   --minutes N  how long the real processes run (default 2); they need Java and libfaketime
   --seed N     the seed of their plan of faults (default: random)
   --write      also write the verdicts to verification/porcupine/results.md
-  FILE         judge only these histories, which \`npm run chaos -- --export FILE\` wrote
+  FILE         judge only these histories, which \`node scripts/chaos.mjs --export FILE\` wrote
 ${NEEDS}
 Exit status: 0, every verdict is the expected one; 1, another verdict, or none; 64, an unknown option.`;
 
@@ -152,7 +155,7 @@ class Judging {
   judgeChaos() {
     const options = ["--minutes", this.#values.minutes, "--seed", this.#values.seed];
     const { status, file } = this.#chaos("chaos", options, "inherit");
-    this.#check(status === 0 && file !== undefined, `npm run chaos -- ${options.join(" ")}`);
+    this.#check(status === 0 && file !== undefined, `node scripts/chaos.mjs ${options.join(" ")}`);
     if (file !== undefined) this.judgeAll([file], "this run of real processes is accepted");
   }
 
@@ -204,7 +207,12 @@ if (positionals.length > 0) {
   }
 }
 if (values.write) {
-  const text = ["# Verdicts of Porcupine", "", "Written by `npm run porcupine -- --write`.", ""];
+  const text = [
+    "# Verdicts of Porcupine",
+    "",
+    "Written by `node scripts/porcupine.mjs --write`.",
+    "",
+  ];
   const page = [...text, "```", ...judging.lines, "```", ""].join("\n");
   writeFigures(join(ROOT, "verification/porcupine/results.md"), page);
 }

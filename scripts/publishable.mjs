@@ -1,8 +1,11 @@
-// Checks before a release that everything only the owner knows is there, and that tag, version and changelog agree: npm run
-// publishable. All that the owner must fill in stands in package.json: npm's provenance needs `repository`, npm's page of
-// the package resolves the README's links with it, and the documentation site is `homepage`.
+// Checks before a release that everything only the owner knows is there, and that tag, version and changelog agree:
+// node scripts/publishable.mjs. All that the owner must fill in stands in package.json: npm's provenance needs `repository`,
+// npm's page of the package resolves the README's links with it, and the documentation site is `homepage`.
 import { MANIFEST, outputOf, ROOT } from "./lib/projects.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
 import { sectionOf } from "./release-notes.mjs";
+
+await onDevelopmentNode();
 
 const OWNERS = {
   repository: 'the repository, such as { "type": "git", "url": "git+https://…/holdfast.git" }',

@@ -1,5 +1,5 @@
-// Records spec/vectors/<format>.json from the original clients, whose drivers must be built: npm run
-// interop:build && node scripts/record-format-vectors.mjs [format ...] Ids and times come from the run, so
+// Records spec/vectors/<format>.json from the original clients, whose drivers must be built: node
+// scripts/interop-build.mjs && node scripts/record-format-vectors.mjs [format ...] Ids and times come from the run, so
 // every recording differs; any other difference is a change of a client.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,11 +1,14 @@
-// Prints the tests of each numbered rule: npm run rules [-- RULE ...], for example `-- R4 "protocol 16"`. For
+// Prints the tests of each numbered rule: node scripts/rules.mjs [RULE ...], for example `R4 "protocol 16"`. For
 // R1 to R14 the script also prints the known-bad variants that break the rule, each with the invariant or test
 // that catches the variant, and the mutants of the models. Writes nothing: a test names its rules in a comment.
 import { pathToFileURL } from "node:url";
 import { bundled } from "./lib/bundle.mjs";
 import { MODELS } from "./lib/models.mjs";
 import { ROOT } from "./lib/projects.mjs";
+import { onDevelopmentNode } from "./lib/ready.mjs";
 import { DOCUMENTS, rulesOf, taggedTests } from "./lib/rules.mjs";
+
+await onDevelopmentNode();
 
 async function loadVariants() {
   const file = await bundled("verification/variants/all.ts");

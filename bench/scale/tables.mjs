@@ -1,9 +1,8 @@
 // The tables of growth in docs/performance.md: calculated from counted schedules, limits and prices.
-import { seededRandom } from "../../dist/testing/index.js";
 import { loadSource } from "../../scripts/lib/source.mjs";
 import { fullestPart, mostOf, placesOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
 
-const { ON_DEMAND_PRICES } = await loadSource("cli/election-cost");
+const { ON_DEMAND_PRICES, seededRandom } = await loadSource("cli/election-cost", "testing/index");
 
 /** The published limits of a partition of a DynamoDB table. */
 const PARTITION_WRITES = 1_000;

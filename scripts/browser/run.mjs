@@ -1,9 +1,12 @@
-// Tests the page of `holdfast serve` in headless Chromium: npm run test:browser. Prints how long 10,000 locks take to
+// Tests the page of `holdfast serve` in headless Chromium: node scripts/browser/run.mjs. Prints how long 10,000 locks take to
 // appear and to scroll. With `-- --screenshots docs/images` it also takes the pictures of the documents.
 import { spawn, spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { ROOT } from "../lib/entries.mjs";
+import { built } from "../lib/ready.mjs";
 import { installTools } from "../lib/tools.mjs";
+
+await built("--without-types");
 
 const at = process.argv.indexOf("--screenshots");
 const tools = installTools("scripts/browser");

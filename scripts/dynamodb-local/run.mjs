@@ -1,6 +1,9 @@
-// Runs Amazon's DynamoDB Local in the foreground: npm run dynamodb-local -- --port 8000
+// Runs Amazon's DynamoDB Local in the foreground: node scripts/dynamodb-local/run.mjs --port 8000
 import { parseArgs } from "node:util";
+import { onDevelopmentNode } from "../lib/ready.mjs";
 import { startDynamoDBLocal } from "./server.mjs";
+
+await onDevelopmentNode();
 
 const DEFAULT_PORT = 8000;
 

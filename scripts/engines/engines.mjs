@@ -1,4 +1,4 @@
-// The servers with DynamoDB's API that `npm run engines` tries: how to install and start each, and what to expect.
+// The servers with DynamoDB's API that `node scripts/engines/run.mjs` tries: how to install and start each, and what to expect.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import {

@@ -1,15 +1,18 @@
-// Judges the engines of engines.mjs, one after the other: npm run engines. For each, `holdfast diagnose --engine`, the
-// conformance tests, and the tests of real processes that take an endpoint. `--short` leaves the tests out, `--only NAME`
+// Judges the engines of engines.mjs, one after the other: node scripts/engines/run.mjs. For each, `holdfast diagnose
+// --engine`, the conformance tests, and the tests of real processes that take an endpoint. `--short` leaves the tests out, `--only NAME`
 // the other engines; `--write` writes the table to verification/engines.md.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeFigures } from "../lib/figures.mjs";
 import { MANIFEST, ROOT } from "../lib/projects.mjs";
+import { built } from "../lib/ready.mjs";
 import { outcomeOf, runSuite } from "../lib/suites.mjs";
 import { ENGINES } from "./engines.mjs";
 import { faultOf } from "./fault.mjs";
 import { pageWith, summaryOf, tableOf } from "./table.mjs";
+
+await built();
 
 const { values } = parseArgs({
   options: {

@@ -1,4 +1,4 @@
-// The results of `npm run engines` as text. Pure.
+// The results of `node scripts/engines/run.mjs` as text. Pure.
 
 const NOT_CREATED = "`createTable` fails.";
 

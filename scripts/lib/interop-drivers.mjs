@@ -231,6 +231,7 @@ export function driverCommand(name, { isTimed = false } = {}) {
 /** The folder of a language's build; throws if the build is missing. */
 export function builtFolder(language) {
   const folder = folderOf(language);
-  if (!existsSync(folder)) throw new Error(`Build first: npm run interop:build (${language}).`);
+  if (!existsSync(folder))
+    throw new Error(`Build first: node scripts/interop-build.mjs (${language}).`);
   return folder;
 }

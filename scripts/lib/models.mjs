@@ -1,4 +1,4 @@
-// The searches of `npm run model`: for each model the protocol within several bounds, a shorter form, and the
+// The searches of `node scripts/model.mjs`: for each model the protocol within several bounds, a shorter form, and the
 // mutants, each with the first invariant to break. verification/README.md counts searches and mutants.
 
 /** No fault; a search names the faults that it allows. */

@@ -1,4 +1,4 @@
-// The tests that also run on another server with DynamoDB's API, for `npm run engines` and `npm run aws`.
+// The tests that also run on another server with DynamoDB's API, for `node scripts/engines/run.mjs` and `node scripts/aws.mjs`.
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

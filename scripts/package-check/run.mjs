@@ -1,4 +1,4 @@
-// Checks the package before publishing: npm run package-check, which builds first. Publishes nothing. With
+// Checks the package before publishing: node scripts/package-check/run.mjs, which builds first. Publishes nothing. With
 // --write it records the names of the packed files.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,9 +13,12 @@ import {
   ROOT,
   run,
 } from "../lib/projects.mjs";
+import { built } from "../lib/ready.mjs";
 import { toolCommand } from "../lib/tools.mjs";
 import { checkInstaller, INSTALLERS } from "./installers.mjs";
 import { checkReproducible } from "./reproducible.mjs";
+
+await built();
 
 // Two thirds are source maps with sources; a much larger package would contain another package's code, or data.
 const MOST_BYTES = 4_000_000;
@@ -63,7 +66,7 @@ function checkList(packed) {
   if (added.length + gone.length === 0) return;
   throw new Error(
     `packed, but not in packed-files.txt: ${added.join(", ") || "none"}; listed, but not packed: ` +
-      `${gone.join(", ") || "none"}. If this is meant: npm run package-check -- --write`,
+      `${gone.join(", ") || "none"}. If this is meant: node scripts/package-check/run.mjs --write`,
   );
 }
 

@@ -67,7 +67,7 @@ class Trial {
   }
 }
 
-describe.concurrent("npm run aws", () => {
+describe.concurrent("node scripts/aws.mjs", () => {
   it.each([
     ["--only engine", undefined, 2],
     ["--only engine", "y", 1],

@@ -1,4 +1,4 @@
-/** The part of playwright-core that the tests use; the package is installed by `npm run test:browser` only. */
+/** The part of playwright-core that the tests use; the package is installed by `node scripts/browser/run.mjs` only. */
 export interface Locator {
   click(): Promise<void>;
   fill(text: string): Promise<void>;

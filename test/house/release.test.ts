@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -47,6 +47,26 @@ describe("the workflows", () => {
       [...run.matchAll(/npm run (?:-\S+ )*([\w:-]+)/g)].map(([, script]) => script),
     );
     expect(scripts.filter((script) => !((script ?? "") in MANIFEST.scripts))).toEqual([]);
+  });
+});
+
+describe("a command that a text names", () => {
+  const TEXTS = /\.(?:md|mjs|ts|yml)$|^\.ci\/run$/;
+  const paths = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
+  const texts = paths.filter((path) => TEXTS.test(path)).map((path) => textOf(path));
+  const named = (pattern: RegExp): Set<string> =>
+    new Set(texts.flatMap((text) => [...text.matchAll(pattern)].map(([, name = ""]) => name)));
+
+  it("is a script of package.json after `npm run`", () => {
+    const scripts = [...named(/(?<![\w.])npm run (?:--silent )?([a-z][\w:-]*)/g)];
+    expect(scripts.length).toBeGreaterThan(10);
+    expect(scripts.filter((name) => !(name in MANIFEST.scripts))).toEqual([]);
+  });
+
+  it("is a file after `node`", () => {
+    const files = [...named(/\bnode ((?:scripts|bench|verification)\/[\w/.-]+\.mjs)/g)];
+    expect(files.length).toBeGreaterThan(10);
+    expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 });
 

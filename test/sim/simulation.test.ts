@@ -43,7 +43,7 @@ describe("the core in simulated time, under faults", () => {
     expect(onSessions).toBeGreaterThan(ONCE_FAILED.length);
   }, 120_000);
 
-  it("gives the recorded histories (npm run sim:hashes)", async () => {
+  it("gives the recorded histories (npm run sim -- --record-hashes verification/sim/hashes.json)", async () => {
     expect(recorded.seeds).toHaveLength(20);
     const kinds = new Set(recorded.seeds.map(({ kind }) => kind));
     expect(kinds.size).toBe(9);

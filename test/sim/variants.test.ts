@@ -40,7 +40,7 @@ describe("the known-bad variants", () => {
   });
 });
 
-// A short form of `npm run sim:variants`: the first of its nine fixed ranges of seeds. A fresh seed without a
+// A short form of `node scripts/sim-variants.mjs`: the first of its nine fixed ranges of seeds. A fresh seed without a
 // violation would prove nothing.
 describe("the simulation", () => {
   it.concurrent.each(simulated)(

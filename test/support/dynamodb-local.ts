@@ -1,11 +1,11 @@
 import { describe, inject, it } from "vitest";
 
-/** The beginning of the titles that `npm run engines` selects. */
+/** The beginning of the titles that `node scripts/engines/run.mjs` selects. */
 const ON_ANOTHER_ENGINE = "on the engine: ";
 
 /**
  * Where DynamoDB Local answers; undefined on a machine without Java. The import starts the server, once a run: import
- * this file only for tests on it. HOLDFAST_TEST_ENDPOINT names another engine, which is running: `npm run engines` sets it.
+ * this file only for tests on it. HOLDFAST_TEST_ENDPOINT names another engine, which is running: `node scripts/engines/run.mjs` sets it.
  */
 export const dynamodbLocal = process.env["HOLDFAST_TEST_ENDPOINT"] ?? (await startedEndpoint());
 
@@ -39,7 +39,7 @@ export function describeOnDynamoDBLocal(
 
 /**
  * The same for a suite that also runs on the server in memory: `npm test` runs it there alone, `npm run test:long` on both
- * servers, and `npm run engines` on another engine.
+ * servers, and `node scripts/engines/run.mjs` on another engine.
  */
 export function describeAlsoOnDynamoDBLocal(
   title: string,

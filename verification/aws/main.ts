@@ -1,4 +1,4 @@
-/** Holdfast on an AWS account: `npm run aws`. verification/aws.md says what it does. */
+/** Holdfast on an AWS account: `node scripts/aws.mjs`. verification/aws.md says what it does. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -57,7 +57,7 @@ export async function main(command: Command): Promise<number> {
       : remove(settings, settings.removes, command));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    command.note(`${error.message}\nSee npm run aws -- --help.`);
+    command.note(`${error.message}\nSee node scripts/aws.mjs --help.`);
     return 2;
   }
 }
@@ -99,7 +99,7 @@ async function start(settings: Settings, command: Command): Promise<number> {
 async function conduct(settings: Settings, command: Command): Promise<number> {
   const { note, print } = command;
   const run = randomBytes(4).toString("hex");
-  note(`Run ${run}. After a kill: npm run aws -- --remove ${run}, with the same account.`);
+  note(`Run ${run}. After a kill: node scripts/aws.mjs --remove ${run}, with the same account.`);
   const ending = new AbortController();
   const { ceilingUsd, region } = settings;
   const meter = new Meter(ceilingUsd, region, (reason) => ending.abort(reason));

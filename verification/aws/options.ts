@@ -22,7 +22,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-export const HELP = `npm run aws -- --profile P --region R [options]
+export const HELP = `node scripts/aws.mjs --profile P --region R [options]
 
 Points the engine's diagnosis, the conformance tests and the benchmark's case "free" at DynamoDB in your account, and
 removes every table that it has created.

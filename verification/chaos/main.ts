@@ -1,5 +1,5 @@
 /**
- * Runs real processes against a real table server with faults of all kinds: `npm run chaos`. See `order.ts` for what
+ * Runs real processes against a real table server with faults of all kinds: `node scripts/chaos.mjs`. See `order.ts` for what
  * a run proves, and verification/README.md for past runs.
  */
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -13,14 +13,14 @@ import { inOrder } from "./order.js";
 import { Run, type Tools } from "./run.js";
 import { linesOf, missingIn, planOptionsOf, type RunOptions, type Summary } from "./summary.js";
 
-const HELP = `npm run chaos -- [options]
+const HELP = `node scripts/chaos.mjs [options]
   --minutes N    how long to inject faults (default 1); longer until every kind has happened
   --seed N       the seed of the plan of faults (default: random; the run prints it)
   --processes N  the number of concurrent workers (default 4)
   --endpoint U   use this table server, and do not kill it (default: a DynamoDB Local of its own)
   --permits      contend for permits of one semaphore, and not for locks (then 50 workers by default)
   --no-clocks    leave the clocks alone, on machines without libfaketime
-  --export FILE  write the operations as JSON lines, for \`npm run porcupine\`
+  --export FILE  write the operations as JSON lines, for \`node scripts/porcupine.mjs\`
   --json         the summary as JSON on standard output
   --break NAME   run the core with this rule broken: the run must fail
 Exit status: 0, nothing wrong; 1, an invariant is broken, or a kind of fault did not happen.`;

@@ -1,4 +1,4 @@
-/** Makes the histories that `npm run porcupine` judges. */
+/** Makes the histories that `node scripts/porcupine.mjs` judges. */
 import { join } from "node:path";
 import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { planOf, termsOf } from "../sim/plan.js";

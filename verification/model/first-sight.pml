@@ -1,5 +1,5 @@
 /*
- * Takeover at first sight, for Spin: `npm run model`. The end of a lease in the table's time, which a rival compares
+ * Takeover at first sight, for Spin: `node scripts/model.mjs`. The end of a lease in the table's time, which a rival compares
  * with the `Date` of the answer that shows the record.
  *
  * Omitted: lost or late answers to claims, corrections and takeovers, answers without a `Date`, restarts, eventually

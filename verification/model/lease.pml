@@ -1,5 +1,5 @@
 /*
- * The protocol of the native lease, for Spin: `npm run model`. The rules R1 to R14 are in ARCHITECTURE.md.
+ * The protocol of the native lease, for Spin: `node scripts/model.mjs`. The rules R1 to R14 are in ARCHITECTURE.md.
  *
  * Omitted: eventually consistent reads going back, changes of length, user data, restored tables, throttling, a second
  * hand-off, several processes on a machine, bounds on time.

@@ -1,5 +1,5 @@
 /*
- * The permits of one record, for Spin: `npm run model`. A semaphore; a read-write lock is a semaphore whose writer takes
+ * The permits of one record, for Spin: `node scripts/model.mjs`. A semaphore; a read-write lock is a semaphore whose writer takes
  * the whole limit. The queue before the record is in queue.pml, and the life of a session in session.pml: here a session
  * is alive or its process has stopped, and only the session of a stopped process is ended.
  *

@@ -1,5 +1,5 @@
 /*
- * The queue before a record, for Spin: `npm run model`.
+ * The queue before a record, for Spin: `node scripts/model.mjs`.
  *
  * Omitted: eventually consistent polls, hand-offs without a ticket, mutex users with a place, entries on sessions,
  * namespaces.

@@ -1,5 +1,5 @@
 /*
- * The protocol of sessions, for Spin: `npm run model`. The lease protocol is in lease.pml, and is assumed to be correct
+ * The protocol of sessions, for Spin: `node scripts/model.mjs`. The lease protocol is in lease.pml, and is assumed to be correct
  * here.
  *
  * Omitted: fences, most eventually consistent reads, a rival's late answers, two deletions, two entries, a sweep giving

@@ -1,5 +1,5 @@
 /*
- * Several locks at once, for Spin: `npm run model`. The lease is assumed to be correct, as in queue.pml; this is the queue
+ * Several locks at once, for Spin: `node scripts/model.mjs`. The lease is assumed to be correct, as in queue.pml; this is the queue
  * of queue.pml before two records. Omitted: more than two names, the loss of all locks together.
  *
  * PROCESSES processes contend for both records, except these: FIRST_ALONE processes contend only for the first

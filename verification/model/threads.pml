@@ -1,5 +1,5 @@
 /*
- * A client whose session is renewed by a second thread, for Spin: `npm run model`. Rules 113 to 116 of spec/protocol.md.
+ * A client whose session is renewed by a second thread, for Spin: `node scripts/model.mjs`. Rules 113 to 116 of spec/protocol.md.
  * The lease of one record is in lease.pml, and is assumed to be correct here.
  *
  * Omitted: clocks that step or stand still, two reads of the shared memory between which a thread writes, `renew()`.

@@ -1,4 +1,4 @@
-// Mutation testing of the core: npm run mutation [-- FILE ...], files of src/core; all of them by default. Stryker
+// Mutation testing of the core: node verification/mutation/run.mjs [FILE ...], files of src/core; all of them by default. Stryker
 // makes the mutants and runs the core's tests against each. The compiler checks the survivors, as `npm run typecheck`
 // would, and verification/mutation/judged.json must judge the rest. Results are kept in .tmp/mutation and reused for
 // unchanged files; `--force` runs everything again.
@@ -6,9 +6,12 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { onDevelopmentNode } from "../../scripts/lib/ready.mjs";
 import { toolCommand } from "../../scripts/lib/tools.mjs";
 import { refusedByCompiler } from "./compiler.mjs";
 import { sumsOf, tableOf } from "./score.mjs";
+
+await onDevelopmentNode();
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LEAST_PERCENT = 90;
@@ -19,7 +22,7 @@ const given = process.argv.slice(2);
 const unknown = given.filter((word) => word.startsWith("-") && !FLAGS.includes(word));
 if (unknown.length > 0) {
   console.error(
-    `Unknown: ${unknown.join(" ")}. npm run mutation -- [FILE ...] [${FLAGS.join("] [")}]`,
+    `Unknown: ${unknown.join(" ")}. node verification/mutation/run.mjs [FILE ...] [${FLAGS.join("] [")}]`,
   );
   process.exit(64);
 }

@@ -1,5 +1,5 @@
 /**
- * Hunts for every known-bad variant of the core: `npm run sim:variants`. Fails if a variant is not caught by its
+ * Hunts for every known-bad variant of the core: `node scripts/sim-variants.mjs`. Fails if a variant is not caught by its
  * named check.
  */
 import { availableParallelism } from "node:os";
@@ -12,7 +12,7 @@ import { variantsTable } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
 import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
 
-const HELP = `npm run sim:variants -- [options]
+const HELP = `node scripts/sim-variants.mjs [options]
   --only NAME    only this variant; repeatable
   --ranges N     the number of disjoint ranges of seeds for each variant (default 9)
   --world        hunts in ${WORLD_SEEDS} runs of the world, where any checker may catch any variant; fails only if the

@@ -40,7 +40,7 @@ const UNFIT: EngineResult = {
 };
 const MISSING: EngineResult = { name: "absent", seconds: 0, missing: "no Java" };
 
-describe("the judgement of an engine by `npm run engines`", () => {
+describe("the judgement of an engine by `node scripts/engines/run.mjs`", () => {
   it.each([
     ["accepts the expected verdict", { isRequired: true, isFit: false }, UNFIT, undefined],
     ["accepts any verdict if none is expected", { isRequired: true }, UNFIT, undefined],
@@ -74,7 +74,7 @@ describe("the judgement of an engine by `npm run engines`", () => {
   });
 });
 
-describe("the report of `npm run engines`", () => {
+describe("the report of `node scripts/engines/run.mjs`", () => {
   it("has one line for each engine", () => {
     expect(summaryOf(FIT)).toBe(
       "good 1.0: fit; checks 1 of 2; conformance 9 passed, 1 failed; 3 s",

@@ -1,4 +1,4 @@
-/** The table is away for hours: `npm run drill`. docs/outage.md has the figures. */
+/** The table is away for hours: `node scripts/drill.mjs`. docs/outage.md has the figures. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
@@ -9,7 +9,7 @@ import type { ProcessOutcome } from "./process.js";
 import { OCTOBER_2025 } from "./timeline.js";
 
 const MINUTE_MS = 60_000;
-const HELP = `npm run drill -- [options]
+const HELP = `node scripts/drill.mjs [options]
   --processes N  the number of processes (default 1000)
   --locks N      the locks of each process (default 100)
   --minutes N    how long the table is away (default ${OCTOBER_2025.awayMs / MINUTE_MS})
