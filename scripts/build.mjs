@@ -97,7 +97,7 @@ const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: 
  * The file of a worker thread, which shares no module with the program. Chunks shared with this file would be two more
  * files for every `import "holdfast"`.
  */
-const THREAD = "src/thread/index.ts";
+const THREAD = "src/thread/run.ts";
 
 /** Names a chunk after its largest folder of src, for readable stack traces. */
 function sharedName({ moduleIds, name }) {
@@ -218,10 +218,7 @@ async function buildAll() {
   // A file removed from src must also leave dist, or the next release would publish the file.
   rmSync(DIST, { recursive: true, force: true });
   const sources = subpaths.map(({ source }) => source);
-  const chunks = await bundle(
-    sources.filter((source) => source !== THREAD),
-    LIBRARY,
-  );
+  const chunks = await bundle(sources, LIBRARY);
   chunks.forEach(dropSmallMap);
   // A program in a single file needs no further files at its start.
   for (const program of [THREAD, ...programs]) chunks.push(...(await bundle([program], PROGRAM)));

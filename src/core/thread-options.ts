@@ -10,7 +10,7 @@ export interface ThreadOptions {
    * with the endpoint, the region and the credentials of the main thread's client.
    */
   readonly module?: URL | string | undefined;
-  /** The file of `holdfast/thread`, as a URL, for a program in a bundle. Default: the file in this package. */
+  /** The file `holdfast/thread.js`, as a URL, for a program in a bundle. Default: the file in this package. */
   readonly worker?: URL | string | undefined;
 }
 

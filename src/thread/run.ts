@@ -14,10 +14,11 @@ import { type SentCredentials, sourceOf } from "./credentials.js";
 import type { ClientSource, ThreadData } from "./data.js";
 
 /**
- * Renews the session of the main thread, if this is a thread that a client has started; otherwise does nothing. The
- * import of `holdfast/thread` calls this function.
+ * Renews the session of the main thread, if this is a thread that a client has started; otherwise does nothing. A worker
+ * thread runs this file, `holdfast/thread.js`, for a client with `sharedSession: { thread: true }`. Only a program in a
+ * bundle names it: see docs/sessions.md.
  */
-export async function runThread(): Promise<void> {
+async function runThread(): Promise<void> {
   const inside = await insideWorker();
   if (inside === undefined || !isThreadData(inside.data)) return;
   const { start, table, keys, client } = inside.data;

@@ -90,11 +90,11 @@ async function credentialsOf(client: DynamoDBLike): Promise<SentCredentials | un
 
 function fileOf({ worker }: ThreadParts): URL {
   try {
-    return new URL(worker ?? import.meta.resolve("holdfast/thread"));
+    return new URL(worker ?? import.meta.resolve("holdfast/thread.js"));
   } catch (cause) {
     throw new HoldfastError(
       "misconfigured",
-      "The file of the thread was not found. In a bundle, build holdfast/thread to a file of its own, and set the " +
+      "The file of the thread was not found. In a bundle, build holdfast/thread.js to a file of its own, and set the " +
         "option `sharedSession.thread.worker` to its URL.",
       { cause },
     );

@@ -55,10 +55,11 @@ describe("a file that package.json names", () => {
     expect(manifest.typesVersions).toEqual({ "*": Object.fromEntries(paths) });
   });
 
-  it("covers the whole build, except for shared chunks and the command line", () => {
+  it("covers the whole build, except for shared chunks, the command line and the file of a thread", () => {
     const of = (built: "built" | "declarations") =>
       subpaths.map((one) => one[built].slice("./dist/".length)).sort();
-    expect(builtPaths(".js")).toEqual(of("built"));
+    const thread = String(manifest.exports["./thread.js"]).slice("./dist/".length);
+    expect(builtPaths(".js")).toEqual([...of("built"), thread].sort());
     expect(builtPaths(".d.ts")).toEqual(of("declarations"));
   });
 

@@ -100,7 +100,10 @@ describe.concurrent("a bundle of esbuild", () => {
     symlinkSync(ROOT, join(source, "node_modules/holdfast"));
     symlinkSync(join(ROOT, "node_modules/@aws-sdk"), join(source, "node_modules/@aws-sdk"));
     writeFileSync(join(source, "app.js"), appOf(worker));
-    writeFileSync(join(source, "holdfast-thread.js"), documented(/`(export \{ runThread[^`]*)`/));
+    writeFileSync(
+      join(source, "holdfast-thread.js"),
+      documented(/`(import "holdfast\/thread\.js")`/),
+    );
     const command = documented(/`esbuild (app\.js[^`]*)`/)
       .replace("--format=esm", `--format=${format}`)
       .replace("--outdir=out", `--outdir=${out}`);
