@@ -20,10 +20,14 @@ export async function stand(self: Incarnation, random: SeededRandom): Promise<vo
   const again = random.chance(0.5);
   let hasLed = false;
   const code = await limited(self, limitMs, (signal) =>
-    election.lead({ signal, again }, (term) => {
-      hasLed = true;
-      return lead(self, random, term);
-    }),
+    self.silence.watch("stood by", { signal }, () =>
+      election.lead({ signal, again }, async (term) => {
+        hasLed = true;
+        self.silence.waits(false);
+        await lead(self, random, term);
+        self.silence.waits(true);
+      }),
+    ),
   ).catch(codeOf);
   // The release of a term may be refused.
   if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by");

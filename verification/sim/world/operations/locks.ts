@@ -250,7 +250,11 @@ async function taken<L extends { readonly isHeld: boolean }>(
   let code = "contended";
   try {
     const taking = waited
-      ? limited<L | null>(self, limitMs, (signal) => acquire({ wait, signal, poll }))
+      ? limited<L | null>(self, limitMs, (signal) =>
+          self.silence.watch(`waited for ${waitsFor[0] ?? "several locks"}`, { wait, signal }, () =>
+            acquire({ wait, signal, poll }),
+          ),
+        )
       : tryAcquire();
     const isBounded = !waited || isImpatient;
     const lease = isBounded

@@ -66,7 +66,11 @@ async function taken<P extends Permit>(
   const wait = random.chance(behaviour.tries) ? 0 : 3_600_000;
   self.asked();
   try {
-    return await limited(self, cancelMs, (signal) => acquire({ wait, signal, poll }));
+    return await limited(self, cancelMs, (signal) =>
+      self.silence.watch("waited for a permit", { wait, signal }, () =>
+        acquire({ wait, signal, poll }),
+      ),
+    );
   } catch (error) {
     const code = codeOf(error);
     if (wait > 0) expectPatience(self, code, "waited for a permit");
