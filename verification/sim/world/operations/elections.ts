@@ -30,7 +30,8 @@ export async function stand(self: Incarnation, random: SeededRandom): Promise<vo
     ),
   ).catch(codeOf);
   // The release of a term may be refused.
-  if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by");
+  const endless = { wait: Number.POSITIVE_INFINITY, fromMs: 0 };
+  if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by", endless);
 }
 
 async function lead(self: Incarnation, random: SeededRandom, term: Term): Promise<void> {

@@ -246,6 +246,7 @@ async function taken<L extends { readonly isHeld: boolean }>(
   const isImpatient = random.chance(behaviour.impatience);
   const wait = isImpatient ? random.integer(0, 3_000) : 3_600_000;
   if (waited) for (const name of waitsFor) self.note({ kind: "waits", name });
+  const fromMs = self.process.clock.monotonicMs();
   self.asked();
   let code = "contended";
   try {
@@ -271,7 +272,7 @@ async function taken<L extends { readonly isHeld: boolean }>(
   } catch (error) {
     code = codeOf(error, unreadableIn(self));
     const what = `waited for ${waitsFor[0] ?? "several locks"}`;
-    if (waited && !isImpatient) expectPatience(self, code, what);
+    if (waited && !isImpatient) expectPatience(self, code, what, { wait, fromMs });
   }
   for (const name of waitsFor) self.note({ kind: "gave up", name, code, waited });
   return undefined;

@@ -64,6 +64,7 @@ async function taken<P extends Permit>(
   const { behaviour, leaseMs, poll } = self.run.plan;
   const cancelMs = random.chance(behaviour.cancels) ? leaseMs[1] * random.fraction() : undefined;
   const wait = random.chance(behaviour.tries) ? 0 : 3_600_000;
+  const fromMs = self.process.clock.monotonicMs();
   self.asked();
   try {
     return await limited(self, cancelMs, (signal) =>
@@ -73,7 +74,7 @@ async function taken<P extends Permit>(
     );
   } catch (error) {
     const code = codeOf(error);
-    if (wait > 0) expectPatience(self, code, "waited for a permit");
+    if (wait > 0) expectPatience(self, code, "waited for a permit", { wait, fromMs });
     return undefined;
   }
 }
