@@ -38,7 +38,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe("holdfast demo", () => {
+// At the same time: each demo waits for leases.
+describe.concurrent("holdfast demo", () => {
   it("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
     const { status, stdout, stderr } = await world.run(["demo"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
