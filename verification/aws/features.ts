@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import {
   type DynamoDBClient,
   type TransactWriteItem,
@@ -27,6 +26,8 @@ export interface FeatureScene {
   name(of: string): string;
   /** The time for a waiter to join a queue. */
   readonly joinMs: number;
+  /** Waits, in the time of the clients. */
+  pause(ms: number): Promise<void>;
   /** For how long to wait for the fresh table. */
   readonly creation: Duration;
   /** Makes a client for locks; the default is the client under test. Background errors are ignored by default. */
@@ -150,7 +151,7 @@ export async function waitsFor(
 ): Promise<void> {
   const held = await scene.locks(scene.owner).mutex(scene.name("held")).acquire();
   const waiting = acquire(scene.locks());
-  await Promise.race([waiting, pause(scene.joinMs)]);
+  await Promise.race([waiting, scene.pause(scene.joinMs)]);
   await held.release();
   await (await waiting).release();
 }
@@ -163,7 +164,7 @@ async function waitsForPermit(
 ): Promise<void> {
   const held = await of(scene.locks(scene.owner)).acquire({});
   const waiting = of(locks).acquire({ wait: "5s", poll: { min: "20ms", max: "20ms" } });
-  await Promise.race([waiting, pause(scene.joinMs)]);
+  await Promise.race([waiting, scene.pause(scene.joinMs)]);
   await held.release();
   await (await waiting).release();
 }
@@ -173,7 +174,7 @@ export async function standsBy(scene: FeatureScene): Promise<void> {
   const leading = await scene.locks(scene.owner).election(scene.name("led")).campaign();
   const election = scene.locks().election(scene.name("led"), { poll: "100ms" });
   const standing = election.campaign();
-  await Promise.race([standing, pause(scene.joinMs * 1.5)]);
+  await Promise.race([standing, scene.pause(scene.joinMs * 1.5)]);
   await leading.resign();
   await (await standing).resign();
 }
@@ -194,7 +195,7 @@ async function deadSession(
   const session = await locks.session({ lease, renew: "100ms" });
   await locks.mutex(name, { session }).acquire();
   const watching = scene.locks(scene.owner);
-  while ((await watching.inspect(name)).session === undefined) await pause(10);
+  while ((await watching.inspect(name)).session === undefined) await scene.pause(10);
   isDead = true;
   return name;
 }

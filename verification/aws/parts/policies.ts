@@ -157,6 +157,7 @@ async function playCase(scene: Scene, role: string, { feature, document, id }: C
     bucket: names.bucket,
     creation: CREATION,
     joinMs: isAws ? JOIN_MS : JOIN_MS / 5,
+    pause: (ms) => pause(ms, signal),
     name: (name) => `${id}/${name}`,
     locks: (using = client, onError): Holdfast =>
       clients.make({
