@@ -29,10 +29,14 @@ const LONG = [
   "test/table/as-code/**/*.test.ts",
 ];
 
-// Both: a few seeds of each simulation in `npm test`, and many in `npm run test:long`.
+// Both: a few seeds of each search in `npm test`, and many in `npm run test:long`.
 const SEARCHES = [
-  ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
-].map((kind) => `test/sim/${kind}.test.ts`);
+  ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"].map(
+    (kind) => `test/sim/${kind}.test.ts`,
+  ),
+  "test/formats/sightings-simulation.test.ts",
+  "test/conformance/agreement.test.ts",
+];
 
 // Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
 const ON_BOTH_SERVERS = [
