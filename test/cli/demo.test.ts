@@ -52,9 +52,9 @@ describe.concurrent("holdfast demo", () => {
   }, 40_000);
 
   it("serves its table in a page until SIGINT, and leaves no process", async () => {
-    const { kill, printed, result, text } = world.start(["demo", "--serve", "--json"]);
-    // Only SIGKILL ends a stopped process.
-    await printed('"paused"');
+    const { kill, result, text } = world.start(["demo", "--serve", "--json"]);
+    // Only SIGKILL ends a stopped process. A demo ends by itself after 28 s.
+    await until(() => text.stdout.includes('"paused"'), "a process is stopped", 28_000);
     const [opened, opening] = eventsOf(text.stdout);
     expect(opened?.event).toBe("page");
     const url = new URL(String(opened?.["url"]));
