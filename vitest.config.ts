@@ -31,9 +31,11 @@ const LONG = [
 
 // Both: a few seeds of each search in `npm test`, and many in `npm run test:long`.
 const SEARCHES = [
-  ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"].map(
-    (kind) => `test/sim/${kind}.test.ts`,
-  ),
+  ...[
+    ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
+    "denied",
+  ].map((kind) => `test/sim/${kind}.test.ts`),
+  "test/bench/scale.test.ts",
   "test/formats/sightings-simulation.test.ts",
   "test/conformance/agreement.test.ts",
 ];
