@@ -10,11 +10,14 @@ export const COMMON = {
   hookTimeout: 60_000,
 };
 
-// Short timeouts in real time: these files need the processor for themselves.
-const ALONE = ["test/conformance/trouble.test.ts"];
+const ALONE = [
+  // Short timeouts in real time: this file needs the processor for itself.
+  "test/conformance/trouble.test.ts",
+  // Replaces a module, which the others share.
+  "test/telemetry/quiet.test.ts",
+];
 
-// Virtual time and tables in memory: these files share what they import, since a worker needs 0.4 s for the imports of each
-// file. A test that changes its process belongs in another folder, or tidies up.
+// Virtual time and tables in memory.
 export const IN_MEMORY_FOLDERS = [
   ...["admin", "core", "election", "formats", "internal", "locks", "once"],
 ];
@@ -29,10 +32,16 @@ const LONG = [
   "test/table/as-code/**/*.test.ts",
 ];
 
-// Both: a few seeds of each simulation in `npm test`, and many in `npm run test:long`.
+// Both: a few seeds of each search in `npm test`, and many in `npm run test:long`.
 const SEARCHES = [
-  ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
-].map((kind) => `test/sim/${kind}.test.ts`);
+  ...[
+    ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
+    "denied",
+  ].map((kind) => `test/sim/${kind}.test.ts`),
+  "test/bench/scale.test.ts",
+  "test/formats/sightings-simulation.test.ts",
+  "test/conformance/agreement.test.ts",
+];
 
 // Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
 const ON_BOTH_SERVERS = [
@@ -82,12 +91,15 @@ export default defineConfig({
     globalSetup,
     projects: [
       // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
+      // The files of these two groups share what they import: a worker needs 0.4 s for the imports of each file. A test that
+      // changes its process or a module tidies up, or is alone.
       project("in-memory", 0, { include: IN_MEMORY }, "100%", { isolate: false }),
       project(
         "together",
         1,
         { exclude: [...ALONE, ...IN_MEMORY, ...LONG, ...PROCESSES, ...CROWDS] },
         "100%",
+        { isolate: false },
       ),
       project("alone", 2, { include: ALONE }, 1),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.

@@ -21,6 +21,9 @@ export class OutageWatch {
   /** Whether the time has passed after which the next failure tells. */
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
+  #toldAtMs = 0;
+  /** The operations that DynamoDB refused since it last served a request of the call. */
+  readonly #denied = new Set<string | undefined>();
 
   constructor(context: ClientContext) {
     this.#context = context;
@@ -31,6 +34,7 @@ export class OutageWatch {
     if (this.#last === undefined) return;
     this.dispose();
     this.#last = undefined;
+    this.#denied.clear();
     this.#toldKind = undefined;
     this.#isDue = false;
   }
@@ -40,21 +44,36 @@ export class OutageWatch {
     const { kind } = unavailable;
     // Other clients write to one record, or this client has too many requests: the table is well.
     if (kind === "conflict" || kind === "queued") return;
-    if (this.#last === undefined) {
+    if (this.#last === undefined || this.#wasAnotherOutage) {
       this.#sinceMs = this.#context.nowMs();
       this.#failures = 0;
+      this.#toldKind = undefined;
+      this.#isDue = false;
     }
     this.#last = unavailable;
     this.#failures += 1;
-    if (kind === this.#toldKind) return;
-    if (kind === "denied" || this.#isDue) this.#tell();
+    if (kind === "denied") this.#onDenied(unavailable);
+    else if (kind === this.#toldKind) return;
+    else if (this.#isDue) this.#tell();
     else if (this.#timer === undefined) this.#setTimer(this.#leastMs);
+  }
+
+  #onDenied(unavailable: Unavailable): void {
+    const operation = this.#context.outages.operationOf(unavailable);
+    if (this.#denied.has(operation)) return;
+    this.#denied.add(operation);
+    this.#tell();
   }
 
   /** Cancels the timer. */
   dispose(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+  }
+
+  /** Whether this client was answered after it told of a table without answers: this call's requests were not. */
+  get #wasAnotherOutage(): boolean {
+    return this.#toldKind === "unknown" && this.#context.lastAnswerMs > this.#toldAtMs;
   }
 
   get #leastMs(): number {
@@ -85,6 +104,7 @@ export class OutageWatch {
     const { outages, tableName } = this.#context;
     if (this.#last === undefined) return;
     this.#toldKind = this.#last.kind;
+    this.#toldAtMs = this.#context.nowMs();
     if (!outages.isNews(this.#last)) return;
     this.#context.report(outageError(tableName, this.#last, this.#context.nowMs() - this.#fromMs));
   }

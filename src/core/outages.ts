@@ -32,12 +32,18 @@ export class Outages {
    * requests; a refusal is one of the requests of its operation, because a policy or a capacity may allow the others.
    */
   isNews(unavailable: Unavailable): boolean {
-    const { kind, cause } = unavailable;
-    const operation = this.#refused.get(kind === "denied" ? cause : unavailable);
+    const { kind } = unavailable;
+    const operation = this.operationOf(unavailable);
     const key =
       kind === "unknown" ? kind : `${kind === "denied" ? kind : "throttled"} ${operation}`;
     if (this.#told.has(key)) return false;
     this.#told.add(key);
     return true;
+  }
+
+  /** The operation of a refused request. */
+  operationOf(unavailable: Unavailable): string | undefined {
+    const { kind, cause } = unavailable;
+    return this.#refused.get(kind === "denied" ? cause : unavailable);
   }
 }

@@ -5,6 +5,7 @@ import type { Lease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
 import type { Observation, ObservedRecord } from "../core/record/observation.js";
+import type { Unavailable } from "../core/unavailable.js";
 import { isHoldfastError } from "../errors.js";
 import type { NoAnswer } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
@@ -180,7 +181,10 @@ export class Standby {
     const { context, ref, settings } = this.#candidate;
     try {
       const { data, onRenewal, signal } = this.#standing;
-      return await acquire(context, ref, { ...settings.grant, data, onRenewal, signal });
+      const onNoResponse = (unavailable: Unavailable): void =>
+        this.#watch.onNoResponse(unavailable);
+      const asked = { ...settings.grant, data, onRenewal, signal, onNoResponse };
+      return await acquire(context, ref, asked);
     } catch (error) {
       if (isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled")) {
         return undefined;

@@ -9,7 +9,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { checkName } from "../core/record/name.js";
 import type { Consistency } from "../core/record/observation.js";
-import { unavailableError } from "../core/unavailable.js";
+import { type Unavailable, unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { sleep } from "../internal/sleep.js";
@@ -140,10 +140,9 @@ export class Occurrences {
     const seen = await this.#look(ref, call, shown, watch);
     if (seen !== "try") return { kind: seen };
     try {
-      return await this.#tryToBegin(ref, call);
+      return await this.#tryToBegin(ref, call, watch);
     } catch (error) {
       if (watch === undefined || !isHoldfastError(error)) throw error;
-      // The next read tells of an outage that lasts.
       if (["unreachable", "throttled"].includes(error.code)) return { kind: "running" };
       if (!this.#context.mayHeal(error)) throw error;
       watch.onNoResponse({ kind: "denied", cause: error });
@@ -204,13 +203,18 @@ export class Occurrences {
     throw unavailableError(ref.name, "was not begun", answer, `An occurrence of "${ref.name}"`);
   }
 
-  async #tryToBegin(ref: RecordRef, call: Call): Promise<OnceBeginning> {
+  async #tryToBegin(
+    ref: RecordRef,
+    call: Call,
+    watch: OutageWatch | undefined,
+  ): Promise<OnceBeginning> {
     const startMs = this.#context.nowMs();
     let how: GrantEvent["how"] | undefined;
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
-    const lease = await acquire(this.#context, ref, call.grant, onGrant);
+    const onNoResponse = (unavailable: Unavailable): void => watch?.onNoResponse(unavailable);
+    const lease = await acquire(this.#context, ref, { ...call.grant, onNoResponse }, onGrant);
     if (lease === undefined) return { kind: "running" };
     const last = begunIn(lease.data);
     const { occurrence } = call;
@@ -276,12 +280,15 @@ export class Occurrences {
     if (leftMs <= 0 || !lease.isHeld) return recorded(() => lease.release());
     // The client releases the record later, and the process may end before that. So with reruns another write records
     // the end now. Without reruns an end that no write has recorded does no harm.
-    if (reruns) await recorded(() => lease.update(ended));
-    // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
-    context.inBackground(async () => {
-      await sleep(context.timers, leftMs, false, context.closing);
-      await recorded(() => lease.release());
-    });
+    try {
+      if (reruns) await recorded(() => lease.update(ended));
+    } finally {
+      // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
+      context.inBackground(async () => {
+        await sleep(context.timers, leftMs, false, context.closing);
+        await recorded(() => lease.release());
+      });
+    }
   }
 }
 

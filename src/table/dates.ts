@@ -57,7 +57,7 @@ export class Dates {
   /** How long to pause before one further answer, so that it shows whether the `Date` moves. */
   get pauseMs(): number {
     const [first] = this.#answers;
-    if (first === undefined) return 0;
+    if (first === undefined || !this.#isStill) return 0;
     return Math.max(0, STILL_MS - (this.#clock.monotonicMs() - first.cameMs));
   }
 
@@ -94,14 +94,17 @@ export class Dates {
       const message = `Between two answers of the table, the \`Date\` moved ${awayS} s more or less than this machine's clock.`;
       return problem(message);
     }
-    const isStill = this.#answers.every(({ dateMs }) => dateMs === this.#first.dateMs);
     const spanMs = (this.#answers.at(-1) ?? this.#first).sentMs - this.#first.cameMs;
-    if (isStill && spanMs >= STILL_MS) {
+    if (this.#isStill && spanMs >= STILL_MS) {
       return problem(
         `The \`Date\` of the table's answers has stood still for ${(spanMs / 1000).toFixed(1)} s.`,
       );
     }
     return ok("date", "The `Date`s of the table's answers follow the time.");
+  }
+
+  get #isStill(): boolean {
+    return this.#answers.every(({ dateMs }) => dateMs === this.#first.dateMs);
   }
 
   get #first(): DatedAnswer {

@@ -69,8 +69,8 @@ const partitionOf = (key: Item, pk: string) => ({
  * features need with its latency, this machine's clock against the table's clock, and whether the `Date`s of the
  * table's answers follow the time. Writes nothing: the probes are writes with impossible conditions, and reads of
  * unused names. Sends two requests about the table and, for each feature, one to seven probes of one or two units
- * each, and repeats the first probe two seconds later. Throws `invalid-argument`; every other
- * failure is a finding.
+ * each, and repeats the first probe two seconds later if the `Date` has not moved meanwhile. Throws `invalid-argument`;
+ * every other failure is a finding.
  */
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   checkNames("diagnose()", options, DIAGNOSE_NAMES);

@@ -9,11 +9,21 @@ import {
 } from "../../bench/scale/schedules.mjs";
 import { type Holdfast, mutex, sharedSession } from "../../src/index.js";
 import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { countOf } from "../sim/seeds.js";
 import { World } from "../support/world.js";
 
 const RENEW_MS = 10_000;
 const GRANTED_OVER_MS = 10_000;
 const FROM_S = 20;
+/** The number of locks, the last second, and by which share the counts may differ. */
+const SIZES = (
+  [
+    [10, 600, 0.02],
+    [100, 120, 0.02],
+    [1_000, 60, 0.01],
+    [10_000, 40, 0.01],
+  ] as const
+).slice(0, countOf("HOLDFAST_SCALES", 3, 4));
 
 /** Returns the writes of each second, for this number of locks of a real client. */
 async function renewalsOfLocks(count: number, toS: number): Promise<Uint32Array> {
@@ -46,12 +56,7 @@ function counted(count: number, toS: number): Uint32Array {
 
 describe("the counting simulation of renewals", () => {
   // With few locks, chance alone makes the counts of two runs differ by more.
-  it.each([
-    [10, 600, 0.02],
-    [100, 120, 0.02],
-    [1_000, 60, 0.01],
-    [10_000, 40, 0.01],
-  ])(
+  it.each(SIZES)(
     "counts what %i locks send, in the time up to second %i, to a share of %f",
     async (locks, toS, share) => {
       const [real, simulated] = [await renewalsOfLocks(locks, toS), counted(locks, toS)];

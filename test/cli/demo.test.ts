@@ -39,7 +39,8 @@ function isAlive(pid: number): boolean {
 }
 
 describe("holdfast demo", () => {
-  it("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
+  // Two at the same time: each demo waits for leases.
+  it.concurrent("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
     const { status, stdout, stderr } = await world.run(["demo"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toContain("KILLED (SIGKILL)");
@@ -50,10 +51,26 @@ describe("holdfast demo", () => {
     expect(stdout).not.toContain(world.server.endpoint);
   }, 40_000);
 
+  it.concurrent("fails with --break on a given table, and prints JSON", async () => {
+    const { endpoint } = world.server;
+    const words = ["demo", "--break", "--json", "--endpoint", endpoint, "--table", "demo"];
+    const { status, stdout, stderr } = await world.run(words);
+    expect(status).toBe(1);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: "demo-failed" } });
+    const events = eventsOf(stdout);
+    const named = (event: string): Event | undefined => events.find((one) => one.event === event);
+    expect(named("taken over")?.["tookMs"]).toBeGreaterThan(500);
+    expect(named("wrote late")).toBeDefined();
+    const check = named("check");
+    expect(check).toMatchObject({ ok: false });
+    const text = readFileSync(String(check?.["ledger"]), "utf8");
+    expect(checkLedger(text).problems).toEqual(check?.["problems"]);
+  }, 40_000);
+
   it("serves its table in a page until SIGINT, and leaves no process", async () => {
-    const { kill, printed, result, text } = world.start(["demo", "--serve", "--json"]);
-    // Only SIGKILL ends a stopped process.
-    await printed('"paused"');
+    const { kill, result, text } = world.start(["demo", "--serve", "--json"]);
+    // Only SIGKILL ends a stopped process. A demo ends by itself after 28 s.
+    await until(() => text.stdout.includes('"paused"'), "a process is stopped", 28_000);
     const [opened, opening] = eventsOf(text.stdout);
     expect(opened?.event).toBe("page");
     const url = new URL(String(opened?.["url"]));
@@ -80,21 +97,5 @@ describe("holdfast demo", () => {
     expect({ status, signal, stderr }).toEqual({ status: 130, signal: null, stderr: "" });
     await until(() => !workers.some(isAlive), "every worker has ended");
     await expect(fetch(url)).rejects.toThrow("fetch failed");
-  }, 40_000);
-
-  it("fails with --break on a given table, and prints JSON", async () => {
-    const { endpoint } = world.server;
-    const words = ["demo", "--break", "--json", "--endpoint", endpoint, "--table", "demo"];
-    const { status, stdout, stderr } = await world.run(words);
-    expect(status).toBe(1);
-    expect(JSON.parse(stderr)).toMatchObject({ error: { code: "demo-failed" } });
-    const events = eventsOf(stdout);
-    const named = (event: string): Event | undefined => events.find((one) => one.event === event);
-    expect(named("taken over")?.["tookMs"]).toBeGreaterThan(500);
-    expect(named("wrote late")).toBeDefined();
-    const check = named("check");
-    expect(check).toMatchObject({ ok: false });
-    const text = readFileSync(String(check?.["ledger"]), "utf8");
-    expect(checkLedger(text).problems).toEqual(check?.["problems"]);
   }, 40_000);
 });

@@ -150,7 +150,9 @@ describeOnDynamoDBLocal("the command line on another client's table", (endpoint)
     it("prints the leader, and releases a leadership by holder id", async () => {
       // With --once, so that the command does not campaign again after the release.
       const lease = format === "dynamodb-lease" ? [] : ["--lease", "2s"];
-      const options = ["--format", format, ...own, ...lease, "--owner", "me", "--once"];
+      // The next renewal shows the command that it no longer leads.
+      const lengths = [...lease, "--renew", "300ms"];
+      const options = ["--format", format, ...own, ...lengths, "--owner", "me", "--once"];
       const words = ["elect", "pool", ...options, "--"];
       const running = world.start([...words, "sh", "-c", "echo started; sleep 60"], env());
       await running.printed("started");

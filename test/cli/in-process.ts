@@ -16,7 +16,7 @@ export function inProcess(words: readonly string[], env: NodeJS.ProcessEnv): Run
   refuseOtherCredentials(env);
   const text = { stdout: "", stderr: "" };
   const signals = new EventEmitter();
-  const guards: Promise<unknown>[] = [];
+  const pipes: Promise<unknown>[] = [];
   const streamTo = (name: keyof typeof text): Host["stdout"] => ({
     width: Number.POSITIVE_INFINITY,
     write: (chunk) => {
@@ -41,11 +41,12 @@ export function inProcess(words: readonly string[], env: NodeJS.ProcessEnv): Run
         env,
       });
       collected(guard, text);
-      guards.push(once(guard, "close"));
+      // Not the guard's "close": Node.js does not emit it after a `disconnect()` from here.
+      for (const pipe of [guard.stdout, guard.stderr]) if (pipe) pipes.push(once(pipe, "end"));
       return guard;
     },
   }).then(async (status): Promise<Result> => {
-    await Promise.race([Promise.all(guards), pause(PIPES_MS)]);
+    await Promise.race([Promise.all(pipes), pause(PIPES_MS)]);
     return { status, signal: null, ...text };
   });
   let die: (result: Result) => void = () => undefined;

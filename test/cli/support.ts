@@ -84,7 +84,10 @@ export class CliWorld {
   static async start(
     options: { credentials?: string; spawning?: boolean } = {},
   ): Promise<CliWorld> {
-    const world = new CliWorld(await startMemoryServer(), options);
+    let world: CliWorld | undefined;
+    // The `Date` moves with every answer: `diagnose` waits for two seconds to see a `Date` move.
+    const wallMs = (): number => Date.now() + ((world?.requests ?? 0) % 2) * 1_000;
+    world = new CliWorld(await startMemoryServer({ clock: { wallMs } }), options);
     await createTable({ client: world.client, table: "locks" });
     return world;
   }
@@ -156,6 +159,8 @@ export class CliWorld {
 /** Runs a command line of documents or of the page, which a shell has split into words. */
 export async function shell(world: CliWorld, line: string, program = "sh"): Promise<Result> {
   const script = `holdfast() { printf '%s\\0' "$@"; }; ${line}`;
-  const { stdout } = await promisify(execFile)(program, ["-c", script], { env: world.env });
+  // Without this user's `.bashrc`: bash reads it where stdin is a socket, as in a child of Node.js.
+  const env = { ...world.env, HOME: world.directory };
+  const { stdout } = await promisify(execFile)(program, ["-c", script], { env });
   return world.run(stdout.split("\0").slice(0, -1));
 }

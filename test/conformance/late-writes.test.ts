@@ -37,10 +37,8 @@ function declare(endpoint: () => string, way: Way): void {
     expect(await networks.record("claim")).toBeUndefined();
     network.proxy.clear();
     await eventually(async () => (await networks.record("claim")) !== undefined);
-    // The late claim was applied. Its client frees the record long before a rival could take over.
-    const landedMs = performance.now();
+    // The late claim was applied. Its client frees the record: there is no rival.
     await eventually(() => networks.isFree("claim"));
-    expect(performance.now() - landedMs).toBeLessThan(1_000);
   });
 
   // rule: R14, protocol 38
@@ -114,15 +112,15 @@ function declare(endpoint: () => string, way: Way): void {
     const { network, victim } = await two();
     network.nextWrites("own", { ...LATE, delayMs: 400 }, 1);
     network.nextWrites("own", { fault: "request-lost", how: "hang" }, 3);
-    await expect(mutex(victim.locks, "own").acquire(MANUAL)).rejects.toMatchObject({
+    // Longer than the wait below: a client that did not know its own claim would watch it for a lease.
+    const long = { ...MANUAL, lease: "1m" } as const;
+    await expect(mutex(victim.locks, "own").acquire(long)).rejects.toMatchObject({
       code: "unreachable",
     });
     await eventually(
       async () => !(await networks.isFree("own")) || (await networks.record("own")) !== undefined,
     );
     network.proxy.clear();
-    const fromMs = performance.now();
-    await mutex(victim.locks, "own").acquire({ ...MANUAL, wait: "5s" });
-    expect(performance.now() - fromMs).toBeLessThan(1_000);
+    await mutex(victim.locks, "own").acquire({ ...MANUAL, wait: "10s" });
   });
 }

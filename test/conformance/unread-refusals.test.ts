@@ -50,22 +50,18 @@ function suite(endpoint: () => string): void {
       begin();
       await mutex(holder.locks, "a").acquire();
       await poison("a");
-      const fromMs = performance.now();
       expect(await mutex(rival.locks, "a").tryAcquire()).toBeNull();
       await expect(mutex(rival.locks, "a").acquire({ wait: 0 })).rejects.toMatchObject({
         code: "not-acquired",
       });
-      expect(performance.now() - fromMs).toBeLessThan(3_000);
     });
 
     it("is taken over as soon as its holder counts as dead", async () => {
       begin();
       const dead = await mutex(holder.locks, "b").acquire({ lease: "1s", renew: "manual" });
       await poison("b");
-      const fromMs = performance.now();
       const lease = await mutex(rival.locks, "b").acquire({ wait: "10s" });
       expect(lease.fence).toBe(dead.fence + 1n);
-      expect(performance.now() - fromMs).toBeLessThan(3_000);
     });
 
     it("is renewed, or lost to another holder, like any record", async () => {
@@ -77,9 +73,10 @@ function suite(endpoint: () => string): void {
       await forceRelease(holder.locks, "c", { reason: "a test", now: true });
       await mutex(holder.locks, "c").acquire();
       await poison("c");
-      const fromMs = performance.now();
-      await expect(lease.renew()).rejects.toMatchObject({ code: "lost" });
-      expect(performance.now() - fromMs).toBeLessThan(3_000);
+      await expect(lease.renew()).rejects.toMatchObject({
+        code: "lost",
+        reason: "released-by-force",
+      });
     });
 
     it("is not released by a former holder", async () => {

@@ -78,9 +78,8 @@ describe("a handler with a lock", () => {
     const handler = withLock({ locks: short, name: "order/42" }, () => "done");
     const fromMs = performance.now();
     expect(await errorOf(handler("42", context(60_000)))).toMatchObject({ code: "unreachable" });
-    const tookMs = performance.now() - fromMs;
-    expect(tookMs).toBeGreaterThanOrEqual(600);
-    expect(tookMs).toBeLessThan(20_000);
+    // The invocation would last for longer than this test may.
+    expect(performance.now() - fromMs).toBeGreaterThanOrEqual(600);
     isDown = false;
     // The next acquisition finds no leftover.
     expect(await handler("42", context(10_000))).toBe("done");
@@ -113,15 +112,15 @@ describe("a handler with a lock", () => {
 
   it("waits for at most the remaining time less `needs`, and then has a shorter lease", async () => {
     const theirs = await mutex(rivals, "order/42").acquire();
-    const waiting = { wait: Number.POSITIVE_INFINITY, needs: "1s" } as const;
-    const handler = withLock(options(waiting), (_, around, lease) => {
+    const wait = Number.POSITIVE_INFINITY;
+    const handler = withLock(options({ wait, needs: "1s" }), (_, around, lease) => {
       expect(lease.remainingMs()).toBeLessThanOrEqual(around.getRemainingTimeInMillis() - 500);
       expect(lease.leaseMs).toBeLessThan(3_000);
       return "done";
     });
-    const startMs = performance.now();
-    expect(await errorOf(handler("42", context(2_000)))).toMatchObject({ code: "not-acquired" });
-    expect(performance.now() - startMs).toBeLessThan(1_500);
+    // The remaining time is longer than this test may last.
+    const needy = withLock(options({ wait, needs: "60s" }), () => "done");
+    expect(await errorOf(needy("42", context(61_000)))).toMatchObject({ code: "not-acquired" });
     const running = handler("42", context(4_000));
     await pause(700);
     await theirs.release();

@@ -39,22 +39,19 @@ async function crowd(kind: Kind, holdMs: number) {
 }
 
 describe.each(["mutex", "fairLock"] as const)("a hundred processes before one %s", (kind) => {
-  it.each([20, 100, 500])(
-    "each get it within 1.3 times a hold of %i ms, a tenth of it or 10 ms, and three round trips",
-    async (holdMs) => {
-      const { msAGrant } = await crowd(kind, holdMs);
-      const turnMs = holdMs + Math.max(10, holdMs / 10) + 3 * ROUND_TRIP_MS;
-      expect(msAGrant).toBeLessThan(1.3 * turnMs);
-    },
-  );
-
   it.each([
     [20, 24],
     [100, 32],
     [500, 50],
-  ])("cost with holds of %i ms at most %i requests a grant", async (holdMs, requests) => {
-    expect((await crowd(kind, holdMs)).requestsAGrant).toBeLessThan(requests);
-  });
+  ])(
+    "each get it within 1.3 times a hold of %i ms, a tenth of it or 10 ms, and three round trips, with at most %i requests",
+    async (holdMs, requests) => {
+      const { msAGrant, requestsAGrant } = await crowd(kind, holdMs);
+      const turnMs = holdMs + Math.max(10, holdMs / 10) + 3 * ROUND_TRIP_MS;
+      expect(msAGrant).toBeLessThan(1.3 * turnMs);
+      expect(requestsAGrant).toBeLessThan(requests);
+    },
+  );
 });
 
 describe("a hundred processes", () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
+import { HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 let world: World;
@@ -260,6 +260,19 @@ describe("once", () => {
       why: "already",
     });
     expect(occurrences()).toEqual([TEN]);
+  });
+
+  it("releases the record after `atLeastFor` when the record of the end was refused", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const error = new HoldfastError("access-denied", "The security token is expired.");
+    const first = call(a, TEN, { ...RERUN, atLeastFor: "20s", takesMs: 1_000 });
+    await world.time.advance(900);
+    a.network.script(() => ({ fault: "misconfigured", error }));
+    await expect(world.until(first)).rejects.toMatchObject({ code: "outcome-unknown" });
+    a.network.clear();
+    await world.time.advance(25_000);
+    expect(await world.until(call(b, ELEVEN, RERUN))).toMatchObject({ ran: true });
+    expect(await world.until(call(b, TEN, RERUN))).toMatchObject({ ran: false, why: "already" });
   });
 
   it("blocks other occurrences for at least `atLeastFor`, without delaying the caller", async () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { orphans } from "../../verification/sim/denied/checkers.js";
 import { simulateDenied } from "../../verification/sim/denied/simulation.js";
+import { countOf } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_DENIED=1000 npx vitest run test/sim/denied.test.ts
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
-const SEEDS = Number(process.env["HOLDFAST_SIM_DENIED"] ?? 6);
+const SEEDS = countOf("HOLDFAST_SIM_DENIED", 2, 20);
 
 describe("processes whose writes meet a wrong configuration, in simulated time", () => {
   // rule: protocol 56

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../src/index.js";
-import type { Call, Item, TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
+import { HoldfastError, type Lease } from "../../src/index.js";
+import type { Call, Item, Read, TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
 import { Budget } from "../../verification/sim/budget.js";
 import type { Event } from "../../verification/sim/history.js";
 import type { Incarnation } from "../../verification/sim/incarnation.js";
@@ -8,6 +8,7 @@ import { planOf } from "../../verification/sim/plan.js";
 import { Records } from "../../verification/sim/records.js";
 import { Settling } from "../../verification/sim/settling.js";
 import { Witness } from "../../verification/sim/witness.js";
+import { Silence } from "../../verification/sim/world/silence.js";
 import { World } from "../support/world.js";
 
 // The checks which run during the simulation, not over its history: each sees a bad scene, which it must report, and
@@ -222,5 +223,67 @@ describe("the check after the faults reports", () => {
     );
     left.expectNothingLeft([], [notice], calm);
     expect(wrong).toEqual(Array(5).fill("no leak"));
+  });
+});
+
+describe("the check of waiting calls reports", () => {
+  type Told = "unreachable" | "throttled" | "access-denied";
+
+  /** A call that waits while each of its requests, one a second, gets such an answer; `toldMs`: when it is told. */
+  async function waiting(
+    answerAt: (sentMs: number) => { readonly kind: string },
+    told: Readonly<Record<number, Told>>,
+    wait?: number,
+  ): Promise<string[]> {
+    const { time } = new World();
+    const { clock, timers } = time.process();
+    const wrong: string[] = [];
+    const fail = (what: string): void => void wrong.push(what);
+    const silence = new Silence({ name: "p1", clock, timers, requestTimeoutMs: 1_000, fail });
+    const read = async () => answerAt(time.nowMs);
+    const table = silence.port({ read } as unknown as TablePort);
+    for (const [atMs, code] of Object.entries(told)) {
+      time.timers.set(Number(atMs), true, () => silence.told(new HoldfastError(code, "Told.")));
+    }
+    const call = async (): Promise<void> => {
+      for (;;) {
+        await table.read({} as Read, {} as Call);
+        await time.sleep(1_000);
+      }
+    };
+    void silence.watch("waited", wait === undefined ? {} : { wait }, call);
+    await time.advance(10_500);
+    return wrong;
+  }
+
+  const unknown = () => ({ kind: "unknown" });
+  const throttled = () => ({ kind: "throttled" });
+  const denied = () => ({ kind: "misconfigured" });
+  const found = { kind: "found" };
+
+  it("a table without answers that is not told in time", async () => {
+    expect(await waiting(unknown, {})).toHaveLength(1);
+    expect(await waiting(unknown, { 3000: "unreachable" })).toHaveLength(1);
+    expect(await waiting(unknown, { 2000: "unreachable" })).toEqual([]);
+    expect(await waiting(unknown, {}, 1_500)).toEqual([]);
+  });
+
+  it("a second outage that is not told", async () => {
+    const twice = (sentMs: number) => (Math.floor(sentMs / 1_000) === 4 ? found : unknown());
+    expect(await waiting(twice, { 2000: "unreachable" })).toHaveLength(1);
+    expect(await waiting(twice, { 2000: "unreachable", 7000: "unreachable" })).toEqual([]);
+  });
+
+  it("throttling that is not told, but not a single refused request", async () => {
+    expect(await waiting(throttled, {})).toHaveLength(1);
+    expect(await waiting(throttled, { 2000: "throttled" })).toEqual([]);
+    const once = (sentMs: number) => (Math.floor(sentMs / 1_000) % 2 === 0 ? found : throttled());
+    expect(await waiting(once, {})).toEqual([]);
+  });
+
+  it("refused credentials that are not told at once", async () => {
+    expect(await waiting(denied, { 100: "access-denied" })).toHaveLength(1);
+    expect(await waiting(denied, { 100: "unreachable" })).toHaveLength(1);
+    expect(await waiting(denied, { 1: "access-denied" })).toEqual([]);
   });
 });

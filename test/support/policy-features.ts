@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import {
   type DynamoDBClient,
   type TransactWriteItem,
@@ -52,6 +51,8 @@ export interface FeatureScene {
   name(of: string): string;
   /** The time for a waiter to join a queue. */
   readonly joinMs: number;
+  /** Waits, in the time of the clients. */
+  pause(ms: number): Promise<void>;
   /** For how long to wait for the fresh table. */
   readonly creation: Duration;
   /** Makes a client for locks; the default is the client under test. Background errors are ignored by default. */
@@ -175,7 +176,7 @@ export async function waitsFor(
 ): Promise<void> {
   const held = await mutex(scene.locks(scene.owner), scene.name("held")).acquire();
   const waiting = acquire(scene.locks());
-  await Promise.race([waiting, pause(scene.joinMs)]);
+  await Promise.race([waiting, scene.pause(scene.joinMs)]);
   await held.release();
   await (await waiting).release();
 }
@@ -188,7 +189,7 @@ async function waitsForPermit(
 ): Promise<void> {
   const held = await of(scene.locks(scene.owner)).acquire({});
   const waiting = of(locks).acquire({ wait: "5s", poll: { min: "20ms", max: "20ms" } });
-  await Promise.race([waiting, pause(scene.joinMs)]);
+  await Promise.race([waiting, scene.pause(scene.joinMs)]);
   await held.release();
   await (await waiting).release();
 }
@@ -198,7 +199,7 @@ export async function standsBy(scene: FeatureScene): Promise<void> {
   const leading = await election(scene.locks(scene.owner), scene.name("led")).campaign();
   const candidate = election(scene.locks(), scene.name("led"), { poll: "100ms" });
   const standing = candidate.campaign();
-  await Promise.race([standing, pause(scene.joinMs * 1.5)]);
+  await Promise.race([standing, scene.pause(scene.joinMs * 1.5)]);
   await leading.resign();
   await (await standing).resign();
 }
@@ -219,7 +220,7 @@ async function deadSession(
   const session = await openSession(locks, { lease, renew: "100ms" });
   await mutex(locks, name, { session }).acquire();
   const watching = scene.locks(scene.owner);
-  while ((await inspect(watching, name)).session === undefined) await pause(10);
+  while ((await inspect(watching, name)).session === undefined) await scene.pause(10);
   isDead = true;
   return name;
 }

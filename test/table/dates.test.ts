@@ -95,14 +95,14 @@ describe("the `Date`s of a diagnosis", () => {
     expect(findingAfter(answers).finding).toMatchObject({ level });
   });
 
-  it("are watched for two seconds", () => {
-    expect(findingAfter([[0, 0]]).pauseMs).toBe(2_000);
-    expect(
+  it("are watched for two seconds, unless they move", () => {
+    const pauseAfter = (dateMs: number) =>
       findingAfter([
         [0, 0],
-        [1_500, 1_000],
-      ]).pauseMs,
-    ).toBe(500);
+        [1_500, dateMs],
+      ]).pauseMs;
+    expect(findingAfter([[0, 0]]).pauseMs).toBe(2_000);
+    expect([pauseAfter(0), pauseAfter(1_000)]).toEqual([500, 0]);
     expect(findingAfter([[0, undefined]]).pauseMs).toBe(0);
   });
 });

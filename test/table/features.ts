@@ -12,13 +12,15 @@ import {
 import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
-import { type MemoryAccess, MemoryObjects } from "../../src/testing/index.js";
+import { type MemoryAccess, MemoryObjects, VirtualTime } from "../../src/testing/index.js";
 import { commit, type FeatureScene, standsBy, waitsFor } from "../support/policy-features.js";
-import { pause } from "../support/sdk.js";
 
-/** A table with an unrestricted owner, and a process limited to `allows`. */
+/** A table with an unrestricted owner, and a process limited to `allows`, in virtual time. */
 export class PermissionScene implements FeatureScene {
-  readonly #allowed = new MemoryDynamoDB({ nowMs: () => Date.now() });
+  // From now on: the SDK repeats a request, after a pause in real time, if the `Date` of an error is far from its own time.
+  readonly #time = new VirtualTime({ wallStartMs: Date.now() });
+  readonly #process = this.#time.process();
+  readonly #allowed = new MemoryDynamoDB({ nowMs: () => this.#time.wallMs });
   readonly owner: DynamoDBClient = memoryClient(this.#allowed);
   readonly client: DynamoDBClient;
   readonly tables = { locks: "locks", commits: "commits", fresh: "fresh" };
@@ -73,6 +75,15 @@ export class PermissionScene implements FeatureScene {
     return `${this.prefix}${of}`;
   }
 
+  pause(ms: number): Promise<void> {
+    return this.#time.sleep(ms);
+  }
+
+  /** Lets time pass until the promise settles. */
+  until<T>(promise: Promise<T>): Promise<T> {
+    return this.#time.runUntil(promise);
+  }
+
   // Lost requests cause background errors, which the test ignores.
   locks(
     client: DynamoDBLike = this.client,
@@ -90,6 +101,7 @@ export class PermissionScene implements FeatureScene {
       format,
       closeTimeout: "100ms",
       sessionPrefix: this.prefix,
+      environment: this.#process,
       ...options,
     });
     this.#opened.push(made);
@@ -98,7 +110,7 @@ export class PermissionScene implements FeatureScene {
 
   async close(): Promise<void> {
     this.allows = () => true;
-    await Promise.allSettled(this.#opened.map((locks) => locks.close()));
+    await this.until(Promise.allSettled(this.#opened.map((locks) => locks.close())));
   }
 }
 
@@ -120,7 +132,7 @@ export function foreignFeatures(
       const term = await candidate.campaign();
       await candidate.leader();
       // Expired, unless renewed.
-      await pause(1_200);
+      await scene.pause(1_200);
       term.assertLeading();
       await term.resign();
       await standsBy(scene);

@@ -51,11 +51,11 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
   });
 
   describe.each(HAVE_ROOM_FOR)("with %s", (feature) => {
-    const play = () => features[feature]?.(scene);
+    const play = async () => features[feature]?.(scene);
 
     it("is sufficient", async () => {
       scene.allows = allowedBy(documentFor(feature));
-      await play();
+      await scene.until(play());
       expect(scene.asked.length).toBeGreaterThan(0);
       expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
     });
@@ -64,11 +64,11 @@ describe.each(FORMATS)("a policy for a table of format %s", (_title, format) => 
       "is insufficient without $action, which the error names",
       async (permission) => {
         scene.allows = (access) => !isFor(permission, access);
-        const thrown = play()?.then(
+        const thrown = play().then(
           () => undefined,
           (error: Error) => error,
         );
-        const error = await Promise.race([thrown, scene.denied]);
+        const error = await scene.until(Promise.race([thrown, scene.denied]));
         expect(scene.asked.some(({ isAllowed }) => !isAllowed)).toBe(true);
         // The SDK reports a refusal of the user's own transaction.
         if (feature === "condition") expect(error?.name).toBe("AccessDeniedException");

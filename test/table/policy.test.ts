@@ -33,14 +33,14 @@ describe.each(POLICY_FEATURES)("the policy for %s with a prefix", (feature) => {
     scene.prefix = prefix;
     const isAllowed = allowedBy(document);
     scene.allows = (access) => isWhole(access) || isAllowed(access);
-    await FEATURES[feature](scene);
+    await scene.until(FEATURES[feature](scene));
     expect(scene.asked.length).toBeGreaterThan(0);
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
   });
 
   it("allows nothing beyond the prefix, and no action on keys that the feature does not send", async () => {
     scene.prefix = prefix;
-    await FEATURES[feature](scene);
+    await scene.until(FEATURES[feature](scene));
     const sent = scene.asked.map(({ access }) => access);
     const unused = permissionsOf(document).filter((one) => !sent.some((sent) => isFor(one, sent)));
     expect(unused).toEqual([]);
@@ -52,7 +52,7 @@ describe.each(POLICY_FEATURES)("the policy for %s with a prefix", (feature) => {
 describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
   it("is sufficient", async () => {
     scene.allows = allowedBy(documentFor(feature));
-    await FEATURES[feature](scene);
+    await scene.until(FEATURES[feature](scene));
     expect(scene.asked.length).toBeGreaterThan(0);
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
         () => undefined,
         (error: Error) => error,
       );
-      const error = await Promise.race([thrown, scene.denied]);
+      const error = await scene.until(Promise.race([thrown, scene.denied]));
       expect(scene.asked.some(({ isAllowed }) => !isAllowed)).toBe(true);
       // The SDK reports a refusal of the user's own transaction.
       if (feature === "condition") expect(error?.name).toBe("AccessDeniedException");
@@ -117,7 +117,7 @@ describe("a process without dynamodb:UpdateItem", () => {
   it("loses its lease in time, with the reason, when the permission is removed during a hold", async () => {
     const lease = await mutex(scene.locks(), "held").acquire({ lease: "400ms", renew: "50ms" });
     refuse();
-    await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+    await scene.until(new Promise((resolve) => lease.signal.addEventListener("abort", resolve)));
     expect(lease.signal.reason).toMatchObject({
       code: "lost",
       reason: "expired",

@@ -17,6 +17,7 @@ import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
 import { work } from "./worker.js";
 import { live } from "./world/operations/worker.js";
+import { Silence } from "./world/silence.js";
 import { skewedTable } from "./world/skewed-table.js";
 import { COARSE_STEP_MS, type Exchange } from "./world/traits.js";
 import { wrongDates } from "./wrong-dates.js";
@@ -59,6 +60,8 @@ export class Incarnation {
   readonly holdsBy: HoldsBy;
   /** Present if the process holds by sessions opened by hand. */
   readonly sessions: SessionKeeper | undefined;
+  /** What the process learns of outages while its calls wait. */
+  readonly silence: Silence;
   /** The number of workers at rest. */
   resting = 0;
   /** Faults of this process's requests alone. */
@@ -91,11 +94,18 @@ export class Incarnation {
     });
     this.holdsBy = workers === 0 ? "each" : holdsByOf(plan, random);
     this.#budget = new Budget(plan, (what) => run.fail("request budget", `${name} ${what}`));
+    this.silence = new Silence({
+      ...{ name, clock: this.process.clock, timers: this.process.timers },
+      requestTimeoutMs: plan.requestTimeoutMs,
+      fail: (what) => run.fail("no silence", what),
+    });
     this.locks = new Holdfast({
-      client: paced(
-        new Witness(this.#signed(), this.#listener(), plan.kind === "calm"),
-        () => time.nowMs,
-        (what) => run.fail("paced", `${name} ${what}`),
+      client: this.silence.port(
+        paced(
+          new Witness(this.#signed(), this.#listener(), plan.kind === "calm"),
+          () => time.nowMs,
+          (what) => run.fail("paced", `${name} ${what}`),
+        ),
       ),
       table: "locks",
       owner: name,
@@ -107,6 +117,7 @@ export class Incarnation {
         ? { sharedSession: sharedSession(), lease: plan.leaseMs[0] }
         : {}),
       onError: (error) => {
+        this.silence.told(error);
         // A wrong `Date`, or clocks that stood still: not a leak.
         const isOfDate = plan.dates !== undefined && error.message.includes("`Date`");
         if (!isOfDate) run.reported.push(error);

@@ -71,6 +71,23 @@ export const OCCURRENCES: readonly Variant[] = [
     caughtBy: { invariant: "completed stays completed", within: 200, of: "world" },
   },
   {
+    name: "occurrence-held-after-refused-end",
+    what: "A client whose write of the end is refused within `atLeastFor` keeps the record for as long as it lives.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "if (reruns) await recorded(() => lease.update(ended));",
+        to: "if (reruns) await recorded(() => lease.update(ended)).catch((error) => { leftMs = 1e12; throw error; });",
+      },
+      { in: { Occurrences }, from: "const leftMs = startMs", to: "let leftMs = startMs" },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "releases the record after `atLeastFor` when the record of the end was refused",
+    },
+  },
+  {
     name: "occurrence-end-lost-at-close",
     what: "A client that closes before `atLeastFor` is over frees the record without the end of the run.",
     rules: [],

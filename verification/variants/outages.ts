@@ -2,6 +2,7 @@ import { Cancellation } from "../../src/core/acquire/cancellation.js";
 import { OutageWatch } from "../../src/core/outage-watch.js";
 import { Outages } from "../../src/core/outages.js";
 import { acquirePermit } from "../../src/core/permits/acquire.js";
+import { pollSessions } from "../../src/core/queue/predecessors.js";
 import { Trouble } from "../../src/election/candidate.js";
 import { Standby } from "../../src/election/standby.js";
 import { Occurrences } from "../../src/once/once.js";
@@ -93,11 +94,127 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: 'if (kind === "denied" || this.#isDue) this.#tell();',
-        to: "if (kind !== this.#toldKind) this.#tell();",
+        from: "else if (this.#isDue) this.#tell();",
+        to: "else if (this.#failures > 0) this.#tell();",
       },
     ],
     caughtBy: { test: SILENCE, title: "is not one lost request" },
+  },
+  {
+    name: "outage-not-told",
+    what: "A call that waits tells of no table that does not answer.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: "else if (kind === this.#toldKind) return;",
+        to: 'else if (kind === this.#toldKind || kind === "unknown") return;',
+      },
+    ],
+    caughtBy: { invariant: "no silence", within: 20, of: "world" },
+  },
+  {
+    name: "throttling-not-told",
+    what: "A call that waits tells of no table that refuses its requests.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: "else if (kind === this.#toldKind) return;",
+        to: 'else if (kind === this.#toldKind || kind === "throttled") return;',
+      },
+    ],
+    caughtBy: { invariant: "no silence", within: 300, of: "world" },
+  },
+  {
+    name: "refused-credentials-not-told",
+    what: "A call that waits tells of no refused credentials.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: 'if (kind === "denied") this.#onDenied(unavailable);',
+        to: 'if (kind === "denied") return;',
+      },
+    ],
+    caughtBy: { invariant: "no silence", within: 20, of: "world" },
+  },
+  {
+    name: "second-outage-not-told",
+    what: "A call that told of an outage tells of no further one until it is answered itself.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: 'return this.#toldKind === "unknown" && this.#context.lastAnswerMs > this.#toldAtMs;',
+        to: "return false;",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported again if other calls of the client were answered meanwhile",
+    },
+  },
+  {
+    name: "outage-begins-with-the-queue",
+    what: "For a waiter in a queue, an outage begins with the next read of the queue, not with one of a session.",
+    rules: [],
+    edits: [
+      {
+        in: { pollSessions },
+        from: "if (isNoAnswer(seen)) cancellation.onNoResponse(seen);",
+        to: "void seen;",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported in time if it begins with a read of a predecessor's session",
+    },
+  },
+  {
+    name: "outage-at-election-told-late",
+    what: "A standby does not count the failures of a grant, so it tells of an outage that begins with one too late.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "const asked = { ...settings.grant, data, onRenewal, signal, onNoResponse };",
+        to: "const asked = { ...settings.grant, data, onRenewal, signal };",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported in time if it begins with a grant while %s",
+    },
+  },
+  {
+    name: "outage-at-rerun-told-late",
+    what: "A call that waits for a run does not count the failures of a grant.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "{ ...call.grant, onNoResponse }, onGrant",
+        to: "call.grant, onGrant",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported in time if it begins with a grant while %s",
+    },
+  },
+  {
+    name: "one-refused-action-told",
+    what: "A call tells of the first refused action only.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: "if (this.#denied.has(operation)) return;",
+        to: "if (this.#denied.size > 0) return;",
+      },
+    ],
+    caughtBy: { test: DENIED, title: "tells of each refused action while a waiter waits" },
   },
   {
     name: "trouble-stays",

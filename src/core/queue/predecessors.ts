@@ -1,6 +1,6 @@
 import { Abort } from "../../platform/abort.js";
-import { AGAIN, type Again, retry } from "../../platform/retry.js";
-import type { Item, Query } from "../../platform/table.js";
+import { AGAIN, type Again, isNoAnswer, retry } from "../../platform/retry.js";
+import type { Item, Query, ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
@@ -178,11 +178,13 @@ async function isDead(
           requestTimeoutMs,
           cancellation.signal,
         );
+        noteUnanswered(context, seen, cancellation);
         if (seen.kind !== "found") return false;
         break;
       }
       case "end-session": {
         const ended = await context.sessions.end(decision, owner, cancellation.signal);
+        noteUnanswered(context, ended, cancellation);
         if (ended.kind !== "applied" && ended.kind !== "refused") return false;
         break;
       }
@@ -220,8 +222,21 @@ export async function pollSessions(
   for (const session of isStill ? sessions : [nearest]) {
     if (cancellation.isStopped) return;
     const { requestTimeoutMs } = context.settings;
-    await context.sessions.poll(session, freshMs, requestTimeoutMs, cancellation.signal);
+    const { signal } = cancellation;
+    const seen = await context.sessions.poll(session, freshMs, requestTimeoutMs, signal);
+    if (seen !== undefined) noteUnanswered(context, seen, cancellation);
   }
+}
+
+/** Tells a call that waits of a request about a session without a result: an outage may begin with this request. */
+function noteUnanswered(
+  context: AcquireContext,
+  answer: ReadAnswer | WriteAnswer,
+  cancellation: Cancelling,
+): void {
+  if (!cancellation.waits || cancellation.isStopped) return;
+  const seen = context.unlessLasting(answer, true);
+  if (isNoAnswer(seen)) cancellation.onNoResponse(seen);
 }
 
 function sessionIn(record: LeaseRecord): string | undefined {

@@ -106,6 +106,21 @@ describe.each(WAYS)("a waiter for %s", (title, acquire) => {
   });
 });
 
+it("tells of each refused action while a waiter waits", async () => {
+  await world.until(mutex(other.locks, "a").acquire({ lease: LEASE_MS }));
+  mutex(mine.locks, "a")
+    .acquire(FOR_EVER)
+    .catch(() => undefined);
+  await world.time.advance(3_000);
+  other.process.kill();
+  deny();
+  await world.time.advance(LEASE_MS / 2);
+  expect(told).toHaveLength(1);
+  // The takeover is a write.
+  await world.time.advance(2 * LEASE_MS);
+  expect(told).toHaveLength(2);
+});
+
 describe("a standby", () => {
   const leading = (who: Inhabitant) => {
     const candidate = election(who.locks, "boss", { lease: "3s" });

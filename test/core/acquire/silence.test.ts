@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { HoldfastError } from "../../../src/errors.js";
-import { all, election, fairLock, inspect, mutex, semaphore } from "../../../src/index.js";
+import { all, election, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
 import { keyOf } from "../../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -100,6 +100,43 @@ describe("a table that answers nothing", () => {
     },
   );
 
+  it("is reported again if other calls of the client were answered meanwhile", async () => {
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
+    mutex(mine.locks, "a")
+      .acquire({ wait: "5h" })
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    for (let outage = 1; outage <= 3; outage += 1) {
+      mine.network.script(() => ({ fault: "request-lost" }));
+      await world.time.advance(60_000);
+      expect(errors).toHaveLength(outage);
+      mine.network.script((request) =>
+        JSON.stringify(keyOf(request)).includes("lock#a") ? { fault: "request-lost" } : undefined,
+      );
+      await world.until(inspect(mine.locks, "b"));
+    }
+  });
+
+  it("is reported in time if it begins with a read of a predecessor's session", async () => {
+    const acquire = (who: Inhabitant) =>
+      semaphore(who.locks, "a", { permits: 1 }).acquire({ wait: "5h" });
+    await world.until(acquire(world.inhabitant()));
+    for (const who of [world.inhabitant(), mine]) {
+      acquire(who).catch(() => undefined);
+      await world.time.advance(20_000);
+    }
+    let lostMs: number | undefined;
+    mine.network.script((request) => {
+      const isOfSession = JSON.stringify(keyOf(request) ?? {}).includes("session#");
+      if (request.kind === "read" && isOfSession) lostMs ??= world.time.nowMs;
+      return lostMs === undefined ? undefined : { fault: "request-lost", unknownAfterMs: 4_900 };
+    });
+    for (let i = 0; i < 1_000 && lostMs === undefined; i += 1) await world.time.advance(10);
+    expect(lostMs).toBeDefined();
+    await world.time.advance(10_000);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
   it("is reported while a candidate stands by, also if the requests fail at once", async () => {
     await world.until(election(world.inhabitant().locks, "boss").campaign());
     election(mine.locks, "boss")
@@ -108,6 +145,39 @@ describe("a table that answers nothing", () => {
     await world.time.advance(60_000);
     mine.network.script(() => ({ fault: "request-lost", unknownAfterMs: 1 }));
     await world.time.advance(15_000);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
+  it.each([
+    [
+      "a candidate stands by",
+      ({ locks }: Inhabitant) => election(locks, "boss", { lease: "30s" }).campaign(),
+    ],
+    [
+      "a call waits for a run",
+      ({ locks }: Inhabitant) =>
+        once(
+          locks,
+          "report",
+          { occurrence: "1", ifInterrupted: "rerun", atMostFor: "30s" },
+          () => new Promise<void>(() => undefined),
+        ),
+    ],
+  ] as const)("is reported in time if it begins with a grant while %s", async (_title, call) => {
+    const other = world.inhabitant();
+    call(other).catch(() => undefined);
+    await world.time.advance(1_000);
+    call(mine).catch(() => undefined);
+    await world.time.advance(10_000);
+    other.process.kill();
+    let lostMs: number | undefined;
+    mine.network.script(({ kind }) => {
+      if (kind === "write") lostMs ??= world.time.nowMs;
+      return lostMs === undefined ? undefined : { fault: "request-lost" };
+    });
+    for (let i = 0; i < 600 && lostMs === undefined; i += 1) await world.time.advance(100);
+    expect(lostMs).toBeDefined();
+    await world.time.advance(10_100);
     expect(errors).toMatchObject([{ code: "unreachable" }]);
   });
 

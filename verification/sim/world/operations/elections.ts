@@ -20,13 +20,18 @@ export async function stand(self: Incarnation, random: SeededRandom): Promise<vo
   const again = random.chance(0.5);
   let hasLed = false;
   const code = await limited(self, limitMs, (signal) =>
-    candidate.lead({ signal, again }, (term) => {
-      hasLed = true;
-      return lead(self, random, term);
-    }),
+    self.silence.watch("stood by", { signal }, () =>
+      candidate.lead({ signal, again }, async (term) => {
+        hasLed = true;
+        self.silence.waits(false);
+        await lead(self, random, term);
+        self.silence.waits(true);
+      }),
+    ),
   ).catch(codeOf);
   // The release of a term may be refused.
-  if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by");
+  const endless = { wait: Number.POSITIVE_INFINITY, fromMs: 0 };
+  if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by", endless);
 }
 
 async function lead(self: Incarnation, random: SeededRandom, term: Term): Promise<void> {

@@ -258,11 +258,16 @@ async function taken<L extends { readonly isHeld: boolean }>(
   const isImpatient = random.chance(behaviour.impatience);
   const wait = isImpatient ? random.integer(0, 3_000) : 3_600_000;
   if (waited) for (const name of waitsFor) self.note({ kind: "waits", name });
+  const fromMs = self.process.clock.monotonicMs();
   self.asked();
   let code = "contended";
   try {
     const taking = waited
-      ? limited<L | null>(self, limitMs, (signal) => acquire({ wait, signal, poll }))
+      ? limited<L | null>(self, limitMs, (signal) =>
+          self.silence.watch(`waited for ${waitsFor[0] ?? "several locks"}`, { wait, signal }, () =>
+            acquire({ wait, signal, poll }),
+          ),
+        )
       : tryAcquire();
     const isBounded = !waited || isImpatient;
     const lease = isBounded
@@ -279,7 +284,7 @@ async function taken<L extends { readonly isHeld: boolean }>(
   } catch (error) {
     code = codeOf(error, unreadableIn(self));
     const what = `waited for ${waitsFor[0] ?? "several locks"}`;
-    if (waited && !isImpatient) expectPatience(self, code, what);
+    if (waited && !isImpatient) expectPatience(self, code, what, { wait, fromMs });
   }
   for (const name of waitsFor) self.note({ kind: "gave up", name, code, waited });
   return undefined;

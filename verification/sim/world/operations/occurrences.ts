@@ -70,29 +70,32 @@ export async function callFor(
   self.asked();
   if (what === "due") self.note({ ...of, what });
   else if (random.chance(0.15)) dieBeforeNaming(self);
-  const called = once(
-    self.locks,
-    task,
-    {
-      occurrence,
-      atMostFor: leaseMs,
-      atLeastFor: isRerun && !losesEnd && random.chance(0.3) ? 2 * leaseMs : 0,
-      ifInterrupted: isRerun ? "rerun" : "skip",
-    },
-    async (lease) => {
-      self.note({ ...of, what: "began" });
-      if (isRerun && exchange.unended?.number === number) exchange.unended = undefined;
-      // The hardest moments: right after the beginning, and right after the end.
-      if (random.chance(0.1)) self.crash();
-      await work(self, random, lease, of.name);
-      if (losesEnd) await loseRecordOfEnd(self, random, lease, { number });
-      if (lease.isHeld) self.note({ ...of, what: "ended" });
-      if (random.chance(0.1)) self.crash();
-      else if (isRerun && !losesEnd && random.chance(0.2))
-        loseEnd(self, random, leaseMs * (0.5 + random.fraction()));
-    },
-  );
+  const call = () =>
+    once(
+      self.locks,
+      task,
+      {
+        occurrence,
+        atMostFor: leaseMs,
+        atLeastFor: isRerun && !losesEnd && random.chance(0.3) ? 2 * leaseMs : 0,
+        ifInterrupted: isRerun ? "rerun" : "skip",
+      },
+      async (lease) => {
+        self.silence.waits(false);
+        self.note({ ...of, what: "began" });
+        if (isRerun && exchange.unended?.number === number) exchange.unended = undefined;
+        // The hardest moments: right after the beginning, and right after the end.
+        if (random.chance(0.1)) self.crash();
+        await work(self, random, lease, of.name);
+        if (losesEnd) await loseRecordOfEnd(self, random, lease, { number });
+        if (lease.isHeld) self.note({ ...of, what: "ended" });
+        if (random.chance(0.1)) self.crash();
+        else if (isRerun && !losesEnd && random.chance(0.2))
+          loseEnd(self, random, leaseMs * (0.5 + random.fraction()));
+      },
+    );
   try {
+    const called = isRerun ? self.silence.watch(`waited for a run of "${task}"`, {}, call) : call();
     if ((await called).ran) self.note({ ...of, what: "completed" });
   } catch (error) {
     codeOf(error);

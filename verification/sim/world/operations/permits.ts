@@ -70,12 +70,17 @@ async function taken<P extends Permit>(
   const { behaviour, leaseMs, poll } = self.run.plan;
   const cancelMs = random.chance(behaviour.cancels) ? leaseMs[1] * random.fraction() : undefined;
   const wait = random.chance(behaviour.tries) ? 0 : 3_600_000;
+  const fromMs = self.process.clock.monotonicMs();
   self.asked();
   try {
-    return await limited(self, cancelMs, (signal) => acquire({ wait, signal, poll }));
+    return await limited(self, cancelMs, (signal) =>
+      self.silence.watch("waited for a permit", { wait, signal }, () =>
+        acquire({ wait, signal, poll }),
+      ),
+    );
   } catch (error) {
     const code = codeOf(error);
-    if (wait > 0) expectPatience(self, code, "waited for a permit");
+    if (wait > 0) expectPatience(self, code, "waited for a permit", { wait, fromMs });
     return undefined;
   }
 }

@@ -1,0 +1,230 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { HoldfastError } from "../../../src/index.js";
+import type { Clock } from "../../../src/platform/clock.js";
+import type { Call, TablePort, Write } from "../../../src/platform/table.js";
+import type { Timers } from "../../../src/platform/timers.js";
+
+// The library promises two request timeouts after the first failure, at least this.
+const LEAST_MS = 2_000;
+// Answers and timers of one instant come in any order, and rates of clocks change between two timers.
+const SLACK_MS = 100;
+const AT_ONCE_MS = 5;
+// Before the first answer, and after "never".
+const BEGINNING_MS = 0;
+
+/** Why a request of a waiting call had no result. */
+type Trouble = "unknown" | "throttled" | "denied";
+
+/** Requests in a row of a waiting call that had no result, all for the same reason. */
+interface Run {
+  readonly trouble: Trouble;
+  /** When the first of them failed; the first after the last answer to any call. By the clock of the process. */
+  sinceMs: number;
+  failures: number;
+}
+
+/** The time of a waiting call since its last request with a result. */
+interface Unserved {
+  /** When the table had served the last request of any call. */
+  readonly servedMs: number;
+  /** The operations that were refused. */
+  readonly denied: Set<string>;
+  run: Run | undefined;
+}
+
+/** A call that waits. */
+interface Waiter {
+  readonly what: string;
+  isWaiting: boolean;
+  unserved: Unserved | undefined;
+}
+
+/** What a process needs for its silence to be watched. */
+interface Watched {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly requestTimeoutMs: number;
+  fail(what: string): void;
+}
+
+/**
+ * Expects that a call that waits is not left in silence: `onError` receives an outage within two request timeouts of the
+ * first failure that the call saw, and a refusal of the credentials at once; each once, until the table serves the process
+ * again. Reads the clock and the timers of the process, which a pause stops.
+ */
+export class Silence {
+  readonly #watched: Watched;
+  readonly #waiters = new AsyncLocalStorage<Waiter>();
+  #answeredMs = BEGINNING_MS;
+  #servedMs = BEGINNING_MS;
+  readonly #servedOfMs = new Map<string, number>();
+  #toldMs = Number.NEGATIVE_INFINITY;
+  #toldDeniedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+  }
+
+  /** Watches a call until it settles, or its signal aborts, or its wait is over. Returns the very promise of the call. */
+  watch<T>(
+    what: string,
+    { wait, signal }: { readonly wait?: number; readonly signal?: AbortSignal },
+    call: () => Promise<T>,
+  ): Promise<T> {
+    const waiter: Waiter = { what, isWaiting: wait !== 0, unserved: undefined };
+    const end = (): void => {
+      waiter.isWaiting = false;
+    };
+    signal?.addEventListener("abort", end, { once: true });
+    const timer = wait === undefined ? undefined : this.#watched.timers.set(wait, true, end);
+    const settled = (): void => {
+      end();
+      timer?.cancel();
+    };
+    const called = this.#waiters.run(waiter, call);
+    called.then(settled, settled);
+    return called;
+  }
+
+  /** The running call does not wait any more, or waits again. */
+  waits(isWaiting: boolean): void {
+    const waiter = this.#waiters.getStore();
+    if (waiter === undefined) return;
+    waiter.isWaiting = isWaiting;
+    waiter.unserved = undefined;
+  }
+
+  /** `onError` received an error. */
+  told({ code, lockName }: HoldfastError): void {
+    if (lockName !== undefined) return;
+    if (["unreachable", "throttled", "access-denied"].includes(code)) this.#toldMs = this.#nowMs;
+    if (code === "access-denied") this.#toldDeniedMs = this.#nowMs;
+  }
+
+  /** Wraps the table of the process. */
+  port(table: TablePort): TablePort {
+    const ask = <A extends { readonly kind: string }>(
+      operation: string,
+      { signal }: Call,
+      isOfWait: boolean,
+      send: () => Promise<A>,
+    ): Promise<A> => {
+      const waiter = isOfWait ? this.#waiters.getStore() : undefined;
+      const answering = send();
+      const see = ({ kind }: A): void => {
+        if (signal?.aborted !== true || kind !== "unknown") this.#answered(operation, kind, waiter);
+      };
+      answering.then(see, () => undefined);
+      return answering;
+    };
+    const { transact } = table;
+    return {
+      get clockCorrectionMs(): number {
+        return table.clockCorrectionMs;
+      },
+      tellsDate: table.tellsDate,
+      connections: table.connections,
+      waitingForConnection: table.waitingForConnection,
+      write: (write, call) =>
+        ask(`write ${write.as}`, call, !isAfterwards(write), () => table.write(write, call)),
+      read: (read, call) => ask("read", call, true, () => table.read(read, call)),
+      scan: (scan, call) => ask("scan", call, true, () => table.scan(scan, call)),
+      query: (query, call) => ask("query", call, true, () => table.query(query, call)),
+      ...(transact === undefined
+        ? {}
+        : {
+            transact: (transaction, call) =>
+              ask("transact", call, !transaction.writes.some(isAfterwards), () =>
+                transact.call(table, transaction, call),
+              ),
+          }),
+    };
+  }
+
+  #answered(operation: string, kind: string, waiter: Waiter | undefined): void {
+    if (kind !== "unknown") this.#answeredMs = this.#nowMs;
+    const trouble = troubleIn(kind);
+    if (trouble === undefined) {
+      if (waiter !== undefined) waiter.unserved = undefined;
+      // Another write in progress: the table is well, but has not served this request.
+      if (kind === "conflict") return;
+      this.#servedMs = this.#nowMs;
+      this.#servedOfMs.set(operation, this.#nowMs);
+    } else if (waiter?.isWaiting === true) this.#failed(operation, trouble, waiter);
+  }
+
+  #failed(operation: string, trouble: Trouble, waiter: Waiter): void {
+    waiter.unserved ??= { servedMs: this.#servedMs, denied: new Set(), run: undefined };
+    const { unserved } = waiter;
+    if (trouble === "denied" && !unserved.denied.has(operation)) {
+      unserved.denied.add(operation);
+      this.#expectAtOnce(operation, waiter);
+    }
+    const { run } = unserved;
+    if (run?.trouble === trouble) {
+      run.failures += 1;
+      // A table that has answered another call meanwhile was not away.
+      if (trouble === "unknown" && run.sinceMs < this.#answeredMs) run.sinceMs = this.#nowMs;
+      return;
+    }
+    unserved.run = { trouble, sinceMs: this.#nowMs, failures: 1 };
+    if (trouble !== "denied") this.#expectLater(waiter, unserved.run, this.#boundMs + SLACK_MS);
+  }
+
+  #expectAtOnce(operation: string, waiter: Waiter): void {
+    const sinceMs = this.#nowMs;
+    const servedMs = this.#servedOfMs.get(operation) ?? BEGINNING_MS;
+    this.#watched.timers.set(AT_ONCE_MS, false, () => {
+      if (!waiter.isWaiting || this.#toldDeniedMs >= Math.min(servedMs, sinceMs)) return;
+      this.#fail(waiter, `at once that a ${operation} is refused`, sinceMs);
+    });
+  }
+
+  /** `isSure`: the check before this one failed, too. After a pause, answers may have waited behind a timer. */
+  #expectLater(waiter: Waiter, run: Run, delayMs: number, isSure = false): void {
+    this.#watched.timers.set(delayMs, false, () => {
+      const { unserved } = waiter;
+      if (!waiter.isWaiting || unserved?.run !== run) return;
+      const again = (afterMs: number): void => this.#expectLater(waiter, run, afterMs);
+      const { trouble, sinceMs, failures } = run;
+      const isSilence = trouble === "unknown";
+      if (isSilence && sinceMs < this.#answeredMs) return again(SLACK_MS);
+      const leftMs = sinceMs + this.#boundMs + SLACK_MS - this.#nowMs;
+      if (leftMs > 0) return again(leftMs);
+      // One refused request is not an outage.
+      if (!isSilence && failures === 1) return again(SLACK_MS);
+      // A refusal may be one of a single item, while the table serves the others: one notice is enough.
+      const beganMs = isSilence ? this.#servedMs : unserved.servedMs;
+      if (this.#toldMs >= beganMs) return again(this.#boundMs);
+      if (!isSure) return this.#expectLater(waiter, run, SLACK_MS, true);
+      this.#fail(waiter, `within ${this.#boundMs} ms of requests that are ${trouble}`, sinceMs);
+    });
+  }
+
+  #fail({ what }: Waiter, notTold: string, sinceMs: number): void {
+    const { name, fail } = this.#watched;
+    fail(`${name} ${what}, and was not told ${notTold}, at ${sinceMs.toFixed(0)} ms of its clock`);
+  }
+
+  get #boundMs(): number {
+    return Math.max(this.#watched.requestTimeoutMs, LEAST_MS);
+  }
+
+  get #nowMs(): number {
+    return this.#watched.clock.monotonicMs();
+  }
+}
+
+function troubleIn(kind: string): Trouble | undefined {
+  if (kind === "unknown") return "unknown";
+  if (kind === "misconfigured") return "denied";
+  return kind === "throttled" || kind === "skewed" ? "throttled" : undefined;
+}
+
+/** Whether a write only undoes what the call no longer waits for: it is sent in the background. */
+function isAfterwards({ as, change }: Write): boolean {
+  const isFreed = (attribute: string): boolean =>
+    attribute === "holder" || attribute.startsWith("permit#");
+  return as === "delete" || change.remove.some(isFreed);
+}
