@@ -9,9 +9,7 @@ const INLINE = "The loop of a grant, with the steps of GrantRetry.";
 
 /** The functions with a retry loop of their own, each with the reason why it does not call retry(). */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/core/acquire/grant.ts run": INLINE,
-  "src/core/acquire/grant-many.ts run": INLINE,
-  "src/core/permits/grant.ts run": INLINE,
+  "src/core/acquire/grant-retry.ts run": INLINE,
 };
 
 /** What a request is answered with: whether it was answered can be told from any of them. */

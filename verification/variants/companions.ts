@@ -66,14 +66,15 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         in: { GrantWrite },
-        from: "      let timeoutMs = repetition.nextTimeoutMs();\n",
+        from: "    const { signal } = this.#cancellation;\n    const repetition = this.#repetition;\n",
         to: `      const { fenceCounter } = this.#context.format;
       if (fenceCounter !== undefined) {
         const counted = fenceCounter.count(this.#ref, this.#grant.fenceSeed);
         const answered = await this.#context.write(counted, 300, this.#cancellation.signal);
         this.#grant.counted = answered.kind === "applied" ? fenceCounter.numberIn(answered.item) : undefined;
       }
-      let timeoutMs = repetition.nextTimeoutMs();
+      const { signal } = this.#cancellation;
+      const repetition = this.#repetition;
 `,
       },
       {

@@ -23,8 +23,8 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { GrantWrite },
-        from: 'if (answer.kind === "granted" && !repetition.isInTime()) answer = REFUSED;',
-        to: "",
+        from: 'return fenced.kind === "granted" && !this.#repetition.isInTime() ? REFUSED : fenced;',
+        to: "return fenced;",
       },
     ],
     caughtBy: { test: TEST, title: "is refused if its lease passes while the end is corrected" },

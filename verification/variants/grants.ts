@@ -137,7 +137,7 @@ export const GRANTS: readonly Variant[] = [
       },
       {
         in: { GrantWrite },
-        from: "if (this.#repetition.unanswered > 0) this.#giveUp(isSilent);",
+        from: "if (repetition.unanswered > 0) this.#giveUp(isSilent);",
         to: "",
       },
     ],

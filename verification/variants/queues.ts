@@ -247,13 +247,18 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { GrantWrite },
-        from: "        if (repetition.isSettledBy(sent)) {\n",
-        to: `        if (sent.kind === "unknown" && this.#ref.isEntry === true) {
-          this.#cancellation.onResponse();
-          return REFUSED;
-        }
-        if (repetition.isSettledBy(sent)) {
+        from: "this.#context.claim(this.#current(), repetition.start, timeoutMs, signal),\n",
+        to: `this.#context
+          .claim(this.#current(), repetition.start, timeoutMs, signal)
+          .then((sent) =>
+            sent.kind === "unknown" && this.#ref.isEntry === true ? { kind: "refused", isLost: true } : sent,
+          ),
 `,
+      },
+      {
+        in: { GrantWrite },
+        from: "        const verdict = this.#verdictOn(sent);\n",
+        to: "        if (sent.isLost) return REFUSED;\n        const verdict = this.#verdictOn(sent);\n",
       },
       {
         in: { GrantWrite },

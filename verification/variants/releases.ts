@@ -207,7 +207,7 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { GrantWrite },
-        from: "        if (this.#repetition.unanswered > 0) this.#giveUp(isSilent);\n",
+        from: "        if (repetition.unanswered > 0) this.#giveUp(isSilent);\n",
         to: "",
       },
     ],

@@ -82,24 +82,12 @@ export class GrantManyWrite {
       writes: [...this.#asides, ...this.#parts].map(({ write }) => write),
       token: this.#context.random.id(),
     };
-    const repetition = this.#repetition;
-    let isGranted = false;
-    try {
-      let timeoutMs = repetition.nextTimeoutMs();
-      for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
-        const { signal } = this.#cancellation;
-        const sent = await this.#context.transact(transaction, timeoutMs, signal);
-        if (repetition.isSettledBy(sent)) {
-          const answer = this.#verdictOn(sent);
-          isGranted = answer.kind === "granted";
-          return answer;
-        }
-        await repetition.pause();
-      }
-      return { kind: "silent" };
-    } finally {
-      if (!isGranted) this.#giveUp();
-    }
+    const { signal } = this.#cancellation;
+    return this.#repetition.run<TransactionAnswer, GrantManyAnswer>({
+      send: (timeoutMs) => this.#context.transact(transaction, timeoutMs, signal),
+      judge: (sent) => this.#verdictOn(sent),
+      undo: () => this.#giveUp(),
+    });
   }
 
   #verdictOn(answer: Answered): Exclude<GrantManyAnswer, Silent> {

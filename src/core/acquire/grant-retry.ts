@@ -15,6 +15,18 @@ export interface Silent {
   readonly kind: "silent";
 }
 
+/** The steps of a request that may grant. */
+export interface GrantSteps<
+  A extends { readonly kind: string },
+  R extends { readonly kind: string },
+> {
+  send(timeoutMs: number): Promise<A>;
+  /** Returns what an answer of DynamoDB means: of kind `granted` only if the caller gets the lease. */
+  judge(sent: Exclude<A, NoAnswer | Misconfigured>): R | Promise<R>;
+  /** Undoes what DynamoDB has applied or may still apply, if the caller gets no lease (R14). */
+  undo(isSilent: boolean): void;
+}
+
 /**
  * Tracks the sends of one request that may grant: the start of the lease, the timeout of the next send, and how many
  * sends DynamoDB may have applied or may still apply. Create it just before the first send.
@@ -48,6 +60,30 @@ export class GrantRetry {
     this.#pauseMs = settings.minPollMs;
   }
 
+  /** Sends the request until DynamoDB answers. Rejects with the error of the cancellation, or of a wrong configuration. */
+  async run<A extends { readonly kind: string }, R extends { readonly kind: string }>(
+    steps: GrantSteps<A, R>,
+  ): Promise<R | Silent> {
+    let isGranted = false;
+    let isSilent = false;
+    try {
+      let timeoutMs = this.#nextTimeoutMs();
+      for (; timeoutMs !== undefined; timeoutMs = this.#nextTimeoutMs()) {
+        const sent = await steps.send(timeoutMs);
+        if (this.#isSettledBy(sent)) {
+          const answer = await steps.judge(sent);
+          isGranted = answer.kind === "granted";
+          return answer;
+        }
+        await this.#pause();
+      }
+      isSilent = true;
+      return { kind: "silent" };
+    } finally {
+      if (!isGranted) steps.undo(isSilent);
+    }
+  }
+
   /** The number of sends to roll back if the caller gets no lease: DynamoDB may have applied each of these sends. */
   get unanswered(): number {
     return this.#unanswered;
@@ -69,7 +105,7 @@ export class GrantRetry {
   }
 
   /** Returns the timeout of the next send, or undefined if half of the lease has passed. */
-  nextTimeoutMs(): number | undefined {
+  #nextTimeoutMs(): number | undefined {
     if (this.#leftMs <= this.#settings.leaseMs / 2) return undefined;
     return this.#context.timeoutWithin(this.#leftMs);
   }
@@ -78,7 +114,7 @@ export class GrantRetry {
    * Whether DynamoDB applied or refused the request. Throws the error of a wrong configuration, unless the caller waits
    * and the error may heal.
    */
-  isSettledBy<A extends { readonly kind: string }>(
+  #isSettledBy<A extends { readonly kind: string }>(
     sent: A,
   ): sent is Exclude<A, NoAnswer | Misconfigured> {
     const answer = this.#context.unlessLasting(sent, this.#cancellation.waits);
@@ -92,7 +128,7 @@ export class GrantRetry {
   }
 
   /** Pauses before the next send. Rejects with the error of the cancellation. */
-  async pause(): Promise<void> {
+  async #pause(): Promise<void> {
     const { waitMs, maxPollMs } = this.#settings;
     const triedMs = this.#context.nowMs() - this.#firstMs;
     if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {

@@ -70,35 +70,22 @@ export class GrantWrite {
 
   /** Rejects with the error of {@link Cancellation}, of an unreadable record (R12) or of a wrong configuration. */
   async run(): Promise<GrantAnswer> {
-    const context = this.#context;
+    const { signal } = this.#cancellation;
     const repetition = this.#repetition;
-    let isGranted = false;
-    let isSilent = false;
-    try {
-      let timeoutMs = repetition.nextTimeoutMs();
-      for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
-        const { signal } = this.#cancellation;
-        const sent = await context.claim(this.#current(), repetition.start, timeoutMs, signal);
-        if (repetition.isSettledBy(sent)) {
-          const verdict = this.#verdictOn(sent);
-          let answer = verdict.kind === "granted" ? await this.#settled(verdict.result) : verdict;
-          // The process may have been paused while it corrected the end or assigned the fence.
-          if (answer.kind === "granted" && !repetition.isInTime()) answer = REFUSED;
-          isGranted = answer.kind === "granted";
-          return answer;
-        }
-        await repetition.pause();
-      }
-      isSilent = true;
-      return { kind: "silent" };
-    } finally {
-      if (!isGranted) {
+    return repetition.run<WriteAnswer, GrantAnswer>({
+      send: (timeoutMs) =>
+        this.#context.claim(this.#current(), repetition.start, timeoutMs, signal),
+      judge: (sent) => {
+        const verdict = this.#verdictOn(sent);
+        return verdict.kind === "granted" ? this.#settled(verdict.result) : verdict;
+      },
+      undo: (isSilent) => {
         // If DynamoDB applies a delayed send later, this client must not take the record for held. An id under which
         // another process holds is not abandoned, since abandoning takes the lock from its holder.
         if (!this.#isIdOfAnother) this.#context.abandon(this.#grant.holder);
-        if (this.#repetition.unanswered > 0) this.#giveUp(isSilent);
-      }
-    }
+        if (repetition.unanswered > 0) this.#giveUp(isSilent);
+      },
+    });
   }
 
   /**
@@ -125,7 +112,10 @@ export class GrantWrite {
       { ...result, deadline: this.#repetition.deadline },
       this.#cancellation,
     );
-    return answer.kind === "granted" ? this.#withFence(answer.result) : answer;
+    if (answer.kind !== "granted") return answer;
+    const fenced = await this.#withFence(answer.result);
+    // The process may have been paused while it corrected the end or assigned the fence.
+    return fenced.kind === "granted" && !this.#repetition.isInTime() ? REFUSED : fenced;
   }
 
   async #withFence(result: GrantResult): Promise<GrantAnswer> {

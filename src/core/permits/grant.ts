@@ -1,4 +1,5 @@
 import { AGAIN } from "../../platform/retry.js";
+import type { WriteAnswer } from "../../platform/table.js";
 import { GrantRetry } from "../acquire/grant-retry.js";
 import type { Granted } from "../acquire/settings.js";
 import type { ClaimTurn } from "../admission.js";
@@ -56,29 +57,21 @@ export class PermitGrantWrite {
     const { life } = this.#wish;
     life.checkPermitsBy((asked) => checked({ context, ref: asked }, life));
     let sends = 0;
-    let isGranted = false;
-    try {
-      let timeoutMs = repetition.nextTimeoutMs();
-      for (; timeoutMs !== undefined; timeoutMs = repetition.nextTimeoutMs()) {
+    return repetition.run<WriteAnswer, PermitAnswer>({
+      send: (timeoutMs) => {
         sends += 1;
-        const { signal } = cancellation;
-        const sent = await context.claim(write, repetition.start, timeoutMs, signal);
-        if (repetition.isSettledBy(sent)) {
-          if (sent.kind === "applied") repetition.countApplied();
-          const wasRepeated = sends > 1 || sent.kind === "refused";
-          const answer = this.#verdictOn(sent, wasRepeated, repetition);
-          isGranted = answer.kind === "granted";
-          return answer;
-        }
-        await repetition.pause();
-      }
-      return { kind: "silent" };
-    } finally {
-      if (!isGranted) {
+        return context.claim(write, repetition.start, timeoutMs, cancellation.signal);
+      },
+      judge: (sent) => {
+        if (sent.kind === "applied") repetition.countApplied();
+        const wasRepeated = sends > 1 || sent.kind === "refused";
+        return this.#verdictOn(sent, wasRepeated, repetition);
+      },
+      undo: () => {
         context.abandon(holder);
         if (repetition.unanswered > 0) this.#withdraw();
-      }
-    }
+      },
+    });
   }
 
   #verdictOn(answer: Shown, wasRepeated: boolean, repetition: GrantRetry): PermitAnswer {
