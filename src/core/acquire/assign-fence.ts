@@ -1,12 +1,11 @@
 import { HoldfastError } from "../../errors.js";
-import { type NoAnswer, retry } from "../../platform/retry.js";
-import { steady } from "../backoff.js";
+import type { NoAnswer } from "../../platform/retry.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { FenceCounter, RecordRef } from "../record/format.js";
 import { KEEP } from "../table-access.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
-import type { Silent } from "./grant-retry.js";
+import { type Silent, withinGrant } from "./grant-retry.js";
 
 /** An acknowledged grant that has no fence yet. */
 export interface UnfencedGrant {
@@ -25,7 +24,6 @@ export type FenceAnswer =
   | { readonly kind: "refused" }
   | Silent;
 
-const SILENT = { kind: "silent" } as const;
 const REFUSED = { kind: "refused" } as const;
 
 interface Counted {
@@ -51,8 +49,6 @@ export async function assignFence(
   grant: UnfencedGrant,
   cancellation: Cancelling,
 ): Promise<FenceAnswer> {
-  const isInTime = () => grant.deadline.remainingMs() > grant.leaseMs / 2;
-  if (!isInTime()) return SILENT;
   let number: bigint | undefined;
   const attempt = async () => {
     if (number === undefined) {
@@ -64,17 +60,7 @@ export async function assignFence(
     if (shown.kind !== "shown") return shown;
     return shown.holder === grant.holder ? ({ kind: "assigned", number } as const) : REFUSED;
   };
-  const retried = await retry(context, attempt, {
-    backoff: steady(grant.pauseMs),
-    isOver: () => !isInTime(),
-    signal: cancellation.signal,
-    onNoAnswer: (answer) => {
-      cancellation.onNoResponse(answer);
-      if (cancellation.isStopped) throw cancellation.error();
-    },
-  });
-  if (cancellation.isStopped) throw cancellation.error();
-  return retried.kind === "answered" ? retried.answer : SILENT;
+  return withinGrant(context, grant, cancellation, attempt);
 }
 
 async function count(

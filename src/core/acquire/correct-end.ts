@@ -1,12 +1,10 @@
-import { retry } from "../../platform/retry.js";
-import { steady } from "../backoff.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { GrantResult } from "../hold/hold.js";
 import type { Held, RecordRef, Renewal } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
-import type { Silent } from "./grant-retry.js";
+import { type Silent, withinGrant } from "./grant-retry.js";
 
 /** An acknowledged grant, with its deadline by this machine's clocks. */
 interface CheckedGrant extends GrantResult {
@@ -18,7 +16,6 @@ type Refused = { readonly kind: "refused" };
 
 // If an end could be ahead without a limit, a dead holder's lock would stay held for all this time.
 const MOST_AHEAD_MS = 10_000;
-const SILENT = { kind: "silent" } as const;
 const REFUSED = { kind: "refused" } as const;
 
 /**
@@ -40,8 +37,6 @@ export async function correctEnd(
   // The length in a record of another client's format may be longer than the lease.
   if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline))
     return { kind: "granted", result };
-  const isInTime = () => deadline.remainingMs() > leaseMs / 2;
-  if (!isInTime()) return SILENT;
   const held = { holder: result.record.holder, fence: result.record.fence };
   let renewal: Renewal | undefined;
   let version = result.record.version;
@@ -60,19 +55,10 @@ export async function correctEnd(
     renewal = undefined;
     return { kind: "again" } as const;
   };
-  const retried = await retry(context, attempt, {
-    backoff: steady(minPollMs),
-    isOver: () => !isInTime(),
-    signal: cancellation.signal,
-    onNoAnswer: (answer) => {
-      cancellation.onNoResponse(answer);
-      if (cancellation.isStopped) throw cancellation.error();
-    },
-  });
-  if (cancellation.isStopped) throw cancellation.error();
-  if (retried.kind !== "answered") return SILENT;
-  if (retried.answer.kind === "refused") return REFUSED;
-  return { kind: "granted", result: { ...result, record: retried.answer.record } };
+  const grant = { leaseMs, pauseMs: minPollMs, deadline };
+  const corrected = await withinGrant(context, grant, cancellation, attempt);
+  if (corrected.kind !== "corrected") return corrected;
+  return { kind: "granted", result: { ...result, record: corrected.record } };
 }
 
 /**

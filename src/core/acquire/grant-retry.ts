@@ -1,7 +1,8 @@
 import { type Instant, instantOf } from "../../platform/clock.js";
-import { isNoAnswer, type NoAnswer } from "../../platform/retry.js";
+import { isNoAnswer, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
+import { steady } from "../backoff.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
@@ -13,6 +14,33 @@ const LEAST_PART_LEFT = 1 / 5;
 /** DynamoDB did not answer in the first half of the lease. */
 export interface Silent {
   readonly kind: "silent";
+}
+
+const SILENT: Silent = Object.freeze({ kind: "silent" });
+
+/**
+ * Retries a step that completes an acknowledged grant, until it is answered or half of the lease has passed. Sends nothing
+ * if half of the lease has passed already. Rejects with the error of the cancellation, or of a wrong configuration.
+ */
+export async function withinGrant<A extends { readonly kind: string }>(
+  context: AcquireContext,
+  grant: { readonly leaseMs: number; readonly pauseMs: number; readonly deadline: Deadline },
+  cancellation: Cancelling,
+  attempt: () => Promise<A | Unanswered>,
+): Promise<Exclude<A, Unanswered> | Silent> {
+  const isInTime = (): boolean => grant.deadline.remainingMs() > grant.leaseMs / 2;
+  if (!isInTime()) return SILENT;
+  const retried = await retry<A>(context, attempt, {
+    backoff: steady(grant.pauseMs),
+    isOver: () => !isInTime(),
+    signal: cancellation.signal,
+    onNoAnswer: (answer) => {
+      cancellation.onNoResponse(answer);
+      if (cancellation.isStopped) throw cancellation.error();
+    },
+  });
+  if (cancellation.isStopped) throw cancellation.error();
+  return retried.kind === "answered" ? retried.answer : SILENT;
 }
 
 /** The steps of a request that may grant. */
@@ -78,7 +106,7 @@ export class GrantRetry {
         await this.#pause();
       }
       isSilent = true;
-      return { kind: "silent" };
+      return SILENT;
     } finally {
       if (!isGranted) steps.undo(isSilent);
     }

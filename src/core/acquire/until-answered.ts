@@ -1,4 +1,4 @@
-import { type NoAnswer, retry } from "../../platform/retry.js";
+import { type Backoff, type NoAnswer, retry } from "../../platform/retry.js";
 import type { Misconfigured, ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import { doubling } from "../backoff.js";
 import type { Cancelling } from "./cancellation.js";
@@ -13,6 +13,8 @@ interface Asking {
   readonly pauseMs: number;
   /** Whether DynamoDB did not answer a grant for half of a lease: the first pause is then the longest. */
   readonly afterSilence?: boolean;
+  /** The pauses. Default: they grow with the outage. */
+  readonly backoff?: Backoff;
   readonly cancellation: Cancelling;
 }
 
@@ -49,12 +51,11 @@ export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   if (cancellation.isStopped) throw cancellation.error();
   const { requestTimeoutMs } = context.settings;
   const longestMs = longestPauseMs(asking, pauseMs);
+  const growing = doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs);
   const attempt = async () =>
     context.unlessLasting(await ask(requestTimeoutMs), cancellation.waits);
   const retried = await retry(context, attempt, {
-    backoff: context.patient(
-      doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs),
-    ),
+    backoff: context.patient(asking.backoff ?? growing),
     isOver: () => cancellation.isStopped,
     signal: cancellation.signal,
     onNoAnswer: (answer) => {

@@ -1,8 +1,8 @@
-import { retry } from "../../platform/retry.js";
 import type { Write } from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { untilAnswered } from "../acquire/until-answered.js";
 import { steady } from "../backoff.js";
 import { Pacer } from "../pacer.js";
 import { requireCapability } from "../record/capability.js";
@@ -35,10 +35,14 @@ export async function takeTickets(
 ): Promise<Tickets | undefined> {
   if (context.format.queue === undefined) return undefined;
   const pacer = new Pacer(context, settings);
+  const { waitMs, leaseMs, minPollMs: pauseMs } = settings;
+  const asking = { waitMs, leaseMs, pauseMs, backoff: steady(pauseMs), cancellation };
   let served: bigint | undefined;
   while (!cancellation.isStopped) {
     const write = ticketsAbove(context, ref, count, served);
-    const answer = await untilAnswered(context, write, settings, cancellation);
+    const answer = await untilAnswered(context, asking, (timeoutMs) =>
+      context.write(write, timeoutMs, cancellation.signal, CLAIM),
+    );
     const record = context.seeRecord(ref, answer, "strong");
     if (record.state === "absent") return undefined;
     const tickets = lastTickets(record.queue, count);
@@ -48,31 +52,6 @@ export async function takeTickets(
     await pacer.beforeNextRound(cancellation.signal);
   }
   throw cancellation.error();
-}
-
-/** Sends one write until DynamoDB answers. For an acquisition without a wait, sends the write only once. */
-async function untilAnswered(
-  context: AcquireContext,
-  write: Write,
-  settings: AcquireSettings,
-  cancellation: Cancelling,
-) {
-  const { signal, waits } = cancellation;
-  const { requestTimeoutMs } = context.settings;
-  const send = async () =>
-    context.unlessLasting(await context.write(write, requestTimeoutMs, signal, CLAIM), waits);
-  const retried = await retry(context, send, {
-    backoff: context.patient(steady(settings.minPollMs)),
-    isOver: () => cancellation.isStopped,
-    signal,
-    onNoAnswer: (answer) => {
-      cancellation.onNoResponse(answer);
-      if (settings.waitMs === 0) throw cancellation.error();
-    },
-  });
-  if (retried.kind !== "answered") throw cancellation.error();
-  cancellation.onResponse();
-  return retried.answer;
 }
 
 /** Returns the write for the next tickets, or for the tickets above `served` if the counter is behind. */
