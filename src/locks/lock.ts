@@ -182,7 +182,8 @@ export class Lock<S extends FormatTypes = NativeTypes> {
 
   /**
    * Acquires the lock without waiting. Resolves with null if the lock is held. Acquires a free lock, and a dead
-   * holder's lock: its end is past by more than `maxClockError`, or this client has watched its whole lease. Costs one
+   * holder's lock: its end is past by more than `maxClockError`, or this client has watched its whole lease. While the
+   * client's own claims fill its connections, the attempt waits for its turn among them. Costs one
    * request; no request if the client of a mutex itself holds the lock or is acquiring the lock; up to three reads and
    * two writes more for a free lock with an abandoned queue. Errors as {@link Lock.acquire}.
    */

@@ -62,6 +62,8 @@ export class Incarnation {
   readonly sessions: SessionKeeper | undefined;
   /** What the process learns of outages while its calls wait. */
   readonly silence: Silence;
+  /** The bursts of this process that have not ended. */
+  bursts = 0;
   /** The number of workers at rest. */
   resting = 0;
   /** Faults of this process's requests alone. */

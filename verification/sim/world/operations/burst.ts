@@ -26,5 +26,8 @@ export async function burst(self: Incarnation, random: SeededRandom): Promise<vo
       if (code !== "closed") self.run.fail("kept", `${self.name} did not get "${name}": ${code}`);
     }
   });
-  await Promise.all([oneLock(self, random, "mutex"), ...others]);
+  self.bursts += 1;
+  await Promise.all([oneLock(self, random, "mutex"), ...others]).finally(() => {
+    self.bursts -= 1;
+  });
 }
