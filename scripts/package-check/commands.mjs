@@ -90,13 +90,18 @@ function checkCommand(
   const told = { out: "", err: "" };
   let failure;
   let isSeen = false;
+  let isInterrupted = false;
   const look = async () => {
     try {
       isSeen = isSeen || (await until(told.out));
     } catch (error) {
       failure = error;
     }
-    if (isSeen || failure !== undefined) child.kill("SIGINT");
+    // Once: a second interrupt ends a command at once.
+    if (!isInterrupted && (isSeen || failure !== undefined)) {
+      isInterrupted = true;
+      child.kill("SIGINT");
+    }
   };
   child.stdout.on("data", (chunk) => {
     told.out += String(chunk);
