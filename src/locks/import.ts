@@ -49,9 +49,9 @@ export function adoptLease(
       const from = { holder: handle.holder, fence: BigInt(handle.fence) };
       const decision = { kind: "import", from } as const;
       // The lock is reserved for this caller, for a limited time.
-      const attempt = (turn: ClaimTurn) =>
-        new GrantWrite(context, ref, settings, cancellation, decision, turn).run();
-      const answer = await inTurn(context, settings, cancellation, attempt, "keep");
+      const acquisition = { context, ref, settings, cancellation };
+      const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, decision, turn).run();
+      const answer = await inTurn(acquisition, attempt, "keep");
       if (answer.kind === "silent") throw cancellation.error();
       if (answer.kind === "refused") throw used(context, ref);
       const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);

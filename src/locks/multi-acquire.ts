@@ -1,9 +1,14 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
-import type { AcquireContext } from "../core/acquire/context.js";
 import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
 import type { AcquireOutcome } from "../core/acquire/outcome.js";
-import type { AcquireSettings, Granted, Place } from "../core/acquire/settings.js";
+import type {
+  AcquireSettings,
+  Acquisition,
+  Granted,
+  Place,
+  RecordAcquisition,
+} from "../core/acquire/settings.js";
 import { inTurn } from "../core/acquire/turn.js";
 import { untilAnswered } from "../core/acquire/until-answered.js";
 import { Hold } from "../core/hold/hold.js";
@@ -42,7 +47,9 @@ async function acquireFree(together: MultiAcquire): Promise<readonly Granted[] |
     if (cancellation.isStopped) throw cancellation.error();
     // A call with a wait polls the sessions of the holders later, when it has a place.
     if (settings.waitMs === 0) {
-      await Promise.all(refs.map((ref) => untilAvailable(context, ref, settings, cancellation)));
+      await Promise.all(
+        refs.map((ref) => untilAvailable({ context, ref, settings, cancellation })),
+      );
     }
     if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;
     const granted = await grantAll(together, settings, cancellation);
@@ -93,7 +100,7 @@ async function acquireWith(together: MultiAcquire, place: MultiPlace): Promise<T
     );
     const outcomes = await all(
       place,
-      refs.map((ref) => untilAvailable(context, ref, own, place)),
+      refs.map((ref) => untilAvailable({ context, ref, settings: own, cancellation: place })),
     );
     if (outcomes.some(({ kind }) => kind === "passed-over")) return { kind: "again" };
     const isFirst = await all(
@@ -158,8 +165,9 @@ async function grantAll(
     await readAll(together, refs);
     return undefined;
   }
-  const answer = await inTurn(context, settings, cancellation, (turn) =>
-    new GrantManyWrite(context, parts, settings, cancellation, turn).run(),
+  const acquisition = { context, settings, cancellation };
+  const answer = await inTurn(acquisition, (turn) =>
+    new GrantManyWrite(acquisition, parts, turn).run(),
   );
   if (answer.kind === "silent") {
     const silence = cancellation.error();
@@ -192,27 +200,19 @@ function isGranting(decision: Decision): decision is GrantPart["decision"] {
  * Waits until one lock is available (outcome `not-first`), or until it can never be granted to this place (outcome
  * `passed-over`). If the caller does not wait, only reads.
  */
-function untilAvailable(
-  context: AcquireContext,
-  ref: RecordRef,
-  settings: AcquireSettings,
-  cancellation: Cancelling,
-): Promise<AcquireOutcome> {
-  const localQueue = context.localQueues.alone();
-  return new AcquireLoop(context, ref, localQueue, settings, cancellation, READ_ONLY).run();
+function untilAvailable(acquisition: RecordAcquisition): Promise<AcquireOutcome> {
+  const localQueue = acquisition.context.localQueues.alone();
+  return new AcquireLoop({ ...acquisition, localQueue, place: READ_ONLY }).run();
 }
 
 /** Reads all records at the same time, strongly consistent. Repeats each read until DynamoDB answers. */
-async function readAll(
-  { context, settings, cancellation }: MultiAcquire,
-  refs: readonly RecordRef[],
-): Promise<void> {
-  const { waitMs, leaseMs, minPollMs } = settings;
-  const asking = { waitMs, leaseMs, pauseMs: minPollMs, cancellation };
+async function readAll(acquisition: Acquisition, refs: readonly RecordRef[]): Promise<void> {
+  const { context, settings, cancellation } = acquisition;
+  const asking = { pauseMs: settings.minPollMs };
   await Promise.all(
     refs.map(async (ref) => {
       const read = { key: ref.key, consistent: true };
-      const answer = await untilAnswered(context, asking, (timeoutMs) =>
+      const answer = await untilAnswered(acquisition, asking, (timeoutMs) =>
         context.read(read, timeoutMs, cancellation.signal),
       );
       context.seeRecord(ref, answer, "strong");

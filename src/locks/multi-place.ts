@@ -1,6 +1,6 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Acquisition } from "../core/acquire/settings.js";
 import { Pacer } from "../core/pacer.js";
 import { Entry } from "../core/queue/entry.js";
 import type { QueuePlace } from "../core/queue/place.js";
@@ -10,11 +10,8 @@ import type { Unavailable } from "../core/unavailable.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
 
 /** The acquisition of several locks. */
-export interface MultiAcquire {
-  readonly context: AcquireContext;
+export interface MultiAcquire extends Acquisition {
   readonly refs: readonly RecordRef[];
-  readonly settings: AcquireSettings;
-  readonly cancellation: Cancelling;
   readonly onPlaceExpired: "requeue" | "fail";
 }
 
@@ -46,12 +43,8 @@ export class MultiPlace implements Cancelling {
    * the deletion of a record, an old entry can have a ticket that the record does not show. Resolves with undefined if
    * a single attempt is allowed and fails.
    */
-  static async take({
-    context,
-    refs,
-    settings,
-    cancellation,
-  }: MultiAcquire): Promise<MultiPlace | undefined> {
+  static async take(together: MultiAcquire): Promise<MultiPlace | undefined> {
+    const { context, refs, settings, cancellation } = together;
     const pacer = new Pacer(context, settings);
     let tried = 0n;
     for (; ; await pacer.beforeNextRound(cancellation.signal)) {
@@ -59,7 +52,7 @@ export class MultiPlace implements Cancelling {
       const ticket = nextTicket(context, refs, tried);
       tried = ticket;
       const tickets = { first: ticket, last: ticket };
-      const places = await placesAtOnce(context, refs, tickets, settings, cancellation);
+      const places = await placesAtOnce(together, refs, tickets);
       if (places !== undefined) return new MultiPlace(ticket, places, cancellation);
       if (settings.waitMs === 0) return undefined;
     }

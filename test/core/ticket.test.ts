@@ -49,7 +49,7 @@ async function take(shown: readonly Shown[], { hasQueue = true, count = 1 } = {}
     onResponse: () => undefined,
   } as unknown as Cancelling;
   const settings = { minPollMs: 10, waitMs: 1_000 } as AcquireSettings;
-  const tickets = await takeTickets(context, REF, count, settings, cancellation);
+  const tickets = await takeTickets({ context, ref: REF, settings, cancellation }, count);
   return { ticket: tickets?.first, last: tickets?.last, sent };
 }
 

@@ -19,7 +19,7 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         in: { assignFence },
-        from: "const shown = await readHolder(context, ref, grant.deadline, cancellation);\n",
+        from: "const shown = await readHolder(acquisition, grant.deadline);\n",
         to: 'const shown = { kind: "shown", holder: grant.holder };\n',
       },
     ],
@@ -45,7 +45,7 @@ export const COMPANIONS: readonly Variant[] = [
       {
         in: { assignFence },
         from: "    if (number === undefined) {\n",
-        to: `    const named = await readHolder(context, ref, grant.deadline, cancellation);
+        to: `    const named = await readHolder(acquisition, grant.deadline);
     if (named.kind !== "shown") return named;
     if (named.holder !== grant.holder) return REFUSED;
     if (number === undefined) {
@@ -53,7 +53,7 @@ export const COMPANIONS: readonly Variant[] = [
       },
       {
         in: { assignFence },
-        from: "const shown = await readHolder(context, ref, grant.deadline, cancellation);\n",
+        from: "const shown = await readHolder(acquisition, grant.deadline);\n",
         to: 'const shown = { kind: "shown", holder: grant.holder };\n',
       },
     ],

@@ -1,6 +1,6 @@
 import { emitAcquireFailed, emitGrant, type GrantEvent } from "../events.js";
 import { actingMs } from "../hold/deadline.js";
-import { type GrantResult, Hold, type HoldQueue, type HoldSettings } from "../hold/hold.js";
+import { type GrantResult, Hold, type HoldSettings } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
 import { LocalWaiter, type Turn } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
@@ -9,14 +9,14 @@ import type { AcquireContext } from "./context.js";
 import { AcquireLoop } from "./loop.js";
 import { noteGrant } from "./note-grant.js";
 import type { AcquireOutcome } from "./outcome.js";
-import type { AcquireSettings, Granted } from "./settings.js";
+import type { AcquireSettings, Contending, Granted } from "./settings.js";
 
 interface Releasable {
   release(): Promise<unknown>;
 }
 
-/** An acquisition: the records, and how to grant them. */
-export interface Acquisition<G extends readonly Granted[] | undefined, L extends Releasable> {
+/** What to acquire: the records, and how to grant them. */
+interface Wanted<G extends readonly Granted[] | undefined, L extends Releasable> {
   readonly context: AcquireContext;
   readonly refs: readonly RecordRef[];
   readonly settings: HoldSettings;
@@ -32,13 +32,13 @@ export interface Acquisition<G extends readonly Granted[] | undefined, L extends
  * records are not available. Rejects with the error of {@link Cancellation}, or of the grant.
  */
 export function withAcquisition<G extends readonly Granted[] | undefined, L extends Releasable>(
-  acquisition: Acquisition<G, L>,
+  acquisition: Wanted<G, L>,
 ): Promise<L | (G & undefined)> {
   return acquisition.context.tracked(acquireOnce(acquisition));
 }
 
 async function acquireOnce<G extends readonly Granted[] | undefined, L extends Releasable>(
-  acquisition: Acquisition<G, L>,
+  acquisition: Wanted<G, L>,
 ): Promise<L | (G & undefined)> {
   const { context, refs, settings } = acquisition;
   const fromMs = context.nowMs();
@@ -74,7 +74,7 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
 }
 
 function failed(
-  { refs, settings }: Pick<Acquisition<undefined, Releasable>, "refs" | "settings">,
+  { refs, settings }: Pick<Wanted<undefined, Releasable>, "refs" | "settings">,
   error: unknown,
   waitedMs: number,
 ): void {
@@ -99,7 +99,7 @@ export function acquire(
 }
 
 /** The acquisition of one record: waits in the local queue, then contends with other processes. */
-class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Lease> {
+class LeaseAcquisition implements Wanted<readonly [Granted] | undefined, Lease> {
   readonly context: AcquireContext;
   readonly refs: readonly [RecordRef];
   readonly settings: AcquireSettings;
@@ -126,13 +126,14 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
     // A call that passes the queue does not wait behind the waiters of its own process either.
     const isBarging = settings.queueing?.joins === "at once" && settings.passage?.kind === "barge";
     const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
+    const contending = { context, ref, localQueue, settings, cancellation };
     cancellation.standIn(localQueue);
     if (!localQueue.tryEnter()) {
       if (settings.waitMs === 0) return undefined;
       cancellation.onWait(settings.owner);
       // A listener to that event may just have ended the wait. Nothing would then remove the waiter from the queue.
       if (cancellation.isStopped) throw cancellation.error();
-      const turn = await localTurn(localQueue, settings, cancellation);
+      const turn = await localTurn(contending);
       if (turn.kind === "granted") {
         const hold = new Hold(context, ref, localQueue, turn.result);
         return [{ hold, record: turn.result.record, how: "hand-over" }];
@@ -144,11 +145,10 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
       const hasPlace = localQueue.place !== undefined && settings.queueing !== undefined;
       const outcome: AcquireOutcome = hasPlace
         ? { kind: "queued" }
-        : await new AcquireLoop(context, ref, localQueue, settings, cancellation).run();
+        : await new AcquireLoop(contending).run();
       if (outcome.kind === "granted") granted = outcome.granted;
       else if (outcome.kind === "queued") {
-        const { queueing } = settings;
-        granted = await queueing?.acquire(context, ref, localQueue, settings, cancellation);
+        granted = await settings.queueing?.acquire(contending);
       }
     } finally {
       // A lease keeps the turn until the lease ends. Without a lease, the next local waiter gets the turn.
@@ -164,11 +164,11 @@ class LeaseAcquisition implements Acquisition<readonly [Granted] | undefined, Le
 }
 
 /** Waits for a turn in the local queue. Rejects with the error of the cancellation. */
-export function localTurn(
-  localQueue: HoldQueue,
-  settings: AcquireSettings,
-  cancellation: Cancellation,
-): Promise<Turn<GrantResult>> {
+export function localTurn({
+  localQueue,
+  settings,
+  cancellation,
+}: Contending): Promise<Turn<GrantResult>> {
   const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings, settings.queueing);
   localQueue.wait(waiter);
   cancellation.signal.addEventListener("abort", () =>

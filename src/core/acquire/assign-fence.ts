@@ -1,11 +1,10 @@
 import { HoldfastError } from "../../errors.js";
 import type { NoAnswer } from "../../platform/retry.js";
 import type { Deadline } from "../hold/deadline.js";
-import type { FenceCounter, RecordRef } from "../record/format.js";
+import type { FenceCounter } from "../record/format.js";
 import { KEEP } from "../table-access.js";
-import type { Cancelling } from "./cancellation.js";
-import type { AcquireContext } from "./context.js";
 import { type Silent, withinGrant } from "./grant-retry.js";
+import type { RecordAcquisition } from "./settings.js";
 
 /** An acknowledged grant that has no fence yet. */
 export interface UnfencedGrant {
@@ -43,32 +42,28 @@ interface ShownHolder {
  * answers. A retried increment may skip a number.
  */
 export async function assignFence(
-  context: AcquireContext,
-  ref: RecordRef,
+  acquisition: RecordAcquisition,
   counter: FenceCounter,
   grant: UnfencedGrant,
-  cancellation: Cancelling,
 ): Promise<FenceAnswer> {
   let number: bigint | undefined;
   const attempt = async () => {
     if (number === undefined) {
-      const counted = await count(context, ref, counter, grant, cancellation);
+      const counted = await count(acquisition, counter, grant);
       if (counted.kind !== "counted") return counted;
       number = counted.number;
     }
-    const shown = await readHolder(context, ref, grant.deadline, cancellation);
+    const shown = await readHolder(acquisition, grant.deadline);
     if (shown.kind !== "shown") return shown;
     return shown.holder === grant.holder ? ({ kind: "assigned", number } as const) : REFUSED;
   };
-  return withinGrant(context, grant, cancellation, attempt);
+  return withinGrant(acquisition, grant, attempt);
 }
 
 async function count(
-  context: AcquireContext,
-  ref: RecordRef,
+  { context, ref, cancellation: { signal, waits } }: RecordAcquisition,
   counter: FenceCounter,
   { seed, deadline }: UnfencedGrant,
-  { signal, waits }: Cancelling,
 ): Promise<Counted | NoAnswer> {
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
   const written = await context.write(counter.count(ref, seed), timeoutMs, signal);
@@ -89,10 +84,8 @@ async function count(
 }
 
 async function readHolder(
-  context: AcquireContext,
-  ref: RecordRef,
+  { context, ref, cancellation: { signal, waits } }: RecordAcquisition,
   deadline: Deadline,
-  { signal, waits }: Cancelling,
 ): Promise<ShownHolder | NoAnswer> {
   const read = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());

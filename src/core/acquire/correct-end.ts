@@ -1,10 +1,10 @@
 import type { Deadline } from "../hold/deadline.js";
 import type { GrantResult } from "../hold/hold.js";
-import type { Held, RecordRef, Renewal } from "../record/format.js";
+import type { Held, Renewal } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
-import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { type Silent, withinGrant } from "./grant-retry.js";
+import type { RecordAcquisition } from "./settings.js";
 
 /** An acknowledged grant, with its deadline by this machine's clocks. */
 interface CheckedGrant extends GrantResult {
@@ -28,11 +28,10 @@ const REFUSED = { kind: "refused" } as const;
  * answer comes within half of the lease, the caller gets no lease. Sends no request if the end is correct.
  */
 export async function correctEnd(
-  context: AcquireContext,
-  ref: RecordRef,
+  acquisition: RecordAcquisition,
   { deadline, ...result }: CheckedGrant,
-  cancellation: Cancelling,
 ): Promise<Corrected | Refused | Silent> {
+  const { context } = acquisition;
   const { leaseMs, minPollMs } = result.settings;
   // The length in a record of another client's format may be longer than the lease.
   if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline))
@@ -42,7 +41,7 @@ export async function correctEnd(
   let version = result.record.version;
   const attempt = async () => {
     renewal ??= context.renewal(version, leaseMs);
-    const answer = await send(context, ref, held, renewal, deadline, cancellation);
+    const answer = await send(acquisition, held, renewal, deadline);
     if (answer.kind !== "shown") return answer;
     const { record } = answer;
     if (record === undefined) return REFUSED;
@@ -56,7 +55,7 @@ export async function correctEnd(
     return { kind: "again" } as const;
   };
   const grant = { leaseMs, pauseMs: minPollMs, deadline };
-  const corrected = await withinGrant(context, grant, cancellation, attempt);
+  const corrected = await withinGrant(acquisition, grant, attempt);
   if (corrected.kind !== "corrected") return corrected;
   return { kind: "granted", result: { ...result, record: corrected.record } };
 }
@@ -77,12 +76,10 @@ export function hasSoundEnd(
 
 /** Sends one write. Answers with the record if it still has this grant. */
 async function send(
-  context: AcquireContext,
-  ref: RecordRef,
+  { context, ref, cancellation: { signal, waits } }: RecordAcquisition,
   held: Held,
   renewal: Renewal,
   deadline: Deadline,
-  { signal, waits }: Cancelling,
 ) {
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
   const write = context.format.lease.changeLength(ref, held, renewal);

@@ -10,7 +10,7 @@ import { hasSoundEnd } from "./correct-end.js";
 import { blindTable, type Granting, replacedBy } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
-import type { AcquireSettings } from "./settings.js";
+import type { AcquireSettings, Acquisition } from "./settings.js";
 
 /** One record of a multi-grant, with the observation that the grant requires. */
 export interface GrantPart {
@@ -58,13 +58,12 @@ export class GrantManyWrite {
   #areIdsOfAnother = false;
 
   constructor(
-    context: AcquireContext,
+    acquisition: Acquisition,
     parts: readonly GrantPart[],
-    settings: AcquireSettings,
-    cancellation: Cancelling,
     turn: ClaimTurn,
     asides: readonly Aside[] = [],
   ) {
+    const { context, settings, cancellation } = acquisition;
     this.#context = context;
     this.#settings = settings;
     this.#cancellation = cancellation;
@@ -73,7 +72,7 @@ export class GrantManyWrite {
       return { ...part, grant, write: writeOf(context, part, grant) };
     });
     this.#asides = asides;
-    this.#repetition = new GrantRetry(context, settings, cancellation, turn);
+    this.#repetition = new GrantRetry(acquisition, turn);
   }
 
   /** Resolves and rejects like {@link GrantWrite.run}. */

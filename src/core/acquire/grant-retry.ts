@@ -6,7 +6,7 @@ import { steady } from "../backoff.js";
 import { actingMs, Deadline } from "../hold/deadline.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
-import type { AcquireSettings } from "./settings.js";
+import type { AcquireSettings, Acquisition } from "./settings.js";
 
 // The last send has half of the lease left, and a timeout of a quarter. So only a pause of the process leaves less.
 const LEAST_PART_LEFT = 1 / 5;
@@ -23,9 +23,8 @@ const SILENT: Silent = Object.freeze({ kind: "silent" });
  * if half of the lease has passed already. Rejects with the error of the cancellation, or of a wrong configuration.
  */
 export async function withinGrant<A extends { readonly kind: string }>(
-  context: AcquireContext,
+  { context, cancellation }: Acquisition,
   grant: { readonly leaseMs: number; readonly pauseMs: number; readonly deadline: Deadline },
-  cancellation: Cancelling,
   attempt: () => Promise<A | Unanswered>,
 ): Promise<Exclude<A, Unanswered> | Silent> {
   const isInTime = (): boolean => grant.deadline.remainingMs() > grant.leaseMs / 2;
@@ -70,12 +69,7 @@ export class GrantRetry {
   #pauseMs: number;
   #unanswered = 0;
 
-  constructor(
-    context: AcquireContext,
-    settings: AcquireSettings,
-    cancellation: Cancelling,
-    turn: ClaimTurn,
-  ) {
+  constructor({ context, settings, cancellation }: Acquisition, turn: ClaimTurn) {
     this.#context = context;
     this.#settings = settings;
     this.#cancellation = cancellation;

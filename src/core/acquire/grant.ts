@@ -10,7 +10,7 @@ import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { correctEnd } from "./correct-end.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
-import type { AcquireSettings } from "./settings.js";
+import type { AcquireSettings, RecordAcquisition } from "./settings.js";
 import { longestPauseMs } from "./until-answered.js";
 
 /** The decisions to send a write that may grant. */
@@ -36,6 +36,7 @@ export type GrantAnswer =
  * write ends without a lease, it leaves nothing behind (R14).
  */
 export class GrantWrite {
+  readonly #acquisition: RecordAcquisition;
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #settings: AcquireSettings;
@@ -49,14 +50,9 @@ export class GrantWrite {
   /** Whether the record names the id of this attempt although DynamoDB did not apply the attempt. */
   #isIdOfAnother = false;
 
-  constructor(
-    context: AcquireContext,
-    ref: RecordRef,
-    settings: AcquireSettings,
-    cancellation: Cancelling,
-    decision: Granting,
-    turn: ClaimTurn,
-  ) {
+  constructor(acquisition: RecordAcquisition, decision: Granting, turn: ClaimTurn) {
+    const { context, ref, settings, cancellation } = acquisition;
+    this.#acquisition = acquisition;
     this.#context = context;
     this.#ref = ref;
     this.#settings = settings;
@@ -65,7 +61,7 @@ export class GrantWrite {
     this.#correctionMs = context.table.clockCorrectionMs;
     this.#grant = context.grant(ref, settings);
     this.#write = this.#compose();
-    this.#repetition = new GrantRetry(context, settings, cancellation, turn);
+    this.#repetition = new GrantRetry(acquisition, turn);
   }
 
   /** Rejects with the error of {@link Cancellation}, of an unreadable record (R12) or of a wrong configuration. */
@@ -106,12 +102,8 @@ export class GrantWrite {
   }
 
   async #settled(result: GrantResult): Promise<GrantAnswer> {
-    const answer = await correctEnd(
-      this.#context,
-      this.#ref,
-      { ...result, deadline: this.#repetition.deadline },
-      this.#cancellation,
-    );
+    const { deadline } = this.#repetition;
+    const answer = await correctEnd(this.#acquisition, { ...result, deadline });
     if (answer.kind !== "granted") return answer;
     const fenced = await this.#withFence(answer.result);
     // The process may have been paused while it corrected the end or assigned the fence.
@@ -127,13 +119,7 @@ export class GrantWrite {
     const seed = this.#context.fenceSeed(this.#ref);
     const { deadline } = this.#repetition;
     const grant = { holder, seed, leaseMs, pauseMs, deadline };
-    const fence = await assignFence(
-      this.#context,
-      this.#ref,
-      fenceCounter,
-      grant,
-      this.#cancellation,
-    );
+    const fence = await assignFence(this.#acquisition, fenceCounter, grant);
     return fence.kind === "assigned"
       ? { kind: "granted", result: { ...result, number: fence.number } }
       : fence;

@@ -13,7 +13,7 @@ import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
 import { SecondDate } from "./second-date.js";
-import type { AcquireSettings, Granted, Place, Queueing } from "./settings.js";
+import type { AcquireSettings, Contending, Granted, Place, Queueing } from "./settings.js";
 import { inTurn } from "./turn.js";
 import { untilAnswered } from "./until-answered.js";
 
@@ -24,6 +24,7 @@ const NO_RIVALS: Rivalry = { passedBy: 0, mostPassed: 1, hasQueue: false };
 
 /** Contends for one record: decides, writes, waits, reads, and decides again. */
 export class AcquireLoop {
+  readonly #contending: Contending;
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #localQueue: HoldQueue;
@@ -44,14 +45,9 @@ export class AcquireLoop {
   readonly #secondDate: SecondDate;
   readonly #fromMs: number;
 
-  constructor(
-    context: AcquireContext,
-    ref: RecordRef,
-    localQueue: HoldQueue,
-    settings: AcquireSettings,
-    cancellation: Cancelling,
-    place?: Place,
-  ) {
+  constructor(contending: Contending) {
+    const { context, ref, localQueue, settings, cancellation, place } = contending;
+    this.#contending = contending;
     this.#context = context;
     this.#ref = ref;
     this.#localQueue = localQueue;
@@ -78,7 +74,7 @@ export class AcquireLoop {
       }
       if (this.#needsNote(decision)) {
         this.#hasNoted = true;
-        await noteSighting(this.#context, this.#ref, this.#cancellation);
+        await noteSighting(this.#contending);
         decision = this.#decide();
         continue;
       }
@@ -121,12 +117,8 @@ export class AcquireLoop {
   }
 
   #attempt(decision: Granting): Promise<GrantAnswer> {
-    const context = this.#context;
-    const ref = this.#ref;
-    const settings = this.#settings;
-    const cancellation = this.#cancellation;
-    return inTurn(context, settings, cancellation, (turn) =>
-      new GrantWrite(context, ref, settings, cancellation, decision, turn).run(),
+    return inTurn(this.#contending, (turn) =>
+      new GrantWrite(this.#contending, decision, turn).run(),
     );
   }
 
@@ -148,7 +140,7 @@ export class AcquireLoop {
 
   async #mayJoin(queueing: Queueing | undefined): Promise<boolean> {
     if (this.#isDeniedPlaces || this.#cancellation.isStopped) return false;
-    const answer = await queueing?.mayJoin(this.#context, this.#ref, this.#cancellation.signal);
+    const answer = await queueing?.mayJoin(this.#contending);
     this.#isDeniedPlaces = answer === "denied";
     return answer === "allowed";
   }
@@ -278,11 +270,8 @@ export class AcquireLoop {
     ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
     afterSilence = false,
   ): Promise<void> {
-    const { waitMs, leaseMs } = this.#settings;
     const pauseMs = this.#pace.pollMs;
-    const cancellation = this.#cancellation;
-    const asking = { waitMs, leaseMs, pauseMs, afterSilence, cancellation };
-    await untilAnswered(this.#context, asking, ask);
+    await untilAnswered(this.#contending, { pauseMs, afterSilence }, ask);
   }
 
   #read(strength: "strong" | "eventual", timeoutMs: number): Promise<ReadAnswer> {

@@ -1,8 +1,8 @@
 import { HoldfastError } from "../../errors.js";
 import type { RecordRef } from "../record/format.js";
 import type { Sighting } from "../record/sighting.js";
-import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
+import type { RecordAcquisition } from "./settings.js";
 
 /**
  * Writes a note of a held record beside the record, or reads an earlier note. Adds the sighting to the observation.
@@ -11,11 +11,11 @@ import type { AcquireContext } from "./context.js";
  *
  * The note may be lost, which only delays a takeover. An error of the table's configuration is reported once.
  */
-export async function noteSighting(
-  context: AcquireContext,
-  ref: RecordRef,
-  { signal }: Pick<Cancelling, "signal">,
-): Promise<void> {
+export async function noteSighting({
+  context,
+  ref,
+  cancellation: { signal },
+}: RecordAcquisition): Promise<void> {
   const { sightings } = context.format;
   const sighting = newSighting(context, ref);
   if (sightings === undefined || sighting === undefined) return;

@@ -1,16 +1,38 @@
-import type { SignalLike } from "../../platform/abort.js";
 import type { GrantEvent } from "../events.js";
 import type { Hold, HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { PlaceListener } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
-import type { Cancellation } from "./cancellation.js";
+import type { Cancellation, Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 
 /** The settings of one acquisition, and how the acquisition queues. */
 export interface AcquireSettings extends HoldSettings {
   /** How the acquisition queues. Without it, the waiter takes no place, and waits until the queue is empty. */
   readonly queueing?: Queueing | undefined;
+}
+
+/** What each step of an acquisition gets: for which client, with which settings, and until when. */
+export interface Acquisition {
+  readonly context: AcquireContext;
+  readonly settings: AcquireSettings;
+  readonly cancellation: Cancelling;
+}
+
+/** The acquisition of one record. */
+export interface RecordAcquisition extends Acquisition {
+  readonly ref: RecordRef;
+}
+
+/** One attempt to get a grant from the record; with `place`, as the first waiter of the queue. */
+export interface Contending extends RecordAcquisition {
+  readonly localQueue: HoldQueue;
+  readonly place?: Place;
+}
+
+/** The turn of a process at the table, for all its waiters for a record. */
+export interface AtTable extends Contending {
+  readonly cancellation: Cancellation;
 }
 
 /** A granted lease, before the caller has a handle. */
@@ -29,19 +51,9 @@ export interface Queueing extends PlaceListener {
    */
   readonly joins: "at once" | "behind others";
   /** Whether the client has the permission to keep places. `unknown`: DynamoDB did not answer. */
-  mayJoin(
-    context: AcquireContext,
-    ref: RecordRef,
-    signal: SignalLike,
-  ): Promise<"allowed" | "denied" | "unknown">;
+  mayJoin(acquisition: RecordAcquisition): Promise<"allowed" | "denied" | "unknown">;
   /** Takes a place, waits for the turn, and acquires. Resolves and rejects like the acquisition. */
-  acquire(
-    context: AcquireContext,
-    ref: RecordRef,
-    localQueue: HoldQueue,
-    settings: AcquireSettings,
-    cancellation: Cancellation,
-  ): Promise<Granted | undefined>;
+  acquire(acquisition: AtTable): Promise<Granted | undefined>;
 }
 
 /** The place of the first waiter in the queue. */

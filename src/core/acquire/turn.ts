@@ -3,21 +3,20 @@ import type { Timer } from "../../platform/timers.js";
 import { ClaimTurn, type Priority } from "../admission.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
+import type { Acquisition } from "./settings.js";
 
 /**
  * Runs an attempt to get a grant when the client may send it. The attempt must read the clocks and compose its write
  * only then, because the lease counts from the send. Rejects with the error of the cancellation if it ends first.
  */
 export async function inTurn<A>(
-  context: AcquireContext,
-  { waitMs }: { readonly waitMs: number },
-  cancellation: Cancelling,
+  { context, settings, cancellation }: Acquisition,
   attempt: (turn: ClaimTurn) => Promise<A>,
   priority: Priority = "claim",
 ): Promise<A> {
   const turn = new ClaimTurn(context.admission, priority);
   try {
-    if (!turn.tryEnter()) await waitFor(context, waitMs, cancellation, turn);
+    if (!turn.tryEnter()) await waitFor(context, settings.waitMs, cancellation, turn);
     return await attempt(turn);
   } finally {
     turn.leave();

@@ -1,21 +1,16 @@
 import { type Backoff, type NoAnswer, retry } from "../../platform/retry.js";
 import type { Misconfigured, ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import { doubling } from "../backoff.js";
-import type { Cancelling } from "./cancellation.js";
-import type { AcquireContext } from "./context.js";
+import type { AcquireSettings, Acquisition } from "./settings.js";
 
 /** How an acquisition retries a request. */
 interface Asking {
-  /** With 0, the acquisition makes one attempt. */
-  readonly waitMs: number;
-  readonly leaseMs: number;
   /** The first pause before a retry. */
   readonly pauseMs: number;
   /** Whether DynamoDB did not answer a grant for half of a lease: the first pause is then the longest. */
   readonly afterSilence?: boolean;
   /** The pauses. Default: they grow with the outage. */
   readonly backoff?: Backoff;
-  readonly cancellation: Cancelling;
 }
 
 // Pauses grow with the outage, so that the waiters of a large fleet come back over half a lease, and not in one second:
@@ -29,7 +24,7 @@ const LONGEST_PART_OF_WAIT = 1 / 4;
  * pause that is never too long.
  */
 export function longestPauseMs(
-  { waitMs, leaseMs }: Pick<Asking, "waitMs" | "leaseMs">,
+  { waitMs, leaseMs }: Pick<AcquireSettings, "waitMs" | "leaseMs">,
   leastMs: number,
 ): number {
   return Math.max(
@@ -43,14 +38,14 @@ export function longestPauseMs(
  * the caller allows no wait, rejects after one attempt.
  */
 export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
-  context: AcquireContext,
+  { context, settings, cancellation }: Acquisition,
   asking: Asking,
   ask: (timeoutMs: number) => Promise<A>,
 ): Promise<Exclude<A, NoAnswer | Misconfigured>> {
-  const { waitMs, pauseMs, cancellation } = asking;
+  const { pauseMs } = asking;
   if (cancellation.isStopped) throw cancellation.error();
   const { requestTimeoutMs } = context.settings;
-  const longestMs = longestPauseMs(asking, pauseMs);
+  const longestMs = longestPauseMs(settings, pauseMs);
   const growing = doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs);
   const attempt = async () =>
     context.unlessLasting(await ask(requestTimeoutMs), cancellation.waits);
@@ -60,7 +55,7 @@ export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
     signal: cancellation.signal,
     onNoAnswer: (answer) => {
       cancellation.onNoResponse(answer);
-      if (waitMs === 0) throw cancellation.error();
+      if (settings.waitMs === 0) throw cancellation.error();
     },
   });
   if (retried.kind !== "answered") throw cancellation.error();

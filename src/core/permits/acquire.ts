@@ -2,12 +2,11 @@ import { isHoldfastError } from "../../errors.js";
 import { localTurn, withAcquisition } from "../acquire/acquire.js";
 import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
-import type { AcquireSettings, Granted } from "../acquire/settings.js";
+import type { AtTable, Granted, RecordAcquisition } from "../acquire/settings.js";
 import type { Hold } from "../hold/hold.js";
-import type { Contend, Contending } from "../queue/fifo.js";
+import type { Contend } from "../queue/fifo.js";
 import { queueing } from "../queue/fifo.js";
 import type { QueueOptions } from "../queue/options.js";
-import type { RecordRef } from "../record/format.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
 import { tooSlow, type Unavailable } from "../unavailable.js";
 import { PermitLoop } from "./loop.js";
@@ -24,10 +23,9 @@ export interface PermitSessions {
 }
 
 /** One acquisition of a permit. */
-export interface PermitAcquisition extends Omit<Wish, "life"> {
-  readonly context: AcquireContext;
-  readonly ref: RecordRef;
-  readonly settings: AcquireSettings;
+export interface PermitAcquisition
+  extends Omit<RecordAcquisition, "cancellation">,
+    Omit<Wish, "life"> {
   readonly sessions: PermitSessions;
   readonly inQueue: QueueOptions;
 }
@@ -73,7 +71,7 @@ async function granted(
     const settings = { ...asked, queueing: queueing("at once", inQueue, contend) };
     const { localQueues } = context;
     const localQueue = localQueues.alone();
-    const contending: Contending = { context, ref, localQueue, settings, cancellation };
+    const contending: AtTable = { context, ref, localQueue, settings, cancellation };
     // A waiter of this process is queued, and no call may pass it, so a call without a wait gets no permit.
     if (localQueues.isBusy(ref.id) && settings.waitMs === 0) return undefined;
     // Calls contend at the same time until one of them has to wait: there may be room for all.
@@ -90,18 +88,17 @@ async function granted(
 }
 
 /** Waits in the queue. The waiters of this process take turns: one contends at the table for all. */
-async function inTurn(contending: Contending): Promise<readonly [Granted] | undefined> {
-  const { context, ref, localQueue, settings } = contending;
-  const cancellation = contending.cancellation as Cancellation;
+async function inTurn(contending: AtTable): Promise<readonly [Granted] | undefined> {
+  const { localQueue, settings, cancellation } = contending;
   cancellation.standIn(localQueue);
   if (!localQueue.tryEnter()) {
     if (settings.waitMs === 0) return undefined;
     cancellation.onWait(undefined);
     if (cancellation.isStopped) throw cancellation.error();
-    await localTurn(localQueue, settings, cancellation);
+    await localTurn(contending);
   }
   try {
-    const one = await settings.queueing?.acquire(context, ref, localQueue, settings, cancellation);
+    const one = await settings.queueing?.acquire(contending);
     return one && [one];
   } finally {
     localQueue.next();

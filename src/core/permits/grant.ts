@@ -1,12 +1,11 @@
 import { AGAIN } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import { GrantRetry } from "../acquire/grant-retry.js";
-import type { Granted } from "../acquire/settings.js";
+import type { Contending, Granted } from "../acquire/settings.js";
 import type { ClaimTurn } from "../admission.js";
 import type { Shown } from "../context.js";
 import { Hold } from "../hold/hold.js";
 import { freeOnce } from "../hold/release.js";
-import type { Contending } from "../queue/fifo.js";
 import { requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import type { PermitGrant } from "../record/permit-writes.js";
@@ -49,9 +48,9 @@ export class PermitGrantWrite {
 
   /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
   async run(turn: ClaimTurn): Promise<PermitAnswer> {
-    const { context, ref, settings, cancellation } = this.#contending;
+    const { context, ref, cancellation } = this.#contending;
     const { holder } = this.#grant;
-    const repetition = new GrantRetry(context, settings, cancellation, turn);
+    const repetition = new GrantRetry(this.#contending, turn);
     const write = requireCapability(context.format, "permits").grant(ref, this.#grant);
     context.ownPermits.add(holder);
     const { life } = this.#wish;

@@ -2,11 +2,11 @@ import { HoldfastError } from "../../errors.js";
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
+import type { Contending } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { untilAnswered } from "../acquire/until-answered.js";
 import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
-import type { Contending } from "../queue/fifo.js";
 import { requireCapability } from "../record/capability.js";
 import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
@@ -111,9 +111,9 @@ export class PermitLoop {
   }
 
   async #grant(): Promise<AcquireOutcome | undefined> {
-    const { context, ref, settings, cancellation } = this.#contending;
+    const { ref, settings, cancellation } = this.#contending;
     const wish = { ...this.#wish, limit: this.#limit };
-    const answer = await inTurn(context, settings, cancellation, (turn) =>
+    const answer = await inTurn(this.#contending, (turn) =>
       new PermitGrantWrite(this.#contending, wish).run(turn),
     );
     if (answer.kind === "granted") return answer;
@@ -213,10 +213,7 @@ export class PermitLoop {
   }
 
   #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
-    const { context, settings, cancellation } = this.#contending;
-    const { waitMs, leaseMs } = settings;
-    const asking = { waitMs, leaseMs, pauseMs: this.#pace.pollMs, cancellation };
-    return untilAnswered(context, asking, ask);
+    return untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs }, ask);
   }
 
   #mismatch(found: number): HoldfastError {

@@ -1,11 +1,16 @@
 import { HoldfastError, isHoldfastError } from "../../errors.js";
-import type { Cancellation, Cancelling } from "../acquire/cancellation.js";
+import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { AcquireLoop } from "../acquire/loop.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
-import type { AcquireSettings, Granted, Place, Queueing } from "../acquire/settings.js";
+import type {
+  AcquireSettings,
+  AtTable,
+  Contending,
+  Granted,
+  Queueing,
+} from "../acquire/settings.js";
 import { emitPlaceExpired } from "../events.js";
-import type { HoldQueue } from "../hold/hold.js";
 import type { SharedPlace } from "../local-queue.js";
 import { Pacer } from "../pacer.js";
 import type { RecordRef } from "../record/format.js";
@@ -21,21 +26,10 @@ import { Waiting } from "./wait-turn.js";
 // The transaction requires that others have taken fewer tickets than this since the client saw the counter.
 const TICKETS_TAKEN_MEANWHILE = 1_000n;
 
-/** One attempt to get a grant from the record; with `place`, as the first waiter of the queue. */
-export interface Contending {
-  readonly context: AcquireContext;
-  readonly ref: RecordRef;
-  readonly localQueue: HoldQueue;
-  readonly settings: AcquireSettings;
-  readonly cancellation: Cancelling;
-  readonly place?: Place;
-}
-
 /** Contends for a grant. The queue only decides whose turn it is. */
 export type Contend = (contending: Contending) => Promise<AcquireOutcome>;
 
-const forRecord: Contend = ({ context, ref, localQueue, settings, cancellation, place }) =>
-  new AcquireLoop(context, ref, localQueue, settings, cancellation, place).run();
+const forRecord: Contend = (contending) => new AcquireLoop(contending).run();
 
 /** Returns how an acquisition joins the queue before its lock. */
 export function queueing(
@@ -48,22 +42,15 @@ export function queueing(
     onPosition: options.onPosition,
     failsWithoutPlace: options.onPlaceExpired === "fail",
     mayJoin: permissionForPlaces,
-    acquire: (context, ref, localQueue, settings, cancellation) =>
-      settings.waitMs === 0
-        ? tryInOrder({ context, ref, localQueue, settings, cancellation }, contend)
-        : acquireInOrder({
-            ...{ context, ref, localQueue, settings, cancellation, joins, options, contend },
-          }),
+    acquire: (acquisition) =>
+      acquisition.settings.waitMs === 0
+        ? tryInOrder(acquisition, contend)
+        : acquireInOrder({ ...acquisition, joins, options, contend }),
   };
 }
 
 /** One acquisition that queues. */
-export interface InOrder {
-  readonly context: AcquireContext;
-  readonly ref: RecordRef;
-  readonly localQueue: HoldQueue;
-  readonly settings: AcquireSettings;
-  readonly cancellation: Cancellation;
+interface InOrder extends AtTable {
   readonly joins: Queueing["joins"];
   readonly options: QueueOptions;
   readonly contend: Contend;
@@ -77,7 +64,7 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
     const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
-      const outcome = await contend({ context, ref, localQueue, settings, cancellation });
+      const outcome = await contend(inOrder);
       if (outcome.kind === "granted") return outcome.granted;
       if (outcome.kind === "not-available") return undefined;
       continue;
@@ -101,21 +88,19 @@ async function takePlace(
   inOrder: InOrder,
   isPassedOver: boolean,
 ): Promise<QueuePlace | "no record" | "refused"> {
-  const { context, ref, localQueue, settings, cancellation } = inOrder;
+  const { context, ref, localQueue } = inOrder;
   const count = 1 + localQueue.waiterCount;
   const isAtOnce = isPassedOver && context.table.transact !== undefined;
   const seen = isAtOnce ? highestTicketSeen(context, [ref]) : undefined;
   if (seen !== undefined) {
     const first = seen + TICKETS_TAKEN_MEANWHILE;
     const tickets = { first, last: first + BigInt(count) - 1n };
-    const places = await placesAtOnce(context, [ref], tickets, settings, cancellation).catch(
-      unlessNoTransactions,
-    );
+    const places = await placesAtOnce(inOrder, [ref], tickets).catch(unlessNoTransactions);
     if (places?.[0] !== undefined) return places[0];
   }
-  const tickets = await takeTickets(context, ref, count, settings, cancellation);
+  const tickets = await takeTickets(inOrder, count);
   if (tickets === undefined) return "no record";
-  return (await QueuePlace.take(context, ref, tickets, settings, cancellation)) ?? "refused";
+  return (await QueuePlace.take(inOrder, tickets)) ?? "refused";
 }
 
 // Ignores `misconfigured`: a strongly consistent global table has no transactions. If the cause is another fault, the
@@ -207,7 +192,7 @@ async function tryInOrder(contending: Contending, contend: Contend): Promise<Gra
     isClear(context, ref, upTo, settings.owner, cancellation);
   // The caller takes a ticket only if a grant is possible, because each ticket raises the counter for good.
   if (!(await isFirst(LAST_TICKET))) return undefined;
-  const tickets = await takeTickets(context, ref, 1, settings, cancellation);
+  const tickets = await takeTickets(contending, 1);
   if (tickets === undefined) return undefined;
   const ticket = tickets.last;
   const own = { ...settings, queueing: undefined, passage: { kind: "ticket", ticket } as const };

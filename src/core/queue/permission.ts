@@ -1,10 +1,9 @@
 import { isHoldfastError } from "../../errors.js";
-import type { SignalLike } from "../../platform/abort.js";
 import { isRefusedCredentials } from "../../platform/credentials.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
+import type { RecordAcquisition } from "../acquire/settings.js";
 import { removeEntry } from "../hold/release.js";
-import type { RecordRef } from "../record/format.js";
 
 type Permission = "allowed" | "denied";
 
@@ -15,14 +14,14 @@ const known = new WeakMap<AcquireContext, Permission>();
  * that took a ticket and was then refused its place would block the lock: claims without a ticket wait behind it.
  *
  * Costs one write unit: a deletion with a condition that no item satisfies. The client remembers the answer for all
- * names, so later calls send no request. Each concurrent call sends its own. An abort of `signal`, or refused credentials,
- * resolve with `unknown`.
+ * names, so later calls send no request. Each concurrent call sends its own. The end of the acquisition, or refused
+ * credentials, resolve with `unknown`.
  */
-export async function permissionForPlaces(
-  context: AcquireContext,
-  ref: RecordRef,
-  signal: SignalLike,
-): Promise<Permission | "unknown"> {
+export async function permissionForPlaces({
+  context,
+  ref,
+  cancellation: { signal },
+}: RecordAcquisition): Promise<Permission | "unknown"> {
   const remembered = known.get(context);
   if (remembered !== undefined) return remembered;
   const { queue } = context.format;

@@ -1,7 +1,6 @@
-import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { GrantManyWrite } from "../acquire/grant-many.js";
-import type { AcquireSettings } from "../acquire/settings.js";
+import type { Acquisition } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
@@ -19,11 +18,9 @@ const ONTO_ABSENT = {
  * example because another waiter took a higher ticket meanwhile. The refusal shows the higher ticket.
  */
 export async function placesAtOnce(
-  context: AcquireContext,
+  { context, settings, cancellation }: Acquisition,
   refs: readonly RecordRef[],
   tickets: Tickets,
-  settings: AcquireSettings,
-  cancellation: Cancelling,
 ): Promise<QueuePlace[] | undefined> {
   const queue = requireCapability(context.format, "queue");
   const { first, last } = tickets;
@@ -34,8 +31,9 @@ export async function placesAtOnce(
   });
   const parts = refs.map((ref) => ({ ref: queue.entryOf(ref, last), ...ONTO_ABSENT }));
   const own = entrySettings(settings, Number(last - first) + 1);
-  const answer = await inTurn(context, own, cancellation, (turn) =>
-    new GrantManyWrite(context, parts, own, cancellation, turn, asides).run(),
+  const acquisition = { context, settings: own, cancellation };
+  const answer = await inTurn(acquisition, (turn) =>
+    new GrantManyWrite(acquisition, parts, turn, asides).run(),
   );
   if (answer.kind !== "granted") return undefined;
   return answer.results.map(

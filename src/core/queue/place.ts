@@ -1,9 +1,8 @@
 import { isHoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
-import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { GrantWrite } from "../acquire/grant.js";
-import type { AcquireSettings } from "../acquire/settings.js";
+import type { AcquireSettings, RecordAcquisition } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
 import { Lease } from "../hold/lease.js";
@@ -63,17 +62,15 @@ export class QueuePlace implements SharedPlace {
 
   /** Writes the entry, in one request if no fault occurs. Resolves with undefined if DynamoDB refuses the write. */
   static async take(
-    context: AcquireContext,
-    ref: RecordRef,
+    { context, ref, settings, cancellation }: RecordAcquisition,
     tickets: Tickets,
-    settings: AcquireSettings,
-    cancellation: Cancelling,
   ): Promise<QueuePlace | undefined> {
     const entry = context.format.queue?.entryOf(ref, tickets.last) ?? ref;
     const own = entrySettings(settings, Number(tickets.last - tickets.first) + 1);
     const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-    const answer = await inTurn(context, own, cancellation, (turn) =>
-      new GrantWrite(context, entry, own, cancellation, claim, turn).run(),
+    const acquisition = { context, ref: entry, settings: own, cancellation };
+    const answer = await inTurn(acquisition, (turn) =>
+      new GrantWrite(acquisition, claim, turn).run(),
     );
     if (answer.kind !== "granted") return undefined;
     return new QueuePlace(context, entry, tickets, answer.result);

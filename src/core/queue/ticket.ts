@@ -1,7 +1,6 @@
 import type { Write } from "../../platform/table.js";
-import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
-import type { AcquireSettings } from "../acquire/settings.js";
+import type { RecordAcquisition } from "../acquire/settings.js";
 import { untilAnswered } from "../acquire/until-answered.js";
 import { steady } from "../backoff.js";
 import { Pacer } from "../pacer.js";
@@ -27,20 +26,18 @@ export interface Tickets {
  * then raises the counter above that ticket, because millions of numbers may lie in between.
  */
 export async function takeTickets(
-  context: AcquireContext,
-  ref: RecordRef,
+  acquisition: RecordAcquisition,
   count: number,
-  settings: AcquireSettings,
-  cancellation: Cancelling,
 ): Promise<Tickets | undefined> {
+  const { context, ref, settings, cancellation } = acquisition;
   if (context.format.queue === undefined) return undefined;
   const pacer = new Pacer(context, settings);
-  const { waitMs, leaseMs, minPollMs: pauseMs } = settings;
-  const asking = { waitMs, leaseMs, pauseMs, backoff: steady(pauseMs), cancellation };
+  const { minPollMs: pauseMs } = settings;
+  const asking = { pauseMs, backoff: steady(pauseMs) };
   let served: bigint | undefined;
   while (!cancellation.isStopped) {
     const write = ticketsAbove(context, ref, count, served);
-    const answer = await untilAnswered(context, asking, (timeoutMs) =>
+    const answer = await untilAnswered(acquisition, asking, (timeoutMs) =>
       context.write(write, timeoutMs, cancellation.signal, CLAIM),
     );
     const record = context.seeRecord(ref, answer, "strong");

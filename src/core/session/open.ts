@@ -36,10 +36,10 @@ export async function openSession(
         for (let ref = firstRef; ; ref = refOf()) {
           if (cancellation.isStopped) throw cancellation.error();
           const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-          const attempt = (turn: ClaimTurn) =>
-            new GrantWrite(context, ref, settings, cancellation, claim, turn).run();
+          const acquisition = { context, ref, settings, cancellation };
+          const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, claim, turn).run();
           // Every lease of the session depends on it.
-          const answer = await inTurn(context, settings, cancellation, attempt, "keep");
+          const answer = await inTurn(acquisition, attempt, "keep");
           if (answer.kind === "granted") return [grantedOn(context, ref, answer.result)] as const;
           // Without a wait there is one attempt, as in an acquisition.
           if (settings.waitMs === 0) throw cancellation.error();

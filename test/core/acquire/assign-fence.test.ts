@@ -67,7 +67,11 @@ async function assign({ writes = [], reads = [], leftMs = [900], cancelsAtPause 
     error: () => new Error("cancelled"),
   } as unknown as Cancelling;
   const grant = { holder: "me", seed: 0n, leaseMs: LEASE_MS, deadline, pauseMs: 10 };
-  const answering = assignFence(context, REF, COUNTER, grant, cancellation);
+  const answering = assignFence(
+    { ...{ context, ref: REF, cancellation }, settings: {} as never },
+    COUNTER,
+    grant,
+  );
   const answer = await answering.catch((error: Error) => error);
   return { answer, noAnswers, pauses, writesLeft: toWrite.length, readsLeft: toRead.length };
 }

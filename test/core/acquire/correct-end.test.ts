@@ -89,7 +89,10 @@ async function correct(script: Script) {
   } as unknown as Cancelling;
   const settings = { leaseMs: LEASE_MS, minPollMs: 10 };
   const grant = { record: record({ endMs }), settings, start: {}, deadline };
-  const correcting = correctEnd(context, REF, grant as never, cancellation);
+  const correcting = correctEnd(
+    { context, ref: REF, settings: settings as never, cancellation },
+    grant as never,
+  );
   const answer = await correcting.catch((error: Error) => error);
   const versions = sent.map(({ version }) => version);
   return { answer, versions, marks: sent.map(({ mark }) => mark), aheadMs, noAnswers };
