@@ -22,6 +22,7 @@ export class OutageWatch {
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
   #toldAtMs = 0;
+  #isOver = false;
   /** The operations that DynamoDB refused since it last served a request of the call. */
   readonly #denied = new Set<string | undefined>();
 
@@ -32,7 +33,7 @@ export class OutageWatch {
   /** The call calls this after a request that DynamoDB served. */
   onResponse(): void {
     if (this.#last === undefined) return;
-    this.dispose();
+    this.#cancelTimer();
     this.#last = undefined;
     this.#denied.clear();
     this.#toldKind = undefined;
@@ -43,7 +44,7 @@ export class OutageWatch {
   onNoResponse(unavailable: Unavailable): void {
     const { kind } = unavailable;
     // Other clients write to one record, or this client has too many requests: the table is well.
-    if (kind === "conflict" || kind === "queued") return;
+    if (kind === "conflict" || kind === "queued" || this.#isOver) return;
     if (this.#last === undefined || this.#wasAnotherOutage) {
       this.#sinceMs = this.#context.nowMs();
       this.#failures = 0;
@@ -65,8 +66,13 @@ export class OutageWatch {
     this.#tell();
   }
 
-  /** Cancels the timer. */
+  /** The call does not wait any more: tells nothing from now on. */
   dispose(): void {
+    this.#isOver = true;
+    this.#cancelTimer();
+  }
+
+  #cancelTimer(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
   }

@@ -213,7 +213,8 @@ export class Occurrences {
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
-    const onNoResponse = (unavailable: Unavailable): void => watch?.onNoResponse(unavailable);
+    let telling = watch;
+    const onNoResponse = (unavailable: Unavailable): void => telling?.onNoResponse(unavailable);
     const lease = await acquire(this.#context, ref, { ...call.grant, onNoResponse }, onGrant);
     if (lease === undefined) return { kind: "running" };
     const last = begunIn(lease.data);
@@ -228,11 +229,15 @@ export class Occurrences {
       await lease[Symbol.asyncDispose]();
       return { kind: "already" };
     }
+    // A call without a wait waits here, too, for as long as its lease.
+    telling ??= new OutageWatch(this.#context);
     try {
       await lease.update({ occurrence, ended: false } satisfies Begun);
     } catch (error) {
       await lease[Symbol.asyncDispose]();
       throw error;
+    } finally {
+      if (telling !== watch) telling.dispose();
     }
     if (last !== undefined && occurrence < last.occurrence) {
       this.#context.report(wrongClockRepaired(ref.name, last.occurrence, occurrence));

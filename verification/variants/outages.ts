@@ -1,4 +1,5 @@
 import { Cancellation } from "../../src/core/acquire/cancellation.js";
+import { changeLength } from "../../src/core/hold/writes.js";
 import { OutageWatch } from "../../src/core/outage-watch.js";
 import { Outages } from "../../src/core/outages.js";
 import { acquirePermit } from "../../src/core/permits/acquire.js";
@@ -201,6 +202,22 @@ export const OUTAGES: readonly Variant[] = [
     caughtBy: {
       test: SILENCE,
       title: "is reported in time if it begins with a grant while %s",
+    },
+  },
+  {
+    name: "outage-at-beginning-not-told",
+    what: "A call of `once` tells of no outage that begins when it names its occurrence.",
+    rules: [],
+    edits: [
+      {
+        in: { changeLength },
+        from: "...(onNoAnswer && { onNoAnswer })",
+        to: "onNoAnswer: () => undefined",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported in time if it begins when a call of `once` names its occurrence (%s)",
     },
   },
   {

@@ -199,9 +199,11 @@ async function untilAnswered<A extends { readonly kind: string }>(
   attempt: () => Promise<A | Lost> | A,
   onMisconfigured: OnMisconfigured = "throw",
 ): Promise<Exclude<A, Lost | Unanswered>> {
-  const { backoff, lossSignal } = hold;
+  const { backoff, lossSignal, settings } = hold;
   const { signal } = lossSignal;
-  const retried = await retry(hold.context, attempt, { backoff, signal, onMisconfigured });
+  const { onNoResponse: onNoAnswer } = settings;
+  const how = { backoff, signal, onMisconfigured, ...(onNoAnswer && { onNoAnswer }) };
+  const retried = await retry(hold.context, attempt, how);
   if (retried.kind !== "answered" || isLost(retried.answer)) throw lossOf(hold);
   return retried.answer as Exclude<A, Lost | Unanswered>;
 }

@@ -181,6 +181,24 @@ describe("a table that answers nothing", () => {
     expect(errors).toMatchObject([{ code: "unreachable" }]);
   });
 
+  it.each(["skip", "rerun"] as const)(
+    "is reported in time if it begins when a call of `once` names its occurrence (%s)",
+    async (ifInterrupted) => {
+      let writes = 0;
+      mine.network.script(({ kind }) => {
+        if (kind === "write") writes += 1;
+        return writes > 1 ? { fault: "request-lost" } : undefined;
+      });
+      const options = { occurrence: "1", ifInterrupted, atMostFor: "1m" } as const;
+      const called = once(mine.locks, "report", options, () => undefined).catch((e) => e);
+      await world.time.advance(10_200);
+      expect(errors).toMatchObject([{ code: "unreachable", lockName: undefined }]);
+      expect(await world.until(called)).toMatchObject({ code: "lost" });
+      await world.time.advance(120_000);
+      expect(errors.filter(({ code }) => code === "unreachable")).toHaveLength(1);
+    },
+  );
+
   it("is not one lost request", async () => {
     await world.until(mutex(world.inhabitant().locks, "a").acquire());
     mutex(mine.locks, "a")
