@@ -23,7 +23,7 @@ export interface InspectOptions {
    * occurrence, and whether its run has `ended`. Default `lock`.
    */
   readonly kind?: RecordKind | undefined;
-  /** The namespace of a fair lock. Default: none, for the lock of `mutex(name)`. */
+  /** The namespace of a fair lock. Default: none, for the lock of `mutex(client, name)`. */
   readonly namespace?: string | undefined;
 }
 

@@ -42,7 +42,7 @@ export interface LockOptions<S extends FormatTypes = NativeTypes>
   readonly fair?: S extends NativeTypes ? boolean | undefined : false | undefined;
   /**
    * The namespace of a fair lock, for several fair locks on one entity: a well-formed string of 1 to 300 bytes.
-   * Default: none; the fair lock then shares the lock of `mutex(name)`, and the two exclude each other. For fair locks
+   * Default: none; the fair lock then shares the lock of `mutex(client, name)`, and the two exclude each other. For fair locks
    * only.
    */
   readonly namespace?: S extends NativeTypes ? string | undefined : undefined;

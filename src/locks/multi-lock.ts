@@ -34,7 +34,7 @@ export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
   /** A session that keeps the leases and the places in the queues alive, as for a mutex. */
   readonly session?: Session | undefined;
   /**
-   * The namespace of all names, as of a fair lock: the locks are then `fairLock(name, { namespace })`. Default none.
+   * The namespace of all names, as of a fair lock: the locks are then `fairLock(client, name, { namespace })`. Default none.
    */
   readonly namespace?: string | undefined;
 }
@@ -68,7 +68,7 @@ const MOST_NAMES = 50;
  * it waits for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come,
  * first served, with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue
  * can acquire all the locks that it wants. The promises of {@link Lock} and {@link Lease}, and their limits, apply. Its
- * locks are the same locks as `mutex(name)` and `fairLock(name)`; with a namespace, they are the fair locks of the
+ * locks are the same locks as `mutex(client, name)` and `fairLock(client, name)`; with a namespace, they are the fair locks of the
  * namespace. Not reentrant.
  *
  * Protocol: spec/protocol.md, "Several locks".

@@ -204,7 +204,7 @@ export class Cancellation implements Cancelling {
     if (this.#isOwn(held)) {
       return (
         `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
-        "mutex(name, { reentrant: true })"
+        "mutex(client, name, { reentrant: true })"
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);
