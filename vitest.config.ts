@@ -13,8 +13,10 @@ export const COMMON = {
 const ALONE = [
   // Short timeouts in real time: this file needs the processor for itself.
   "test/conformance/trouble.test.ts",
-  // Replaces a module, which the others share.
+  // Each replaces a module, which the others share, or counts the requests of its process for ever.
   "test/telemetry/quiet.test.ts",
+  "test/platform/random.test.ts",
+  "test/bench/meter.test.ts",
 ];
 
 // Virtual time and tables in memory.
