@@ -13,7 +13,7 @@ export interface Prices {
 }
 
 /** Options of {@link electionCost}: the durations of an election, and the number of candidates. */
-export interface ElectionCostOptions
+interface ElectionCostOptions
   extends Pick<ElectionOptions, "failover" | "lease" | "renew" | "poll"> {
   /** The number of processes, including the leader; at least 1. */
   readonly instances: number;
@@ -22,7 +22,7 @@ export interface ElectionCostOptions
 }
 
 /** The cost of an election during a single term. */
-export interface ElectionCost {
+interface ElectionCost {
   readonly writesPerDay: number;
   readonly readsPerDay: number;
   /** A write of a record below 1 KB is one unit. */

@@ -23,7 +23,7 @@ export interface Host {
 }
 
 /** A stream of text, written synchronously. */
-export interface OutputStream {
+interface OutputStream {
   /** The width of the terminal; infinite for a file or a pipe, whose reader may search the whole text. */
   readonly width: number;
   /** Writes all of the text. Returns the code of a failure, or undefined after success. */

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { usageError } from "./output/exit-codes.js";
 
 /** The names for a command of holdfast, and the user's command to run. */
-export interface Operands {
+interface Operands {
   readonly names: readonly string[];
   readonly command: readonly string[];
 }

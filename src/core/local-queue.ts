@@ -92,7 +92,7 @@ export class LocalWaiter<Settings, Granted> {
 }
 
 /** The hold that a queue waits for. */
-export interface Occupant {
+interface Occupant {
   /** Whether the hold has no timer, so that only a check notices its deadline. */
   readonly isManual: boolean;
   remainingMs(): number;

@@ -27,7 +27,7 @@ export interface SharedSessionOptions {
 }
 
 /** The resolved options of the thread of a client's session. */
-export interface ThreadChoice {
+interface ThreadChoice {
   readonly mayBlockMs: number;
   readonly module: string | undefined;
   readonly worker: string | undefined;

@@ -54,7 +54,7 @@ export const CAMPAIGN_NAMES: OptionNames<CampaignOptions> = { signal: true, valu
 export const LEAD_NAMES: OptionNames<LeadOptions> = { ...CAMPAIGN_NAMES, again: true };
 
 /** The durations of an election, in milliseconds. */
-export interface ElectionLengths {
+interface ElectionLengths {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly pollMs: number;
@@ -68,7 +68,7 @@ export interface ElectionSettings extends ElectionLengths {
 }
 
 /** The defaults of elections, each with its reason. */
-export const ELECTION_DEFAULTS = Object.freeze({
+const ELECTION_DEFAULTS = Object.freeze({
   /** A common promise to the people on call. */
   failoverMs: 60_000,
   /** The watch of a lease of 52 s takes 53.04 s of the 60 s of failover. */

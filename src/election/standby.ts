@@ -44,7 +44,7 @@ export interface Standing {
 }
 
 /** A grant, and for how long this candidate had known of no live leader. */
-export interface Elected {
+interface Elected {
   readonly lease: Lease;
   readonly gapMs: number | undefined;
 }

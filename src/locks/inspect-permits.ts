@@ -106,7 +106,7 @@ export function permitsIn(
 }
 
 /** A listed record with permits: its inspection, or the layout that this version cannot read. */
-export type ListedPermits =
+type ListedPermits =
   | { readonly kind: "readable"; readonly inspection: PermitInspection }
   | { readonly kind: "unreadable"; readonly found: string };
 
@@ -125,7 +125,7 @@ export function listedPermits(
 }
 
 /** Computes the inspection of a record with permits, from the record and the observations of this client. */
-export function permitInspectionOf(
+function permitInspectionOf(
   context: AcquireContext,
   ref: RecordRef,
   record: AbsentRecord | SharedRecord,

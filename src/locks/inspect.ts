@@ -111,7 +111,7 @@ export function inspectionOf(
 type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;
 
 /** When a holder's lease ends, and when another client can take over. */
-export type LeaseEnding = LeaseEnd & Pick<Inspection, "appearsExpired" | "acquirableInMs">;
+type LeaseEnding = LeaseEnd & Pick<Inspection, "appearsExpired" | "acquirableInMs">;
 
 const NO_END: LeaseEnd = { endsAt: undefined, endsInMs: undefined };
 const NO_HOLDER: LeaseEnding = { ...NO_END, appearsExpired: false, acquirableInMs: 0 };

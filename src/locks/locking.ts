@@ -14,7 +14,7 @@ import { asSentence } from "../internal/sentence.js";
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
 
 /** The session that keeps the leases of a lock alive, if any, and the options that result from it. */
-export interface KeepAliveChoice {
+interface KeepAliveChoice {
   readonly keptAliveBy: KeepAliveSource<Hold> | undefined;
   readonly options: AnyAcquireOptions;
 }

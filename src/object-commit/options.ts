@@ -124,7 +124,7 @@ export interface CommitterSettings {
 }
 
 /** The defaults. Those for the record are the same as in the Rust crate. */
-export const COMMIT_DEFAULTS = Object.freeze({
+const COMMIT_DEFAULTS = Object.freeze({
   strategy: "auto",
   timeout: "20s",
   maxClockSkewRate: 3,

@@ -174,7 +174,7 @@ export class Choice {
 }
 
 /** The choice of `auto`: the store's own conditions if puts support conditions. */
-export function strategyFor(put: ConditionSupport, hasTable: boolean): FixedStrategy {
+function strategyFor(put: ConditionSupport, hasTable: boolean): FixedStrategy {
   if (put === "atomic") return "conditional";
   if (hasTable) return "dynamo";
   const why =

@@ -118,7 +118,7 @@ function shown({ etag, contentType, metadata, commitId }: ObjectHead) {
 }
 
 /** The result of reading an object's head; `trouble` if the store answered no read within the limit. */
-export type HeadRead =
+type HeadRead =
   | { readonly kind: "seen"; readonly head: ObjectHead | undefined }
   | { readonly kind: "trouble"; readonly trouble: NoAnswer; readonly isCutShort: boolean };
 

@@ -44,7 +44,7 @@ export interface Settled {
 }
 
 /** The way to send a write. */
-export interface SendingHow {
+interface SendingHow {
   /** The write carries the store's conditions. */
   readonly withConditions: boolean;
   /** The store's conditions are reliable: the write may be retried after an unanswered send. */

@@ -27,7 +27,7 @@ export type OnceResult<T> =
   | { readonly ran: false; readonly why: "already" | "running" };
 
 /** An occurrence that this caller must run. */
-export interface OnceRun {
+interface OnceRun {
   readonly kind: "begun";
   readonly lease: Lease;
   /**
@@ -59,7 +59,7 @@ interface Call extends OnceSettings {
 }
 
 /** An occurrence that this caller has begun, or the reason why the caller has not begun it. */
-export type OnceBeginning = OnceRun | { readonly kind: Refusal };
+type OnceBeginning = OnceRun | { readonly kind: Refusal };
 
 // The client remembers each end that DynamoDB did not acknowledge within a lease. An entry matters only until the next
 // write of the record.

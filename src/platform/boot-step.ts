@@ -5,7 +5,7 @@ const WHOLE_SECONDS_MS = 1_000;
 const LONG_ENOUGH_MS = 20;
 
 /** The clocks that {@link BootStep} reads. */
-export interface BootStepSources {
+interface BootStepSources {
   readonly uptimeS: () => number;
   readonly monotonicMs: () => number;
   readonly isWindows: boolean;

@@ -1,5 +1,5 @@
 /** A worker thread that was started. */
-export interface StartedWorker {
+interface StartedWorker {
   post(message: unknown): void;
   /** Ends the thread at once, even if its code is running. */
   end(): void;

@@ -25,7 +25,7 @@ export interface Policy {
 }
 
 /** Of which table a policy is. */
-export interface PolicyTable {
+interface PolicyTable {
   readonly table: string;
   readonly region?: string | undefined;
   readonly account?: string | undefined;

@@ -57,7 +57,7 @@ export interface CheckTableOptions extends TableOptions {
 }
 
 const CREATE_NAMES: OptionNames<CreateTableOptions> = { ...TABLE_NAMES, wait: true };
-export const CHECK_NAMES: OptionNames<CheckTableOptions> = { ...TABLE_NAMES, homeRegion: true };
+const CHECK_NAMES: OptionNames<CheckTableOptions> = { ...TABLE_NAMES, homeRegion: true };
 
 /** The facts about a table that {@link checkTable} accepted. */
 export interface TableReport {

@@ -14,7 +14,7 @@ import type { SentCredentials } from "./credentials.js";
 import type { ClientSource, ThreadData } from "./data.js";
 
 /** The parts of a client that a thread needs. */
-export interface ThreadParts {
+interface ThreadParts {
   readonly client: unknown;
   readonly table: string;
   readonly keys: NativeKeys;

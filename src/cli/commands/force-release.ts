@@ -15,7 +15,7 @@ import { jsonLine, type Output, printable } from "../output/output.js";
 import { assertNoNamespace, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast release --force`, as parsed by commander. */
-export interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
+interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly kind?: HolderKind | PermitKind;
   readonly holder?: string;
   readonly reason?: string;

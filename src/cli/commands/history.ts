@@ -12,7 +12,7 @@ import { columns, jsonLine, type Output } from "../output/output.js";
 import { assertNoNamespace, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast history`, as parsed by commander. */
-export interface HistoryCommandOptions extends CommonOptions, NamespaceOptions {
+interface HistoryCommandOptions extends CommonOptions, NamespaceOptions {
   readonly kind?: HolderKind | PermitKind;
 }
 

@@ -21,7 +21,7 @@ import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.
 import { commandLine } from "../output/shell.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
-export interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
+interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly kind?: RecordKind | PermitKind;
 }
 

@@ -16,7 +16,7 @@ import { age, cell, columns, jsonLine, type Output, seconds } from "../output/ou
 import { isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast ls`, as parsed by commander. */
-export interface LsOptions extends CommonOptions {
+interface LsOptions extends CommonOptions {
   readonly kind?: RecordKind | PermitKind;
   readonly prefix?: string;
   readonly limit?: string;

@@ -16,7 +16,7 @@ import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.js";
 
 /** The options of `holdfast queue`, as parsed by commander. */
-export interface QueueCommandOptions extends CommonOptions {
+interface QueueCommandOptions extends CommonOptions {
   readonly namespace?: string;
   readonly kind?: "lock" | PermitKind;
   readonly watch?: boolean;

@@ -18,7 +18,7 @@ import { isPermitKind } from "../output/permits.js";
 import { PermitWatch } from "./watch-permits.js";
 
 /** The options of `holdfast watch`, as parsed by commander. */
-export interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
+interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
   readonly prefix?: string;
   readonly poll?: string;
   readonly kind?: RecordKind | PermitKind;

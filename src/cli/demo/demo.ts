@@ -19,7 +19,7 @@ import { Narrator } from "./narrator.js";
 import { play } from "./scenario.js";
 
 /** The options of `holdfast demo`, in commander's form. */
-export interface DemoOptions extends Pick<CommonOptions, "table" | "region" | "endpoint" | "json"> {
+interface DemoOptions extends Pick<CommonOptions, "table" | "region" | "endpoint" | "json"> {
   readonly break?: boolean;
   readonly serve?: boolean;
 }

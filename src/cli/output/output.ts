@@ -24,7 +24,7 @@ export type Run = (output: Output, host: Host) => Promise<number>;
 const BROKEN_PIPE = EXIT.signalled + 13;
 
 /** The reader of stdout has gone, so the rest of the output has no recipient. */
-export class ReaderGone extends CliError {
+class ReaderGone extends CliError {
   constructor() {
     super("reader-gone", BROKEN_PIPE, "The reader of the output has gone.");
   }

@@ -52,7 +52,7 @@ function rowOf(permit: InspectedPermit): string[] {
 }
 
 /** A change of a record with permits between two reads. */
-export interface PermitChange {
+interface PermitChange {
   readonly change: "seen" | "granted" | "silent" | "released" | "limit" | "gone";
   /** The permit that the change is about; undefined for a change of the record. */
   readonly permit: InspectedPermit | undefined;

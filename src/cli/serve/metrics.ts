@@ -76,7 +76,7 @@ function count(figures: Figures, row: Row): void {
 }
 
 /** The facts of the server beside the view. */
-export interface ServerFacts {
+interface ServerFacts {
   readonly isUp: boolean;
   readonly ageS: number | undefined;
   readonly totalUnits: number;

@@ -8,7 +8,7 @@ import type { Holdfast } from "../../index.js";
 import { isPermitKind } from "../output/permits.js";
 
 /** A forced release that a viewer confirmed: of a lock or leadership, or of one permit. */
-export type ReleaseAsked =
+type ReleaseAsked =
   | {
       readonly kind: HolderKind;
       readonly name: string;
@@ -23,7 +23,7 @@ export type ReleaseAsked =
     };
 
 /** The answer of the server to the page after a forced release. */
-export interface ReleaseAnswer {
+interface ReleaseAnswer {
   readonly isFree: boolean;
   readonly owner?: string | undefined;
   readonly successor?: string | undefined;

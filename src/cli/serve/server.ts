@@ -14,7 +14,7 @@ import { nowMs, type TableReader } from "./table-reader.js";
 import type { DetailAnswer, Kind, Named, Status, TableAnswer } from "./view-types.js";
 
 /** What the server needs. */
-export interface ServerParts {
+interface ServerParts {
   readonly reader: TableReader;
   readonly details: DetailReader;
   readonly release: Releaser;

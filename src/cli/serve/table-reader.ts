@@ -10,7 +10,7 @@ import { pagesOf, type ViewPage } from "./view-pages.js";
 import type { TableView } from "./view-types.js";
 
 /** A reading of the table. */
-export interface TableReading {
+interface TableReading {
   readonly number: number;
   readonly atMs: number;
   readonly units: number | undefined;

@@ -3,7 +3,7 @@
 export type Kind = "lock" | "leader" | "once" | "semaphore" | "read-write";
 
 /** `late`: no sign of life for longer than the lease. `silent`: a client may take over. */
-export type RowState = "free" | "held" | "late" | "silent";
+type RowState = "free" | "held" | "late" | "silent";
 
 /** Names one record. */
 export interface Named {

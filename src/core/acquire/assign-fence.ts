@@ -7,7 +7,7 @@ import { type Silent, withinGrant } from "./grant-retry.js";
 import type { RecordAcquisition } from "./settings.js";
 
 /** An acknowledged grant that has no fence yet. */
-export interface UnfencedGrant {
+interface UnfencedGrant {
   readonly holder: string;
   /** The first fence if the name never had one. */
   readonly seed: bigint;
@@ -17,7 +17,7 @@ export interface UnfencedGrant {
 }
 
 /** The result of {@link assignFence}. */
-export type FenceAnswer =
+type FenceAnswer =
   | { readonly kind: "assigned"; readonly number: bigint }
   /** The record has a different holder, or no holder. */
   | { readonly kind: "refused" }

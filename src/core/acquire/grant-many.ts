@@ -20,7 +20,7 @@ export interface GrantPart {
 }
 
 /** A write in the transaction of the grants, without a grant. */
-export interface Aside {
+interface Aside {
   readonly ref: RecordRef;
   readonly write: Write;
 }
@@ -31,7 +31,7 @@ interface Part extends GrantPart {
 }
 
 /** The result of one transaction of grants. */
-export type GrantManyAnswer =
+type GrantManyAnswer =
   /** `results` has the order of the parts. */
   | { readonly kind: "granted"; readonly results: readonly GrantResult[] }
   /** A record was not as its decision assumed. */

@@ -43,10 +43,7 @@ export async function withinGrant<A extends { readonly kind: string }>(
 }
 
 /** The steps of a request that may grant. */
-export interface GrantSteps<
-  A extends { readonly kind: string },
-  R extends { readonly kind: string },
-> {
+interface GrantSteps<A extends { readonly kind: string }, R extends { readonly kind: string }> {
   send(timeoutMs: number): Promise<A>;
   /** Returns what an answer of DynamoDB means: of kind `granted` only if the caller gets the lease. */
   judge(sent: Exclude<A, NoAnswer | Misconfigured>): R | Promise<R>;

@@ -28,7 +28,7 @@ import type { GrantResult, HoldQueue, HoldSettings } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
 
 /** A lease that has ended in this process, while the record in the table still names its holder. */
-export interface EndedLease {
+interface EndedLease {
   readonly held: Held;
   readonly leaseMs: number;
   readonly keepData: boolean;

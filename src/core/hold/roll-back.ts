@@ -5,7 +5,7 @@ import type { Holders, RecordRef } from "../record/format.js";
 import { freeOnce } from "./release.js";
 
 /** An abandoned, unacknowledged write with a possible grant. */
-export interface AbandonedGrant {
+interface AbandonedGrant {
   /** The holder id of that grant. */
   readonly attempt: string;
   /** The lease of that grant, in milliseconds. */

@@ -23,9 +23,7 @@ export interface PermitSessions {
 }
 
 /** One acquisition of a permit. */
-export interface PermitAcquisition
-  extends Omit<RecordAcquisition, "cancellation">,
-    Omit<Wish, "life"> {
+interface PermitAcquisition extends Omit<RecordAcquisition, "cancellation">, Omit<Wish, "life"> {
   readonly sessions: PermitSessions;
   readonly inQueue: QueueOptions;
 }

@@ -18,7 +18,7 @@ import type { Wish } from "./wish.js";
  * The result of an attempt to get a permit. `silent`: DynamoDB did not answer in the first half of the session's
  * length.
  */
-export type PermitAnswer =
+type PermitAnswer =
   | { readonly kind: "granted"; readonly granted: Granted }
   | { readonly kind: "refused"; readonly record: AbsentRecord | SharedRecord }
   | { readonly kind: "silent" };

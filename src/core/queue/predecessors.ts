@@ -10,7 +10,7 @@ import type { RecordRef } from "../record/format.js";
 import type { LeaseRecord } from "../record/record.js";
 
 /** An entry of a queue, from a read. */
-export interface QueueEntry {
+interface QueueEntry {
   readonly ref: RecordRef;
   /** The last ticket of the place. */
   readonly ticket: bigint;

@@ -30,12 +30,12 @@ const NEXT_FEW = 3;
 const LEAST_JITTER = 0.75;
 
 /** A place in one queue, or the same place in several queues. */
-export interface TicketHolder extends Cancelling {
+interface TicketHolder extends Cancelling {
   readonly ticket: bigint;
 }
 
 /** The acquisition of a waiter in one queue. */
-export interface QueueContext {
+interface QueueContext {
   readonly context: AcquireContext;
   readonly ref: RecordRef;
   readonly settings: AcquireSettings;

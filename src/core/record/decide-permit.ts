@@ -3,7 +3,7 @@ import type { AbsentRecord, PermitInRecord, SharedRecord } from "./permits.js";
 import { type Passage, standing } from "./record.js";
 
 /** What an acquisition asks of a record with permits. */
-export interface PermitWish {
+interface PermitWish {
   readonly weight: number;
   readonly limit: number;
   readonly passage?: Passage | undefined;

@@ -173,13 +173,13 @@ export interface RequestWrites {
 }
 
 /** Composes the write that transfers a lock. */
-export interface TransferWrites {
+interface TransferWrites {
   /** Grants the record to a future holder, the process that will import the lock. */
   reserve(ref: RecordRef, grant: Grant, from: Holders): Write;
 }
 
 /** Checks the further attributes of a record. */
-export interface AttributeCheck {
+interface AttributeCheck {
   /** Throws `invalid-argument` for attributes that a record cannot store. */
   check(attributes: Item): void;
 }

@@ -8,7 +8,7 @@ const DECAY = 0.5;
 const SLOW_DECAY = 0.9;
 
 /** The part of a record that distinguishes one hold from the next. */
-export type HoldState =
+type HoldState =
   | AbsentRecord
   | Pick<FreeRecord, "state" | "fence">
   | Pick<HeldRecord, "state" | "fence" | "holder">;

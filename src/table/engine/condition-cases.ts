@@ -11,7 +11,7 @@ export const CONDITIONS_ITEM: Item = Object.freeze({
 });
 
 /** A condition, and whether DynamoDB evaluates it as true. */
-export interface ConditionCase {
+interface ConditionCase {
   readonly title: string;
   readonly condition: Condition;
   readonly isTrue: boolean;

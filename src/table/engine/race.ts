@@ -19,7 +19,7 @@ export interface Contender {
 }
 
 /** How a race ended: with one winner, with an error of the engine, or without a result. */
-export type Verdict = "won" | "undecided" | { readonly fault: string };
+type Verdict = "won" | "undecided" | { readonly fault: string };
 
 /**
  * Judges a race of writes of which at most one can be applied. `before` and `stored` are the holders in the record before

@@ -3,7 +3,7 @@ import { errorBody, malformed } from "./errors.js";
 import type { MemoryAnswer, MemoryDynamoDB } from "./memory-dynamodb.js";
 
 /** An answer ready for HTTP. */
-export interface HttpAnswer {
+interface HttpAnswer {
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
   readonly body: Buffer;

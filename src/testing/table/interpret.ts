@@ -12,7 +12,7 @@ function typeOf(value: AttributeValue): string {
 /**
  * A normalised copy of the value, as DynamoDB returns values. Throws where DynamoDB would refuse the value.
  */
-export function normalValue(value: AttributeValue): AttributeValue {
+function normalValue(value: AttributeValue): AttributeValue {
   if ("N" in value) return { N: normalDecimal(value.N) };
   if ("NS" in value) return { NS: value.NS.map(normalDecimal) };
   if ("B" in value) return { B: value.B.slice() };
@@ -62,7 +62,7 @@ export function keyText(key: Item): string {
 }
 
 /** Whether two values have the same type and are equal. */
-export function equalValues(left: AttributeValue, right: AttributeValue): boolean {
+function equalValues(left: AttributeValue, right: AttributeValue): boolean {
   if ("S" in left) return "S" in right && left.S === right.S;
   return JSON.stringify(textOf(left)) === JSON.stringify(textOf(right));
 }
@@ -148,7 +148,7 @@ function result(
 const ORDERED_TYPES = ["S", "N", "B"];
 
 /** Throws for a condition that DynamoDB refuses before reading an item. */
-export function checkCondition(condition: Condition): void {
+function checkCondition(condition: Condition): void {
   if ("of" in condition) {
     for (const part of condition.of) checkCondition(part);
     return;

@@ -1,5 +1,5 @@
 /** An event at an instant of virtual time. */
-export interface PlannedEvent {
+interface PlannedEvent {
   readonly atMs: number;
   readonly run: () => void;
 }

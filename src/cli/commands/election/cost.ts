@@ -3,7 +3,7 @@ import { EXIT, usageError } from "../../output/exit-codes.js";
 import { jsonLine, type Output } from "../../output/output.js";
 
 /** The options of `holdfast cost`, as parsed by commander. */
-export interface CostOptions {
+interface CostOptions {
   readonly instances?: string;
   readonly failover?: string;
   readonly lease?: string;

@@ -22,7 +22,7 @@ import { jsonLine, type Output, tellFailure } from "../../output/output.js";
 import { monotonicMs } from "../clocks.js";
 
 /** The options of `holdfast elect`, as parsed by commander. */
-export interface ElectOptions extends CommonOptions, SortOptions, GuardOptions {
+interface ElectOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly lease?: string;
   readonly renew?: string;
   readonly poll?: string;

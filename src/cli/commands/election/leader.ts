@@ -9,7 +9,7 @@ import { type AnyLocks, dataText, nameOf, type SortOptions } from "../../output/
 import { jsonLine, type Output, printable } from "../../output/output.js";
 
 /** The options of `holdfast leader`, as parsed by commander. */
-export interface LeaderOptions extends CommonOptions, SortOptions {
+interface LeaderOptions extends CommonOptions, SortOptions {
   readonly watch?: boolean;
   readonly poll?: string;
 }

@@ -8,7 +8,7 @@ import { nameOf, type SortOptions } from "../../output/format.js";
 import { jsonLine, type Output, printable } from "../../output/output.js";
 
 /** The options of `holdfast resign`, as parsed by commander. */
-export interface ResignOptions extends CommonOptions, SortOptions {
+interface ResignOptions extends CommonOptions, SortOptions {
   readonly wait?: string;
 }
 

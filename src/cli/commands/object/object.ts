@@ -15,7 +15,7 @@ import { jsonLine, type Output, printable, seconds } from "../../output/output.j
 import { noteSilence } from "../../waiting.js";
 
 /** The options of every command on objects, as parsed by commander. */
-export interface ObjectOptions {
+interface ObjectOptions {
   readonly bucket?: string;
   readonly strategy?: Strategy;
   readonly table?: string;

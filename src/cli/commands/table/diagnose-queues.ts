@@ -3,7 +3,7 @@ import { shown } from "../../../internal/shown.js";
 import { commandLine } from "../../output/shell.js";
 
 /** A problem of one queue, and its fix. */
-export interface QueueTrouble {
+interface QueueTrouble {
   readonly message: string;
   readonly fix: string;
 }

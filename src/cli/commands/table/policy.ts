@@ -4,7 +4,7 @@ import { type FormatOptions, formatOf } from "../../output/format.js";
 import { jsonLine, type Output, prettyJson } from "../../output/output.js";
 
 /** The options of `holdfast table policy`, as parsed by commander. */
-export interface PolicyCommandOptions extends FormatOptions {
+interface PolicyCommandOptions extends FormatOptions {
   readonly for: string;
   readonly table?: string;
   readonly region?: string;

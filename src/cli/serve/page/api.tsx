@@ -12,7 +12,7 @@ async function ask<T>(path: string, body?: unknown): Promise<T> {
 }
 
 /** The form of a forced release. `holder` names a permit. */
-export interface ReleaseForm {
+interface ReleaseForm {
   readonly holder: string | undefined;
   readonly reason: string;
   readonly confirm: string;
@@ -27,7 +27,7 @@ export function askRelease({ kind, name, namespace }: Row, form: ReleaseForm) {
 }
 
 /** The last answer to a repeated request. */
-export interface Polled<T> {
+interface Polled<T> {
   readonly answer?: T | undefined;
   /** When the answer arrived, on the page's clock. */
   readonly atMs: number;

@@ -1,7 +1,7 @@
 import { invalid } from "../errors.js";
 import { addNumbers, subtractNumbers } from "../storage/number.js";
 import type { Item, Value, ValueType } from "../storage/value.js";
-import { type DocumentPath, rootOf, stepInto, valueAt } from "./document-path.js";
+import { type DocumentPath, stepInto, valueAt } from "./document-path.js";
 import type { CompiledAction } from "./update.js";
 import type { UpdateOperand } from "./update-operand.js";
 
@@ -185,9 +185,4 @@ export function applyUpdate(item: Item, actions: readonly CompiledAction[]): Ite
   for (const { path } of actions) checkHolder(item, path);
   const edits = actions.map((action) => editOf(action, item));
   return editedMap(item, edits, 0);
-}
-
-/** The attributes that an update names, changed or not. */
-export function updatedAttributes(actions: readonly CompiledAction[]): readonly string[] {
-  return actions.map((action) => rootOf(action.path));
 }

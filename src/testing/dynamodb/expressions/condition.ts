@@ -14,7 +14,7 @@ export type ConditionOperand =
   | { readonly kind: "size"; readonly of: ConditionOperand };
 
 /** The functions that are complete conditions. */
-export type ConditionFunction =
+type ConditionFunction =
   | "attribute_exists"
   | "attribute_not_exists"
   | "attribute_type"

@@ -43,7 +43,7 @@ export interface PathTree {
 }
 
 /** The reason why two paths cannot be in one expression. */
-export interface PathClash {
+interface PathClash {
   readonly kind: "overlap" | "conflict";
   readonly other: DocumentPath;
 }

@@ -1,18 +1,10 @@
 import { invalid } from "../errors.js";
 
 /** The kind of a token. */
-export type TokenKind =
-  | "word"
-  | "keyword"
-  | "name"
-  | "value"
-  | "index"
-  | "symbol"
-  | "unknown"
-  | "end";
+type TokenKind = "word" | "keyword" | "name" | "value" | "index" | "symbol" | "unknown" | "end";
 
 /** A piece of an expression's text. */
-export interface Token {
+interface Token {
   readonly kind: TokenKind;
   readonly text: string;
   readonly start: number;
@@ -35,7 +27,7 @@ function kindOf(groups: { readonly [group: string]: string | undefined }): Token
 }
 
 /** Splits an expression into tokens. The last token marks the end and is empty. */
-export function tokenize(text: string): readonly Token[] {
+function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
   for (const match of text.matchAll(TOKEN)) {
     const groups = match.groups ?? {};

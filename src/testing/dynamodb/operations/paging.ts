@@ -13,7 +13,7 @@ const LARGEST_PAGE_BYTES = 1024 * 1024;
 const SELECTIONS = ["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"];
 
 /** The input of a page. */
-export interface PageRequest {
+interface PageRequest {
   readonly schema: KeySchema;
   /** Items in order, from the first item that the page may include. */
   readonly items: Iterable<Item>;

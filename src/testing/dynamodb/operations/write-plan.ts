@@ -4,7 +4,7 @@ import { type CompiledCondition, compileCondition } from "../expressions/conditi
 import { type DocumentPath, rootOf } from "../expressions/document-path.js";
 import { holds } from "../expressions/evaluate.js";
 import { type CompiledAction, compileUpdate, readPathsOf } from "../expressions/update.js";
-import { type KeySchema, keyAttributes, keyOf } from "../storage/schema.js";
+import { type KeySchema, keyAttributes } from "../storage/schema.js";
 import { refuseLargeItem } from "../storage/size.js";
 import type { Table } from "../storage/tables.js";
 import { type Item, itemToWire, refuseDeepNesting } from "../storage/value.js";
@@ -85,11 +85,6 @@ function refuseKeyChange(schema: KeySchema, actions: readonly CompiledAction[]):
   throw invalid(
     `One or more parameter values were invalid: Cannot update attribute ${changed.name}. This attribute is part of the key`,
   );
-}
-
-/** The primary key of the plan's item. */
-export function keyOfPlan({ table, target }: WritePlan): Item {
-  return keyOf(table.schema, target);
 }
 
 /** The item after the plan; undefined if absent. */

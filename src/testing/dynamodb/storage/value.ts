@@ -199,7 +199,7 @@ export function sameValue(left: Value, right: Value): boolean {
 }
 
 /** Whether two items have the same attributes with the same values. */
-export function sameItem(left: Item, right: Item): boolean {
+function sameItem(left: Item, right: Item): boolean {
   if (left.size !== right.size) return false;
   return [...left].every(([name, value]) => {
     const other = right.get(name);
