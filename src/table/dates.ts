@@ -7,6 +7,8 @@ const SKEW_MS = 5_000;
 const DATE_STEP_MS = 1_000;
 // After two steps a clock that moves shows another `Date`.
 const STILL_MS = 2 * DATE_STEP_MS;
+// A timer may fire a little early by another clock, and the pause would then be too short to show anything.
+const EARLY_MS = 20;
 
 /** One answer, with the instants of request and answer on the monotonic clock. */
 interface DatedAnswer {
@@ -58,7 +60,8 @@ export class Dates {
   get pauseMs(): number {
     const [first] = this.#answers;
     if (first === undefined || !this.#isStill) return 0;
-    return Math.max(0, STILL_MS - (this.#clock.monotonicMs() - first.cameMs));
+    const passedMs = this.#clock.monotonicMs() - first.cameMs;
+    return passedMs >= STILL_MS ? 0 : STILL_MS + EARLY_MS - passedMs;
   }
 
   /** The findings about this machine's clock, and about the `Date`s themselves. */
