@@ -162,7 +162,10 @@ function mishapsOnce(random: SeededRandom, options: PlanOptions): Mishap[] {
       one.push({ kind: "process killed", downMs: random.integer(0, 1_500) });
       one.push({ kind: "process stopped", forMs: forMs() });
     }
-  } else one.push({ kind: "session deleted" });
+  } else {
+    // At three times: at one of them the table is up, and some lock is on a session.
+    for (let times = 0; times < 3; times += 1) one.push({ kind: "session deleted" });
+  }
   if (options.hasServer) one.push({ kind: "server killed", downMs: random.integer(0, 1_500) });
   if (options.hasClocks) {
     one.push({ kind: "wall clock stepped", byMs: random.integer(500, 20_000), thenCutMs: 0 });
