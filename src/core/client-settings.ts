@@ -57,7 +57,7 @@ function checkSession({ sharedSession, renew }: ClientOptions): void {
   if (sharedSession === undefined || sharedSession === false) return;
   if (sharedSession?.kind !== "shared session") {
     throw refuse(
-      `The option \`sharedSession\` must be the result of sharedSession(); it is ${JSON.stringify(sharedSession)}.`,
+      `The option \`sharedSession\` must be the result of sharedSession(); it is ${String(sharedSession)}.`,
     );
   }
   if (renew === "manual") {

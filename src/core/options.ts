@@ -62,7 +62,7 @@ export interface ClientOptions extends LeaseOptions {
   readonly closeTimeout?: Duration | undefined;
   /**
    * `sharedSession()`: one session keeps the leases of the client's length alive, with one write a period for all of
-   * them. Default none: every lease renews its own record, one write a period each. A lease with another length, or with
+   * them. Without it, every lease renews its own record, with one write a period. A lease with another length, or with
    * manual renewal, always renews itself. See docs/sessions.md.
    */
   readonly sharedSession?: ClientSession | false | undefined;

@@ -239,8 +239,8 @@ const AFTER_EXPIRY_MS = 1000;
 /**
  * Returns the expiry in whole seconds, rounded up: by the wall clock, as peers write it, or, if that clock is not within the
  * second before the end in the table's time, by the nearer end of that second. The end in the table's time alone would
- * make peers wait a second longer than for their own leases. The Rust client rounds down, so that TTL may delete its
- * lease up to a second before the end.
+ * make peers wait a second longer than for their own leases. TTL may delete a lease up to a second before its end: that of
+ * the Rust client, which rounds down, and ours if the wall clock is as much behind the table's time.
  */
 function expiryOf({ endMs, wallMs, leaseMs }: Grant | Renewal): AttributeValue {
   const byWallMs = wallMs + leaseMs;

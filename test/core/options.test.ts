@@ -230,12 +230,18 @@ describe("the error of a wrong option", () => {
 
   const CLIENT: readonly [ClientOptions, facts: Facts][] = [
     [{ maxClockDrift: 0.2 }, ["`maxClockDrift`", "0 and 0.1", "0.2"]],
-    [{ sharedSession: "all" as never }, ["`sharedSession`", '"all"']],
+    [{ sharedSession: "all" as never }, ["`sharedSession`", "all"]],
     [{ sharedSession: sharedSession(), renew: "manual" }, ["`sharedSession`", '`renew: "manual"`']],
     [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
     [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
     [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],
   ];
+
+  it("names a value that JSON cannot write", () => {
+    const mentions = ["`sharedSession`", "sharedSession()", "1"];
+    const resolve = () => resolveClient({ sharedSession: 1n as never });
+    expectThrown(resolve, { code: "invalid-argument", mentions });
+  });
 
   it.each(CLIENT)("names the client option and its value: %j", (options, mentions) => {
     expectThrown(() => resolveClient(options), { code: "invalid-argument", mentions });

@@ -5,11 +5,9 @@ import { parse, placeOf, sourcePaths, walk } from "./source.js";
 /** The one loop that sends a request until it is answered. */
 const THE_LOOP = "src/platform/retry.ts";
 
-const INLINE = "The loop of a grant, with the steps of GrantRetry.";
-
 /** The functions with a retry loop of their own, each with the reason why it does not call retry(). */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/core/acquire/grant-retry.ts run": INLINE,
+  "src/core/acquire/grant-retry.ts run": "The loop of a grant counts what it may have to undo.",
 };
 
 /** What a request is answered with: whether it was answered can be told from any of them. */

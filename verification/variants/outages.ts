@@ -211,8 +211,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { changeLength },
-        from: "...(onNoAnswer && { onNoAnswer })",
-        to: "onNoAnswer: () => undefined",
+        from: "settings.onNoResponse?.(answer)",
+        to: "undefined",
       },
     ],
     caughtBy: {

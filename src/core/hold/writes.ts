@@ -2,7 +2,7 @@ import { HoldfastError, type LossReason } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
 import type { OptionNames } from "../../internal/option-names.js";
 import { instantOf } from "../../platform/clock.js";
-import { AGAIN, retry, type Unanswered } from "../../platform/retry.js";
+import { AGAIN, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
 import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
 import type { FormatTypes, NativeTypes } from "../record/format-types.js";
@@ -201,8 +201,8 @@ async function untilAnswered<A extends { readonly kind: string }>(
 ): Promise<Exclude<A, Lost | Unanswered>> {
   const { backoff, lossSignal, settings } = hold;
   const { signal } = lossSignal;
-  const { onNoResponse: onNoAnswer } = settings;
-  const how = { backoff, signal, onMisconfigured, ...(onNoAnswer && { onNoAnswer }) };
+  const onNoAnswer = (answer: NoAnswer): void => settings.onNoResponse?.(answer);
+  const how = { backoff, signal, onMisconfigured, onNoAnswer };
   const retried = await retry(hold.context, attempt, how);
   if (retried.kind !== "answered" || isLost(retried.answer)) throw lossOf(hold);
   return retried.answer as Exclude<A, Lost | Unanswered>;
