@@ -1,10 +1,10 @@
 /**
- * The same as guarded-transaction.ts with the document client of lib-dynamodb: plain values. `lease.condition()` has them, too,
+ * The same as guarded-transaction.ts with the document client of lib-dynamodb: plain values. `condition(lease)` has them, too,
  * because Holdfast was given the document client.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import { Holdfast, isRefusedByLock, type Lease, mutex } from "holdfast";
+import { condition, Holdfast, isRefusedByLock, type Lease, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = DynamoDBDocumentClient.from(new DynamoDBClient({}));
@@ -16,7 +16,7 @@ async function setBalance(lease: Lease, balance: number): Promise<"written" | "r
   try {
     await client.send(
       new TransactWriteCommand({
-        TransactItems: [lease.condition(), { Put: { TableName: table, Item } }],
+        TransactItems: [condition(lease), { Put: { TableName: table, Item } }],
       }),
     );
     return "written";

@@ -6,7 +6,7 @@
  * What it needs: lock and data in the same account and region. For other stores see docs/fencing.md.
  */
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast, isRefusedByLock, type Lease, mutex } from "holdfast";
+import { condition, Holdfast, isRefusedByLock, type Lease, mutex } from "holdfast";
 import { createTable } from "holdfast/table";
 
 const client = new DynamoDBClient({});
@@ -17,7 +17,7 @@ await createTable({ client, table });
 async function setBalance(lease: Lease, balance: number): Promise<"written" | "refused"> {
   const command = new TransactWriteItemsCommand({
     TransactItems: [
-      lease.condition(),
+      condition(lease),
       {
         Put: {
           // The table of the locks will do for an example; any table of the account and region will.

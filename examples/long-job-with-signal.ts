@@ -3,7 +3,7 @@
  * frees the lock under it; a network that fails, or a process that hangs, ends in the same way.
  *
  * What the signal cannot do: undo what was done between the loss and its being noticed. What must not
- * be written by a former holder carries `lease.condition()`: see guarded-transaction.ts.
+ * be written by a former holder carries `condition(lease)`: see guarded-transaction.ts.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

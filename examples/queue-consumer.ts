@@ -89,7 +89,7 @@ async function consume(worker: string, locks: Holdfast, queue: Queue): Promise<v
 async function work(worker: string, received: Received, lease: Lease): Promise<void> {
   const { id, customer, workMs } = received;
   console.log(`${worker}: begins ${id} of customer ${customer}`);
-  // The signal ends the work when the lock is lost; what it writes should carry lease.condition().
+  // The signal ends the work when the lock is lost; what it writes should carry condition(lease).
   await pause(workMs, undefined, { signal: lease.signal });
   console.log(`${worker}: ends ${id} of customer ${customer}`);
 }

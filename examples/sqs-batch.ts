@@ -52,7 +52,7 @@ async function isDone(record: SQSRecord, context: Context): Promise<boolean> {
 }
 
 async function bill(record: SQSRecord, lease: Lease): Promise<void> {
-  lease.assertHeld(); // before every effect; what it writes should carry lease.condition()
+  lease.assertHeld(); // before every effect; what it writes should carry condition(lease)
   console.log(`${record.messageId}: billed`);
 }
 

@@ -1,6 +1,6 @@
 import type { ClientEnvironment } from "./core/context.js";
 import { CLIENT_NAMES } from "./core/option-names.js";
-import type { ClientOptions, LeaseOptions } from "./core/options.js";
+import type { AcquireOptions, ClientOptions } from "./core/options.js";
 import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
@@ -79,10 +79,7 @@ const HOLDFAST_NAMES: OptionNames<HoldfastOptions> = {
 };
 
 /** Options of a session. Its lengths of time mean the same as a lease's. The client's options are the defaults. */
-export interface SessionOptions extends Omit<LeaseOptions, "poll"> {
-  /** Ends the wait for a table that does not answer. */
-  readonly signal?: AbortSignal | undefined;
-}
+export type SessionOptions = Pick<AcquireOptions, "lease" | "renew" | "wait" | "owner" | "signal">;
 
 export const SESSION_NAMES: OptionNames<SessionOptions> = {
   lease: true,

@@ -66,41 +66,6 @@ export interface HolderSeen {
   readonly takeableInMs: number | undefined;
 }
 
-/** When a client noticed the loss of a lease. */
-export interface LossTiming {
-  /** How long after the deadline the client noticed the loss, in milliseconds; 0 before the deadline. */
-  readonly lateMs: number;
-  /** How long ago the client sent the last request that DynamoDB acknowledged for this lease, in milliseconds. */
-  readonly silentMs: number;
-  /**
-   * For how long this process certainly did not run before it noticed, in milliseconds: its event loop was blocked, or it
-   * was stopped. 0 for a lease that only the user renews. A suspended machine counts in `lateMs` alone.
-   */
-  readonly stalledMs: number;
-}
-
-/** The optional details of an error. */
-export interface ErrorDetails {
-  /** The name of the lock. */
-  readonly lockName?: string | undefined;
-  /** With code `lost`: why the lease ended. */
-  readonly reason?: LossReason | undefined;
-  /** With code `lost`: when the client noticed the loss. */
-  readonly timing?: LossTiming | undefined;
-  /** With code `not-acquired`: what this process saw of the holder. */
-  readonly holder?: HolderSeen | undefined;
-  /** The key of the object. */
-  readonly objectKey?: string | undefined;
-  /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
-  readonly etag?: string | undefined;
-  /** With `outcome-unknown` of an object: the commit id that the object has if this write was applied. */
-  readonly commitId?: string | undefined;
-  /** The underlying error, usually from the SDK. */
-  readonly cause?: unknown;
-  /** From `close()`, and from the release of a multi-lock: an error for each lease with a failed release. */
-  readonly errors?: readonly HoldfastError[] | undefined;
-}
-
 const DETAILS = [
   ...(["lockName", "reason", "timing", "holder"] as const),
   ...(["objectKey", "etag", "commitId", "errors"] as const),
@@ -116,7 +81,19 @@ export class HoldfastError extends Error {
   /** With code `lost`: why the lease ended. */
   declare readonly reason: LossReason | undefined;
   /** With code `lost`, if a client noticed the loss by itself: when. */
-  declare readonly timing: LossTiming | undefined;
+  declare readonly timing:
+    | {
+        /** How long after the deadline the client noticed the loss, in milliseconds; 0 before the deadline. */
+        readonly lateMs: number;
+        /** How long ago the client sent the last request that DynamoDB acknowledged for this lease, in milliseconds. */
+        readonly silentMs: number;
+        /**
+         * For how long this process certainly did not run before it noticed, in milliseconds: its event loop was blocked, or it
+         * was stopped. 0 for a lease that only the user renews. A suspended machine counts in `lateMs` alone.
+         */
+        readonly stalledMs: number;
+      }
+    | undefined;
   /** With code `not-acquired`: what this process saw of the holder, if it read the record. */
   declare readonly holder: HolderSeen | undefined;
   /** The key of the object, if the error concerns an object. */
@@ -128,7 +105,30 @@ export class HoldfastError extends Error {
   /** From `close()`, and from the release of a multi-lock: an error for each lease with a failed release. */
   declare readonly errors: readonly HoldfastError[] | undefined;
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: {
+      /** The name of the lock. */
+      readonly lockName?: string | undefined;
+      /** With code `lost`: why the lease ended. */
+      readonly reason?: LossReason | undefined;
+      /** With code `lost`: when the client noticed the loss. */
+      readonly timing?: HoldfastError["timing"] | undefined;
+      /** With code `not-acquired`: what this process saw of the holder. */
+      readonly holder?: HolderSeen | undefined;
+      /** The key of the object. */
+      readonly objectKey?: string | undefined;
+      /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
+      readonly etag?: string | undefined;
+      /** With `outcome-unknown` of an object: the commit id that the object has if this write was applied. */
+      readonly commitId?: string | undefined;
+      /** The underlying error, usually from the SDK. */
+      readonly cause?: unknown;
+      /** From `close()`, and from the release of a multi-lock: an error for each lease with a failed release. */
+      readonly errors?: readonly HoldfastError[] | undefined;
+    } = {},
+  ) {
     // A message may quote text from the table and often ends in a log, so control characters are escaped.
     super(visible(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
@@ -140,6 +140,9 @@ export class HoldfastError extends Error {
     Object.defineProperty(this, BRAND, { value: true });
   }
 }
+
+/** When a client noticed the loss of a lease. */
+export type LossTiming = NonNullable<HoldfastError["timing"]>;
 
 /**
  * Whether a caught value is an error of this package, from any copy of the package. With `code`, also requires

@@ -1,7 +1,6 @@
 import type { HoldfastOptions } from "./client-options.js";
 import type { AcquireContext } from "./core/acquire/context.js";
 import type { AcquireSettings } from "./core/acquire/settings.js";
-import type { ClientSession } from "./core/options.js";
 import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes } from "./core/record/format-types.js";
 import { SharedSession } from "./core/session/shared.js";
@@ -12,11 +11,13 @@ import {
   type SharedSessionOptions,
 } from "./core/thread-options.js";
 import { HoldfastError } from "./errors.js";
+import type { Duration } from "./internal/duration.js";
 import { sharedClock } from "./platform/clock.js";
 import { schemaOf } from "./table/schema.js";
 
 /** Starts the session of a client. */
-export interface StartsSession extends ClientSession {
+export interface StartsSession {
+  readonly kind: "shared session";
   start(
     options: HoldfastOptions<FormatTypes>,
     context: AcquireContext,
@@ -29,7 +30,27 @@ export interface StartsSession extends ClientSession {
  * opens a session of its own. With `thread`, a worker thread renews the session while the event loop is blocked; each
  * acquisition then costs one write more. Costs no request. Throws `invalid-argument`.
  */
-export function sharedSession(asked?: SharedSessionOptions): ClientSession {
+export function sharedSession(asked?: {
+  /** Renews the session from a worker thread, so that a blocked event loop does not end its leases. */
+  readonly thread:
+    | true
+    | {
+        /**
+         * A module that makes the client of the thread, as a URL: its default export is a client, or a function that returns
+         * a client or a promise of one. An SDK client cannot be sent to a thread. Default: the thread makes an SDK client
+         * with the endpoint, the region and the credentials of the main thread's client.
+         */
+        readonly module?: URL | string | undefined;
+        /** The file `holdfast/thread.js`, as a URL, for a program in a bundle. Default: the file in this package. */
+        readonly worker?: URL | string | undefined;
+      };
+  /**
+   * How long the event loop may be blocked: at least the length of the lease. The thread stops its renewals after this
+   * time without a sign of life from the event loop. A process that hangs for good blocks its locks for this time plus
+   * one lease.
+   */
+  readonly mayBlock: Duration;
+}): { readonly kind: "shared session" } {
   checkSharedSession(asked);
   const session: StartsSession = {
     kind: "shared session",

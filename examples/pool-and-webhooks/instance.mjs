@@ -1,7 +1,8 @@
 // One instance of a service: of all that run, one converges the pool and redelivers webhooks. It tells its
 // parent what it does, with a clock that all processes of the machine share.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast, leaderTasks } from "holdfast";
+import { Holdfast } from "holdfast";
+import { leaderTasks } from "holdfast/election";
 
 const [, , name, failover] = process.argv;
 const locks = new Holdfast({

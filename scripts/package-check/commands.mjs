@@ -128,7 +128,7 @@ async function hold({ election, fairLock, Holdfast }, client) {
   const lease = await fairLock(locks, "job", FAST).acquire();
   const term = await election(locks, "pool", FAST).campaign();
   lease.signal.addEventListener("abort", () => void lease.release().catch(() => undefined));
-  term.signal.addEventListener("abort", () => void term.resign().catch(() => undefined));
+  term.signal.addEventListener("abort", () => void term.release().catch(() => undefined));
   return locks;
 }
 

@@ -1,8 +1,9 @@
 import { type Holdfast, partsOf } from "../client.js";
+import type { AcquireContext } from "../core/acquire/context.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { checkNames } from "../internal/option-names.js";
 import { type Inspection, inspectRecord } from "../locks/inspect.js";
-import { inspectPermits, type PermitInspection } from "../locks/inspect-permits.js";
+import { inspectPermits } from "../locks/inspect-permits.js";
 import {
   INSPECT_NAMES,
   INSPECT_PERMIT_NAMES,
@@ -14,26 +15,26 @@ import {
 } from "./kinds.js";
 
 /**
- * Describes a lock, a leadership or a task of `once` without acquiring it: see {@link Lock.inspect}. Costs a strong read, and a
- * second read for a lease on a session; with the kind "semaphore" or "read-write" as {@link Semaphore.inspect}. Throws
- * `invalid-argument`.
+ * Describes a lock, a leadership, a task of `once`, a semaphore or a read-write lock without acquiring it. Costs a
+ * strongly consistent read, which also counts as watching the holder, and a second read for a lease on a session; with
+ * the kind "semaphore" or "read-write" the reads of {@link semaphore}. For the waiters, see `listQueue()` of
+ * `holdfast/admin`. Rejects with `unreachable`, `throttled`, `misconfigured`, `access-denied`, `foreign-record` or
+ * `unsupported-layout`. Throws `invalid-argument`.
  */
 export function inspect<S extends FormatTypes = NativeTypes>(
   client: Holdfast<S>,
   name: S["name"],
-  options?: InspectOptions,
-): Promise<Inspection<S>>;
-export function inspect(
-  client: Holdfast<FormatTypes>,
-  name: string,
-  options: InspectPermitOptions,
-): Promise<PermitInspection>;
-export function inspect(
-  client: Holdfast<FormatTypes>,
-  name: FormatTypes["name"],
   options: InspectOptions | InspectPermitOptions = {},
-): Promise<unknown> {
+): Promise<Inspection<S>> {
   const { context } = partsOf(client, "inspect()");
+  return inspected(context, name, options) as Promise<Inspection<S>>;
+}
+
+function inspected(
+  context: AcquireContext,
+  name: FormatTypes["name"],
+  options: InspectOptions | InspectPermitOptions,
+): Promise<Inspection> {
   const { kind } = options;
   if (isPermitKind(kind)) {
     checkNames("inspect()", options as InspectPermitOptions, INSPECT_PERMIT_NAMES);

@@ -1,4 +1,7 @@
-import type { Wait } from "../index.js";
+import type { AcquireOptions } from "../index.js";
+
+type Wait = NonNullable<AcquireOptions["wait"]>;
+
 import { usageError } from "./output/exit-codes.js";
 
 /** Reads the value of --wait. */

@@ -23,7 +23,9 @@ export const CLIENT_NAMES: OptionNames<ClientOptions> = {
 };
 
 /** The options that set what a grant stores or requires, without those in {@link LEASE_NAMES}. */
-const GRANT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof LeaseOptions | "signal">> = {
+const GRANT_NAMES: OptionNames<
+  Omit<AnyAcquireOptions, keyof LeaseOptions | "signal" | "barge" | keyof typeof QUEUE_NAMES>
+> = {
   data: true,
   existingData: true,
   attributes: true,
@@ -32,15 +34,29 @@ const GRANT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof LeaseOptions | "sig
   onlyIfExists: true,
 };
 
-/** `Lock.acquire` and `adoptLease()`. */
-export const ACQUIRE_NAMES: OptionNames<AnyAcquireOptions> = {
-  ...LEASE_NAMES,
-  ...GRANT_NAMES,
-  signal: true,
+/** The options of a waiter in a queue. */
+export const QUEUE_NAMES: OptionNames<Pick<AnyAcquireOptions, "onPlaceExpired" | "onPosition">> = {
+  onPlaceExpired: true,
+  onPosition: true,
 };
 
+/** `adoptLease()`, which waits in no queue. */
+export const ADOPT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | "barge">> =
+  {
+    ...LEASE_NAMES,
+    ...GRANT_NAMES,
+    signal: true,
+  };
+
 /** The options of `mutex()` that are defaults of its acquisitions. */
-export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal">> = {
+export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal" | "barge">> = {
   ...LEASE_NAMES,
   ...GRANT_NAMES,
+  ...QUEUE_NAMES,
+};
+
+/** `Lock.acquire`. */
+export const ACQUIRE_NAMES: OptionNames<Omit<AnyAcquireOptions, "barge">> = {
+  ...DEFAULT_NAMES,
+  signal: true,
 };

@@ -7,47 +7,16 @@ import type { FormatTypes, NativeTypes } from "./record/format-types.js";
 import { resolveWait, type Wait, type WaitSettings } from "./wait.js";
 
 /** How often a waiter reads the record. */
-export interface PollOptions {
-  /** The first pause between two reads, and the first pause after a change of the holder. Default 100 ms. */
-  readonly min?: Duration | undefined;
-  /** The longest pause. Default 2 s. */
-  readonly max?: Duration | undefined;
-}
+type PollOptions = NonNullable<AcquireOptions["poll"]>;
 
 const POLL_NAMES: OptionNames<PollOptions> = { min: true, max: true };
 
-/** The lengths of time of a lease, each with a default. */
-export interface LeaseOptions {
-  /** How long a lease lasts without a renewal: at least twice `renew`. Default 30 s, or the format's default. */
-  readonly lease?: Duration | undefined;
-  /**
-   * How often the holder renews the lease. Default a third of the lease, or the format's fraction. `"manual"` starts
-   * no timer: the caller renews with `lease.renew()`.
-   */
-  readonly renew?: Duration | "manual" | undefined;
-  /**
-   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s
-   * longer than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not
-   * extend it. Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
-   */
-  readonly wait?: Wait | undefined;
-  /**
-   * How long a waiter pauses between two reads of the record. By default the interval follows the length of the holds
-   * that the waiter has seen: a tenth of a hold, at least 10 ms, and never more than the growing pause from `min` to
-   * `max`. If you set `poll`, the pauses do not depend on the holds.
-   */
-  readonly poll?: PollOptions | undefined;
-  /** A readable label of the holder. Default: host name and process id. */
-  readonly owner?: string | undefined;
-}
-
-/** The session of a client's leases: the result of {@link sharedSession}. */
-export interface ClientSession {
-  readonly kind: "shared session";
-}
+/** The lengths of time of a lease, the pauses of a waiter, and the label of the holder. */
+export type LeaseOptions = Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner">;
 
 /** The options of a client, for all its leases. */
-export interface ClientOptions extends LeaseOptions {
+export interface ClientOptions
+  extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner"> {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
   /**
@@ -65,7 +34,7 @@ export interface ClientOptions extends LeaseOptions {
    * them. Without it, every lease renews its own record, with one write a period. A lease with another length, or with
    * manual renewal, always renews itself. See docs/sessions.md.
    */
-  readonly sharedSession?: ClientSession | false | undefined;
+  readonly sharedSession?: { readonly kind: "shared session" } | false | undefined;
   /**
    * The beginning of the ids of this client's sessions, also of those that keep permits alive, for a table whose policies
    * limit each team to a prefix. Default none: an id is a random UUID.
@@ -78,8 +47,45 @@ export interface ClientOptions extends LeaseOptions {
   readonly maxLocalHandoffs?: number | undefined;
 }
 
-/** The options of one acquisition, besides the lengths of time. */
-export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends LeaseOptions {
+/** The options of one acquisition. */
+export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
+  /** How long a lease lasts without a renewal: at least twice `renew`. Default 30 s, or the format's default. */
+  readonly lease?: Duration | undefined;
+  /**
+   * How often the holder renews the lease. Default a third of the lease, or the format's fraction. `"manual"` starts
+   * no timer: the caller renews with `lease.renew()`.
+   */
+  readonly renew?: Duration | "manual" | undefined;
+  /**
+   * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s
+   * longer than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not
+   * extend it. Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
+   */
+  readonly wait?:
+    | Duration
+    | {
+        /**
+         * How much longer to wait than a client must watch a dead holder. A client watches for the longer of its own lease
+         * and the lease in the record, and for the allowed clock drift (`maxClockDrift`).
+         */
+        readonly beyondLease: Duration;
+      }
+    | undefined;
+  /**
+   * How long a waiter pauses between two reads of the record. By default the interval follows the length of the holds
+   * that the waiter has seen: a tenth of a hold, at least 10 ms, and never more than the growing pause from `min` to
+   * `max`. If you set `poll`, the pauses do not depend on the holds.
+   */
+  readonly poll?:
+    | {
+        /** The first pause between two reads, and the first pause after a change of the holder. Default 100 ms. */
+        readonly min?: Duration | undefined;
+        /** The longest pause. Default 2 s. */
+        readonly max?: Duration | undefined;
+      }
+    | undefined;
+  /** A readable label of the holder. Default: host name and process id. */
+  readonly owner?: string | undefined;
   /** Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind. */
   readonly signal?: AbortSignal | undefined;
   /** User data to store with the lock: any JSON value, or the data type of the format. */
@@ -89,7 +95,7 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends Lea
    * removes them. `"keep"`: existing data stay, and the grant stores `data` only if the record has none. Default
    * `"replace"`, or the format's default.
    */
-  readonly existingData?: ExistingData | undefined;
+  readonly existingData?: "replace" | "keep" | undefined;
   /** Further attributes to write with the grant, in a format that supports attributes. */
   readonly attributes?: S["attributes"] | undefined;
   /**
@@ -99,11 +105,29 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> extends Lea
    */
   readonly existingAttributes?: S["attributes"] extends undefined
     ? undefined
-    : ExistingData | undefined;
+    : "replace" | "keep" | undefined;
   /** Whether a release leaves the user data in the record. Default false, or the format's default. */
   readonly keepData?: boolean | undefined;
   /** Whether to acquire the lock only if its record already exists. Default false. */
   readonly onlyIfExists?: boolean | undefined;
+  /**
+   * The action of a waiter with an expired place in the queue, after a pause or a network fault longer than the
+   * lease. `"requeue"`, the default: joins again at the back. `"fail"`: rejects with `not-acquired`. The waiter never
+   * gets the old place back.
+   */
+  readonly onPlaceExpired?: "requeue" | "fail" | undefined;
+  /**
+   * The client calls this whenever a read shows a new number of waiters before this waiter. The first waiter has the
+   * number 0. The number is exact up to 16, except that a waiter with one waiter before it may learn only after 5 s
+   * that this waiter gave up. Further back, the client subtracts the grants that it sees from its last count. It counts
+   * at half the distance, and at least once a renewal period. An error of the callback ends the acquisition.
+   */
+  readonly onPosition?: ((position: number) => void) | undefined;
+  /**
+   * Whether `tryAcquire` may pass the waiters in the queue of the lock. Default false: the attempt then acquires the
+   * lock only if every waiter in the queue is dead or gone. For `tryAcquire` only.
+   */
+  readonly barge?: boolean | undefined;
 }
 
 /** The options of one acquisition in any format. */

@@ -2,28 +2,15 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 
-/** The client of a thread, and the file that the thread runs. */
-export interface ThreadOptions {
-  /**
-   * A module that makes the client of the thread, as a URL: its default export is a client, or a function that returns
-   * a client or a promise of one. An SDK client cannot be sent to a thread. Default: the thread makes an SDK client
-   * with the endpoint, the region and the credentials of the main thread's client.
-   */
-  readonly module?: URL | string | undefined;
-  /** The file `holdfast/thread.js`, as a URL, for a program in a bundle. Default: the file in this package. */
-  readonly worker?: URL | string | undefined;
+/** Options of `sharedSession()`, as its signature describes them. */
+export interface SharedSessionOptions {
+  readonly thread: true | ThreadOptions;
+  readonly mayBlock: Duration;
 }
 
-/** Options of {@link sharedSession}. */
-export interface SharedSessionOptions {
-  /** Renews the session from a worker thread, so that a blocked event loop does not end its leases. */
-  readonly thread: true | ThreadOptions;
-  /**
-   * How long the event loop may be blocked: at least the length of the lease. The thread stops its renewals after this
-   * time without a sign of life from the event loop. A process that hangs for good blocks its locks for this time plus
-   * one lease.
-   */
-  readonly mayBlock: Duration;
+interface ThreadOptions {
+  readonly module?: URL | string | undefined;
+  readonly worker?: URL | string | undefined;
 }
 
 /** The resolved options of the thread of a client's session. */

@@ -2,17 +2,8 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
 import { watchMs } from "./record/decide.js";
 
-/** A wait that outlasts a dead holder. */
-export interface BeyondLease {
-  /**
-   * How much longer to wait than a client must watch a dead holder. A client watches for the longer of its own lease
-   * and the lease in the record, and for the allowed clock drift (`maxClockDrift`).
-   */
-  readonly beyondLease: Duration;
-}
-
 /** How long `acquire` waits: a duration from the start of the call, or a time beyond the lease. */
-export type Wait = Duration | BeyondLease;
+export type Wait = Duration | { readonly beyondLease: Duration };
 
 /** A resolved wait. */
 export interface WaitSettings {

@@ -1,5 +1,6 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import type { Running } from "../core/hold/close.js";
+import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
@@ -22,12 +23,12 @@ import {
 } from "./options.js";
 import { askToResign, type RequestResignOptions, resolveWait } from "./requests.js";
 import { Standby } from "./standby.js";
-import { beginTerm, numberOf, type Term } from "./term.js";
+import { Term } from "./term.js";
 
 /**
  * One candidate for the leadership of a name. At most one candidate leads at a time, in any number of processes.
  *
- * Mutual exclusion is **not** promised: see {@link AnyTerm}. A dead leader is replaced within the failover time, a
+ * Mutual exclusion is **not** promised: see {@link Lease}. A dead leader is replaced within the failover time, a
  * resigned leader within a poll. In a format of another client, leading a name means holding that client's lock.
  *
  * Two `Election` objects of the same name are two candidates. A candidate has at most one term at a time.
@@ -69,13 +70,13 @@ export class Election<S extends FormatTypes = NativeTypes> {
    * `misconfigured`, `foreign-record` or `unsupported-layout`. Throws `invalid-argument`, also while this candidate
    * already campaigns or leads.
    */
-  async campaign(options: CampaignOptions<S> = {}): Promise<Term<S>> {
+  async campaign(options: CampaignOptions<S> = {}): Promise<Lease<S>> {
     const ending = this.#occupy(checkNames("campaign()", options, CAMPAIGN_NAMES));
     try {
       const term = await this.#elected(ending.signal, options.value, () => {
         this.#isBusy = false;
       });
-      return term as Term<S>;
+      return term as HeldLease as unknown as Lease<S>;
     } catch (error) {
       this.#isBusy = false;
       throw error;
@@ -121,11 +122,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Ends the current term of this candidate, if any: see {@link AnyTerm.resign}. Under `lead()` with `again`, the
+   * Ends the current term of this candidate, if any: see {@link Lease.release}. Under `lead()` with `again`, the
    * candidate campaigns again two polls later.
    */
   async resign(): Promise<void> {
-    await this.#term?.resign();
+    await this.#term?.release();
   }
 
   /**
@@ -171,7 +172,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /**
-   * Publishes a value to observers while this candidate leads: see {@link AnyTerm.proclaim}. Rejects with `not-acquired`
+   * Publishes a value to observers while this candidate leads: see {@link Lease.update}. Rejects with `not-acquired`
    * if the candidate does not lead.
    */
   async proclaim(value: S["data"] | undefined): Promise<void> {
@@ -183,7 +184,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
         { lockName: this.name },
       );
     }
-    await term.proclaim(value as NativeTypes["data"] | undefined);
+    await term.update(value);
   }
 
   /** Whether this candidate leads now, by the clocks. Costs no request. */
@@ -192,8 +193,9 @@ export class Election<S extends FormatTypes = NativeTypes> {
   }
 
   /** This candidate's term, until released or lost. Costs no request. */
-  get term(): Term<S> | undefined {
-    return this.#term?.isOver === true ? undefined : (this.#term as Term<S> | undefined);
+  get term(): Lease<S> | undefined {
+    const term: HeldLease | undefined = this.#term?.isOver === true ? undefined : this.#term;
+    return term as unknown as Lease<S> | undefined;
   }
 
   /**
@@ -268,10 +270,10 @@ export class Election<S extends FormatTypes = NativeTypes> {
       },
     });
     const { lease, gapMs } = await standby.run();
-    candidate.monitor.transition("elected", numberOf(lease), { gapMs });
-    term = beginTerm(lease, candidate.monitor, () => {
+    candidate.monitor.transition("elected", lease.fence, { gapMs });
+    term = new Term(lease, candidate.monitor, () => {
       // After a loss the record says since when no leader renewed.
-      this.#resignedAtMs = lease.signal.aborted ? undefined : candidate.context.nowMs();
+      this.#resignedAtMs = lease.hold.loss !== undefined ? undefined : candidate.context.nowMs();
       onOver();
     });
     this.#term = term;

@@ -1,8 +1,9 @@
+import type { HeldLease, Lease } from "../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { Term } from "./term.js";
 
-/** The work of a leader. Must end when the term's signal aborts. */
-export type LeaderBody<S extends FormatTypes = NativeTypes> = (term: Term<S>) => unknown;
+/** The work of a leader. Must end when the signal of the lease aborts. */
+export type LeaderBody<S extends FormatTypes = NativeTypes> = (lease: Lease<S>) => unknown;
 
 /**
  * Runs the body during a term, and releases the term after the body has ended.
@@ -34,7 +35,7 @@ export async function govern(
 
 // Turns a synchronous throw of the body into a rejection.
 async function run(body: LeaderBody, term: Term): Promise<void> {
-  await body(term);
+  await body(term as HeldLease as unknown as Lease);
 }
 
 /** Whether the error of a body only repeats the abort of its signal. */

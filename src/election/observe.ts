@@ -140,6 +140,6 @@ function localLeadership({ ref }: Candidate, term: Term | undefined): LeaderInfo
     holder: led?.holder,
     term: led?.fence,
     since: undefined,
-    value: led?.value,
+    value: led?.data as LeaderInfo["value"],
   });
 }

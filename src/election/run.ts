@@ -1,4 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
 import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
@@ -66,7 +67,11 @@ export class Run {
     termSignal.addEventListener("abort", follow, { once: true });
     this.#watch();
     try {
-      await this.#worker.run({ name: this.#worker.name, signal, term: this.#term });
+      await this.#worker.run({
+        name: this.#worker.name,
+        signal,
+        term: this.#term as HeldLease as unknown as Lease,
+      });
       return { failure: undefined };
     } catch (error) {
       const isAborted = this.#abortedAtMs !== undefined;

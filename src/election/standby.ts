@@ -1,7 +1,7 @@
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Shown } from "../core/context.js";
-import type { Lease } from "../core/hold/lease.js";
+import type { HeldLease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
 import type { Observation, ObservedRecord } from "../core/record/observation.js";
@@ -45,7 +45,7 @@ export interface Standing {
 
 /** A grant, and for how long this candidate had known of no live leader. */
 interface Elected {
-  readonly lease: Lease;
+  readonly lease: HeldLease;
   readonly gapMs: number | undefined;
 }
 
@@ -177,7 +177,7 @@ export class Standby {
   }
 
   // Attempts the grant once. The core rolls back an unanswered grant; this loop reads again after a pause.
-  async #try(): Promise<Lease | undefined> {
+  async #try(): Promise<HeldLease | undefined> {
     const { context, ref, settings } = this.#candidate;
     try {
       const { data, onRenewal, signal } = this.#standing;

@@ -6,8 +6,8 @@ import { inTurn } from "../core/acquire/turn.js";
 import type { ClaimTurn } from "../core/admission.js";
 import { type LeaseTransfer, SHORTEST_LEASE_MS } from "../core/hold/export.js";
 import { Hold } from "../core/hold/hold.js";
-import { Lease } from "../core/hold/lease.js";
-import { ACQUIRE_NAMES } from "../core/option-names.js";
+import { HeldLease, type Lease } from "../core/hold/lease.js";
+import { ADOPT_NAMES } from "../core/option-names.js";
 import type { AcquireOptions } from "../core/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
@@ -27,10 +27,10 @@ import { settingsOf } from "./locking.js";
 export function adoptLease(
   client: Holdfast<FormatTypes>,
   handle: LeaseTransfer,
-  options: AcquireOptions = {},
+  options: Omit<AcquireOptions, "onPlaceExpired" | "onPosition" | "barge"> = {},
 ): Promise<Lease> {
   const { context, clientOptions, defaultOwner } = partsOf(client, "adoptLease()");
-  const asked = checkNames("adoptLease()", options, ACQUIRE_NAMES);
+  const asked = checkNames("adoptLease()", options, ADOPT_NAMES);
   checkHandle(context.format, handle);
   // The data of the exporter stay in the record unless the importer gives data.
   const existingData = asked.data === undefined ? ("keep" as const) : undefined;
@@ -57,8 +57,8 @@ export function adoptLease(
       const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);
       return [{ hold, record: answer.result.record, how: "import" }] as const;
     },
-    begin: ([{ hold }]) => Lease.toCaller(hold),
-  });
+    begin: ([{ hold }]) => HeldLease.toCaller(hold),
+  }) as Promise<Lease>;
 }
 
 function used(context: AcquireContext, ref: RecordRef): HoldfastError {

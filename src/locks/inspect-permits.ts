@@ -4,55 +4,20 @@ import { sharedRecord } from "../core/permits/grant.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import { type ForcedRelease, forcedReleaseIn, standing } from "../core/record/record.js";
+import { forcedReleaseIn, standing } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
-import { endingOf, found, type Inspection } from "./inspect.js";
+import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
 
 /** The kinds of records with permits. */
 export type PermitKind = "semaphore" | "read-write";
 
-/** One permit, as an inspection found it. */
-export interface InspectedPermit
-  extends Pick<Inspection, "endsAt" | "endsInMs" | "appearsExpired" | "acquirableInMs"> {
-  /** The id of the permit. `Admin.forceRelease` and `Admin.releaseByHolder` take this id. */
-  readonly holder: string;
-  /** The label of the holder. */
-  readonly owner: string | undefined;
-  readonly fence: bigint;
-  /** How much of the limit the permit takes: in a read-write lock 1 for a reader, and the whole limit for a writer. */
-  readonly weight: number;
-  /** The session that keeps the permit alive. */
-  readonly session: string;
-  /** The length of that session, in milliseconds. */
-  readonly leaseMs: number;
-}
-
-/** The state of a semaphore or of a read-write lock, read without acquiring a permit. */
-export interface PermitInspection {
+/** The inspection of a semaphore or of a read-write lock. */
+export interface PermitInspection extends Inspection {
   readonly kind: PermitKind;
-  readonly name: string;
-  /**
-   * `absent`: the name was never used, or TTL has deleted its record. `held`: at least one permit is held. `unlocked`:
-   * the client has no table, and every permit is free.
-   */
-  readonly state: "absent" | "free" | "held" | "unlocked";
-  /** The limit in the table: the largest total weight of the permits. Undefined before the first acquisition. */
-  readonly limit: number | undefined;
-  /** The total weight of the held permits. */
-  readonly used: number;
-  /** In the order of their fences. */
-  readonly permits: readonly InspectedPermit[];
-  /**
-   * Whether a waiter has joined the queue since the last grant from the queue. The waiter may have left meanwhile.
-   * `Admin.queue` lists the present waiters.
-   */
-  readonly isQueued: boolean;
-  /** The fence of the last grant. */
   readonly fence: bigint | undefined;
-  /** Changes with every grant and every release. */
   readonly version: bigint | undefined;
-  /** The last forced release of a permit of this name: the permit, the operator, time and reason. */
-  readonly forced: ForcedRelease | undefined;
+  readonly used: number;
+  readonly permits: readonly InspectedPermit[];
 }
 
 // About as many permits as an operator's page shows. A record can have a thousand, each on another session.
@@ -132,22 +97,36 @@ function permitInspectionOf(
   shown: Shown,
 ): PermitInspection {
   const known = record.state === "shared" ? record : undefined;
-  const permits = (known?.permits ?? []).toSorted((a, b) => (a.fence < b.fence ? -1 : 1));
+  const permits = (known?.permits ?? [])
+    .toSorted((a, b) => (a.fence < b.fence ? -1 : 1))
+    .map((permit) => inspected(context, ref, permit, shown));
   const held = permits.length > 0 ? "held" : "free";
+  const limit = known?.limit;
+  const isFull = limit !== undefined && known !== undefined && known.used >= limit;
   const inspection: PermitInspection = {
+    ...NO_LEASE,
     kind: ref.kind as PermitKind,
     name: ref.name,
     state: context.isUnlocked ? "unlocked" : known === undefined ? "absent" : held,
-    limit: known?.limit,
+    limit,
     used: known?.used ?? 0,
-    permits: permits.map((permit) => inspected(context, ref, permit, shown)),
+    permits,
     isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
     fence: known?.fence,
     version: known?.version,
     forced: forcedReleaseIn(known),
+    appearsExpired: permits.some(({ appearsExpired }) => appearsExpired),
+    acquirableInMs: isFull ? Math.min(...permits.map(({ acquirableInMs }) => acquirableInMs)) : 0,
   };
   return serialisable(inspection);
 }
+
+// Each holder of a permit has its own.
+const NO_LEASE = {
+  ...{ namespace: undefined, holder: undefined, owner: undefined, session: undefined },
+  ...{ acquiredAt: undefined, leaseMs: undefined, data: undefined, attributes: undefined },
+  ...{ endsAt: undefined, endsInMs: undefined, parts: undefined },
+};
 
 function inspected(
   context: AcquireContext,

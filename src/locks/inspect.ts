@@ -7,7 +7,7 @@ import {
   forcedReleaseIn,
   type HeldRecord,
   type LeaseRecord,
-  type Version,
+  standing,
 } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
@@ -15,8 +15,9 @@ import { serialisable } from "../internal/printed.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { ReadAnswer } from "../platform/table.js";
 
-/** The state of a lock, read without acquiring the lock. */
+/** The state of a lock of any kind, read without acquiring the lock. Fields that the kind does not have are undefined. */
 export interface Inspection<S extends FormatTypes = NativeTypes> {
+  readonly kind: "lock" | "leader" | "once" | "semaphore" | "read-write";
   readonly name: S["name"];
   /**
    * The namespace of a fair lock. Undefined without a namespace: such a fair lock and the mutex of its name are one
@@ -24,11 +25,11 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    */
   readonly namespace: string | undefined;
   /**
-   * `absent`: the name was never locked, or TTL has deleted its record. `unlocked`: the client, from `unlocked()`, has
-   * no table and grants every lock.
+   * `absent`: the name was never locked, or TTL has deleted its record. `held`, of a semaphore or a read-write lock: at
+   * least one permit is held. `unlocked`: the client, from `unlocked()`, has no table and grants every lock.
    */
   readonly state: "absent" | "free" | "held" | "unlocked";
-  /** The id of the holder; undefined unless held. */
+  /** The id of the holder; undefined unless held, and for permits, which have one each. */
   readonly holder: string | undefined;
   /** The owner label of the holder, or of the last holder. */
   readonly owner: string | undefined;
@@ -37,7 +38,7 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   /** The session that keeps the lease alive; undefined while the holder renews the lock itself. */
   readonly session: string | undefined;
   /** The version of the record. Each renewal changes it: to a higher number, or in some formats to a new text. */
-  readonly version: Version | undefined;
+  readonly version: bigint | string | undefined;
   /** The time of the last grant, in ISO 8601, by the clock of that holder's machine. */
   readonly acquiredAt: string | undefined;
   /** The length of the lease without a renewal, in milliseconds; undefined unless held. */
@@ -64,16 +65,45 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    */
   readonly endsInMs: number | undefined;
   /**
-   * Whether a client may take over from the holder: the lease's end is past by more than `maxClockError`, or this
+   * Whether a client may take over from the holder, or from one of the holders of permits: the lease's end is past by more than `maxClockError`, or this
    * client has watched the record for longer than the lease without a renewal. One strongly consistent read is enough
    * to prove that the end is past. A listing proves nothing, because its reads can miss a renewal.
    */
   readonly appearsExpired: boolean;
   /**
-   * Milliseconds until this client can acquire the lock at the earliest, if the holder does not renew: 0 for a free
-   * lock and a dead holder.
+   * Milliseconds until this client can acquire the lock, or a permit of weight 1, at the earliest, if the holder does not
+   * renew: 0 for a free lock and a dead holder.
    */
   readonly acquirableInMs: number;
+  /**
+   * Whether a waiter has joined the queue since the last grant from the queue. The waiter may have left meanwhile.
+   * `listQueue()` of `holdfast/admin` lists the present waiters.
+   */
+  readonly isQueued: boolean;
+  /** The limit in the table: the largest total weight of the permits. Undefined before the first acquisition. */
+  readonly limit: number | undefined;
+  /** The total weight of the held permits. */
+  readonly used: number | undefined;
+  /** The permits of a semaphore or a read-write lock, in the order of their fences; none of other kinds. */
+  readonly permits: readonly InspectedPermit[];
+  /** The locks of an inspection of several locks. */
+  readonly parts: readonly Inspection[] | undefined;
+}
+
+/** One permit, as an inspection found it. */
+export interface InspectedPermit
+  extends Pick<Inspection, "endsAt" | "endsInMs" | "appearsExpired" | "acquirableInMs"> {
+  /** The id of the permit. `forceRelease()` and `releaseByHolder()` of `holdfast/admin` take this id. */
+  readonly holder: string;
+  /** The label of the holder. */
+  readonly owner: string | undefined;
+  readonly fence: bigint;
+  /** How much of the limit the permit takes: in a read-write lock 1 for a reader, and the whole limit for a writer. */
+  readonly weight: number;
+  /** The session that keeps the permit alive. */
+  readonly session: string;
+  /** The length of that session, in milliseconds. */
+  readonly leaseMs: number;
 }
 
 /**
@@ -89,6 +119,7 @@ export function inspectionOf(
   const known = record.state === "absent" ? undefined : record;
   const held = record.state === "held" ? record : undefined;
   const inspection: Inspection = {
+    kind: ref.kind as Inspection["kind"],
     // The type of a name, in one part or two, depends on the format.
     name: (ref.parts ?? ref.name) as string,
     namespace: ref.namespace,
@@ -104,6 +135,8 @@ export function inspectionOf(
     forced: forcedReleaseIn(known),
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
+    isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
+    ...NO_PERMITS,
   };
   return serialisable(inspection);
 }
@@ -114,6 +147,7 @@ type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;
 type LeaseEnding = LeaseEnd & Pick<Inspection, "appearsExpired" | "acquirableInMs">;
 
 const NO_END: LeaseEnd = { endsAt: undefined, endsInMs: undefined };
+const NO_PERMITS = { limit: undefined, used: undefined, permits: [], parts: undefined };
 const NO_HOLDER: LeaseEnding = { ...NO_END, appearsExpired: false, acquirableInMs: 0 };
 
 /** Computes the ending of a held record, from the `Date` of the answer and the observations of this client. */

@@ -4,15 +4,18 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import type { Lease } from "../core/hold/lease.js";
 import { LEASE_NAMES } from "../core/option-names.js";
-import type { AnyAcquireOptions, LeaseOptions } from "../core/options.js";
-import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
+import type { AcquireOptions, AnyAcquireOptions, LeaseOptions } from "../core/options.js";
+import { checkQueueOptions, FAIR_DEFAULTS } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
-import type { FormatTypes } from "../core/record/format-types.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
-import type { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { serialisable } from "../internal/printed.js";
+import { type Inspection, inspectRecord } from "./inspect.js";
+import type { Lock } from "./lock.js";
 import {
   keepAliveChoice,
   notAcquired,
@@ -22,75 +25,48 @@ import {
 } from "./locking.js";
 import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
+import type { LockOptions } from "./mutex.js";
 
-/** Options of {@link MultiLock.acquire}. */
-export interface MultiAcquireOptions extends LeaseOptions, Pick<QueueOptions, "onPlaceExpired"> {
-  /** Ends the wait. `acquire` then rejects with the reason of the signal, and leaves nothing in the table. */
-  readonly signal?: AbortSignal | undefined;
-}
+/** The types of several locks: each part of the lease has its own fence. */
+type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
 
-/** Options of a multi-lock: the defaults of every acquisition through the multi-lock. */
-export interface MultiLockOptions extends Omit<MultiAcquireOptions, "signal"> {
-  /** A session that keeps the leases and the places in the queues alive, as for a mutex. */
-  readonly session?: Session | undefined;
-  /**
-   * The namespace of all names, as of a fair lock: the locks are then `fairLock(client, name, { namespace })`. Default none.
-   */
-  readonly namespace?: string | undefined;
-}
-
-/**
- * Options of {@link MultiLock.tryAcquire}, which never waits: other options of {@link MultiLock.acquire} have no
- * effect.
- */
-export type MultiTryOptions = Omit<
-  MultiAcquireOptions,
-  "wait" | "poll" | "signal" | "onPlaceExpired"
+type ManyOptions = Pick<
+  LockOptions,
+  keyof LeaseOptions | "onPlaceExpired" | "session" | "namespace"
 >;
+type AcquireManyOptions = Pick<AcquireOptions, keyof LeaseOptions | "onPlaceExpired" | "signal">;
 
-const MULTI_ACQUIRE_NAMES: OptionNames<MultiAcquireOptions> = {
-  ...LEASE_NAMES,
-  onPlaceExpired: true,
-  signal: true,
-};
-const MULTI_LOCK_NAMES: OptionNames<MultiLockOptions> = {
+const MANY_NAMES: OptionNames<ManyOptions> = {
   ...LEASE_NAMES,
   onPlaceExpired: true,
   session: true,
   namespace: true,
 };
+const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
+  ...LEASE_NAMES,
+  onPlaceExpired: true,
+  signal: true,
+};
 
 // A transaction has at most 100 actions, and taking a place needs two actions for each name.
 const MOST_NAMES = 50;
 
-/**
- * Acquires several locks at once: one transaction grants all of the locks, or none. A client never holds a lock while
- * it waits for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come,
- * first served, with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue
- * can acquire all the locks that it wants. The promises of {@link Lock} and {@link Lease}, and their limits, apply. Its
- * locks are the same locks as `mutex(client, name)` and `fairLock(client, name)`; with a namespace, they are the fair locks of the
- * namespace. Not reentrant.
- *
- * Protocol: spec/protocol.md, "Several locks".
- */
-export class MultiLock {
-  readonly names: readonly string[];
+/** Several locks, acquired together. */
+class MultiLock implements Lock<Several, AcquireManyOptions> {
   readonly #context: AcquireContext;
   readonly #refs: readonly RecordRef[];
-  readonly #layers: readonly (AnyAcquireOptions & QueueOptions)[];
+  readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
   readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
 
-  /** @internal Created by {@link all}. */
   constructor(
     { context, clientOptions, defaultOwner, shared }: ClientParts,
     names: readonly string[],
-    options: MultiLockOptions,
+    options: ManyOptions,
   ) {
-    checkNames("all()", options, MULTI_LOCK_NAMES);
+    checkNames("all()", options, MANY_NAMES);
     this.#context = context;
     this.#refs = refsOf(context, names, options.namespace);
-    this.names = this.#refs.map(({ name }) => name);
     const life = keepAliveChoice(options.session, shared);
     // The client's polls are tuned for mutexes; queues have their own default.
     const { poll: _, ...client } = clientOptions;
@@ -100,18 +76,12 @@ export class MultiLock {
     this.#settings({});
   }
 
-  /**
-   * Acquires all locks in the order of arrival, waiting up to `wait`, as {@link Lock.acquire}.
-   *
-   * Costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client released
-   * or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the place
-   * in all queues, N renewals a period and N deletions; and while waiting, the cost of a waiter of a fair lock for each
-   * name that is held or has an earlier waiter. A refused transaction costs the same.
-   *
-   * Rejects as {@link Lock.acquire}. A failed acquire gives up the places at once, by N deletions in the background.
-   */
-  async acquire(options: MultiAcquireOptions = {}): Promise<MultiLease> {
-    checkNames("acquire()", options, MULTI_ACQUIRE_NAMES);
+  get name(): string {
+    return this.#refs.map(({ name }) => name).join(", ");
+  }
+
+  async acquire(options: AcquireManyOptions = {}): Promise<Lease<Several>> {
+    checkNames("acquire()", options, ACQUIRE_MANY_NAMES);
     const settings = this.#settings(options);
     const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
@@ -119,33 +89,22 @@ export class MultiLock {
     return lease;
   }
 
-  /**
-   * Acquires all locks without waiting. Resolves with null if any lock is held or has a waiter. Costs N reads, at most,
-   * as for {@link MultiLock.acquire}, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions
-   * and a transaction more. Errors as {@link MultiLock.acquire}.
-   */
-  async tryAcquire(options: MultiTryOptions = {}): Promise<MultiLease | null> {
-    checkNames("tryAcquire()", options, MULTI_ACQUIRE_NAMES);
+  async tryAcquire(options: AcquireManyOptions = {}): Promise<Lease<Several> | null> {
+    checkNames("tryAcquire()", options, ACQUIRE_MANY_NAMES);
     const settings = this.#settings({ ...options, wait: 0 });
     return (await this.#acquire(settings, {})) ?? null;
   }
 
-  /**
-   * Holds all locks while `body` runs, and always releases the locks afterwards. Returns the result of `body`, or
-   * rejects with the error of `body`. An error of the release never replaces either; the client's `onError` gets the
-   * error. Rejects with `lost` if a lock was lost before the body ended, as {@link Lock.run}. Otherwise as {@link
-   * MultiLock.acquire}.
-   */
-  async run<T>(body: (lease: MultiLease) => T | PromiseLike<T>): Promise<T>;
-  async run<T>(
-    options: MultiAcquireOptions,
-    body: (lease: MultiLease) => T | PromiseLike<T>,
-  ): Promise<T>;
-  async run<T>(...given: RunArguments<MultiAcquireOptions, MultiLease, T>): Promise<T> {
+  async run<T>(...given: RunArguments<AcquireManyOptions, Lease<Several>, T>): Promise<T> {
     return runHolding(given, (options) => this.acquire(options));
   }
 
-  #settings(options: MultiAcquireOptions): AcquireSettings {
+  async inspect(): Promise<Inspection<Several>> {
+    const parts = await Promise.all(this.#refs.map((ref) => inspectRecord(this.#context, ref)));
+    return inspectionOfMany(this.name, parts);
+  }
+
+  #settings(options: AcquireManyOptions): AcquireSettings {
     const { lease, renew, wait, poll, owner, signal } = options;
     const asked = { lease, renew, wait, poll, owner, signal };
     const layers = [asked, ...this.#layers];
@@ -153,14 +112,14 @@ export class MultiLock {
     return settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
   }
 
-  #onPlaceExpired({ onPlaceExpired }: MultiAcquireOptions): "requeue" | "fail" {
+  #onPlaceExpired({ onPlaceExpired }: AcquireManyOptions): "requeue" | "fail" {
     return onPlaceExpired ?? this.#layers[0]?.onPlaceExpired ?? "requeue";
   }
 
   #acquire(
     settings: AcquireSettings,
-    options: MultiAcquireOptions,
-  ): Promise<MultiLease | undefined> {
+    options: AcquireManyOptions,
+  ): Promise<Lease<Several> | undefined> {
     const context = this.#context;
     const refs = this.#refs;
     const onPlaceExpired = this.#onPlaceExpired(options);
@@ -185,16 +144,46 @@ export class MultiLock {
 }
 
 /**
- * Returns a multi-lock of 1 to 50 different names. DynamoDB grants all of them together or none, so two
- * multi-locks cannot deadlock. Needs a table with a sort key, and transactions: not a global table with
- * strong consistency. Costs no request. Throws `invalid-argument`.
+ * Returns 1 to 50 locks as one: one transaction grants all of them, or none. A client never holds a lock while it waits
+ * for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come, first served,
+ * with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue can acquire all
+ * the locks that it wants. The lease ends at the earliest deadline, and the loss of one lock is the loss of all. The locks
+ * are the same locks as `mutex(client, name)` and `fairLock(client, name)`; with a namespace, they are the fair locks of
+ * the namespace. Not reentrant. Needs a table with a sort key, and transactions: not a global table with strong
+ * consistency. The call itself costs no request. Throws `invalid-argument`.
+ *
+ * `acquire` costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client
+ * released or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the
+ * place in all queues, N renewals a period and N deletions; and while waiting, the cost of a waiter of a fair lock for
+ * each name that is held or has an earlier waiter. A refused transaction costs the same. `tryAcquire` costs N reads, at
+ * most, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions and a transaction more.
+ *
+ * Protocol: spec/protocol.md, "Several locks".
  */
 export function all(
   client: Holdfast<FormatTypes>,
   names: readonly string[],
-  options: MultiLockOptions = {},
-): MultiLock {
+  options: Pick<
+    LockOptions,
+    "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "session" | "namespace"
+  > = {},
+): Lock<
+  Omit<NativeTypes, "fence"> & { readonly fence: undefined },
+  Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "signal">
+> {
   return new MultiLock(partsOf(client, "all()"), names, options);
+}
+
+/** Several locks are free only if all are free, and can be acquired only when the last of them can. */
+function inspectionOfMany(name: string, parts: readonly Inspection[]): Inspection<Several> {
+  const shown = parts.find(({ state }) => state === "held") ?? parts[0];
+  return serialisable({
+    ...(shown as Inspection),
+    ...{ name, parts, fence: undefined },
+    isQueued: parts.some(({ isQueued }) => isQueued),
+    appearsExpired: parts.every((part) => part.state !== "held" || part.appearsExpired),
+    acquirableInMs: Math.max(...parts.map(({ acquirableInMs }) => acquirableInMs)),
+  });
 }
 
 function refsOf(

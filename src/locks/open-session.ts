@@ -1,6 +1,6 @@
 import { type Holdfast, partsOf } from "../client.js";
-import { SESSION_NAMES, type SessionOptions } from "../client-options.js";
-import { resolveAcquire } from "../core/options.js";
+import { SESSION_NAMES } from "../client-options.js";
+import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { SessionKeepAlive } from "../core/session/keep-alive.js";
@@ -15,7 +15,7 @@ import { checkNames } from "../internal/option-names.js";
  */
 export async function openSession(
   client: Holdfast<FormatTypes>,
-  options: SessionOptions = {},
+  options: Pick<AcquireOptions, "lease" | "renew" | "wait" | "owner" | "signal"> = {},
 ): Promise<Session> {
   const { context, clientOptions, defaultOwner } = partsOf(client, "openSession()");
   requireCapability(context.format, "sessions");

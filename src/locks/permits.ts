@@ -2,65 +2,59 @@ import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
-import type { PollOptions } from "../core/options.js";
-import { resolveAcquire } from "../core/options.js";
+import { HeldLease, type Lease } from "../core/hold/lease.js";
+import { QUEUE_NAMES } from "../core/option-names.js";
+import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
 import { PermitMarks } from "../core/permits/marks.js";
-import {
-  checkQueueOptions,
-  FAIR_DEFAULTS,
-  QUEUE_NAMES,
-  type QueueOptions,
-} from "../core/queue/options.js";
+import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
+import type { NativeTypes } from "../core/record/format-types.js";
 import { checkName } from "../core/record/name.js";
 import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
 import type { SharedKind } from "../core/record/ref.js";
 import { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
-import type { Wait } from "../core/wait.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
-import { inspectPermits, type PermitInspection } from "./inspect-permits.js";
+import { heirOf } from "./heirs.js";
+import type { Inspection } from "./inspect.js";
+import { inspectPermits } from "./inspect-permits.js";
+import type { Lock } from "./lock.js";
+import { type RunArguments, runHolding } from "./locking.js";
+import type { LockOptions } from "./mutex.js";
 
-/** Options of a semaphore and of a read-write lock: the defaults of every acquisition. */
-export interface PermitOptions extends QueueOptions {
-  /** How long `acquire` waits for room, as for a lock. */
-  readonly wait?: Wait | undefined;
-  /** How long a waiter pauses between two reads. Default: as for a fair lock. */
-  readonly poll?: PollOptions | undefined;
-  /** A readable label of the holder. Default: host name and process id. */
-  readonly owner?: string | undefined;
-  /**
-   * A session, from `openSession()`, that keeps the permits alive. Default: a session of this client for all its
-   * permits. The client opens this session for the first permit, and closes it when it has had no permit for a lease.
-   */
-  readonly session?: Session | undefined;
-}
+/**
+ * Options of a side of a read-write lock, and of a semaphore: the defaults of every acquisition. The length of the
+ * permits is the client's `lease`, or that of `session`.
+ */
+export type PermitOptions = Pick<
+  LockOptions,
+  "wait" | "poll" | "owner" | "onPlaceExpired" | "onPosition" | "session"
+>;
 
 /** Options of one acquisition of a permit. */
-export interface AcquirePermitOptions extends Omit<PermitOptions, "session"> {
-  /** Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind. */
-  readonly signal?: AbortSignal | undefined;
+export interface AcquirePermitOptions
+  extends Pick<
+    AcquireOptions,
+    "wait" | "poll" | "owner" | "onPlaceExpired" | "onPosition" | "signal"
+  > {
+  /** How much of a semaphore's limit the permit takes: 1 to the limit. Default 1. For semaphores only. */
+  readonly weight?: number | undefined;
 }
 
-export const ACQUIRE_PERMIT_NAMES: OptionNames<AcquirePermitOptions> = {
-  ...QUEUE_NAMES,
-  wait: true,
-  poll: true,
-  owner: true,
+const WAITER_NAMES = { ...QUEUE_NAMES, wait: true, poll: true, owner: true } as const;
+const ACQUIRE_PERMIT_NAMES: OptionNames<Omit<AcquirePermitOptions, "weight">> = {
+  ...WAITER_NAMES,
   signal: true,
 };
-
-export const PERMIT_NAMES: OptionNames<PermitOptions> = {
-  ...QUEUE_NAMES,
-  wait: true,
-  poll: true,
-  owner: true,
-  session: true,
+const ACQUIRE_WEIGHT_NAMES: OptionNames<AcquirePermitOptions> = {
+  ...ACQUIRE_PERMIT_NAMES,
+  weight: true,
 };
+export const PERMIT_NAMES: OptionNames<PermitOptions> = { ...WAITER_NAMES, session: true };
 
 /** The parts that a semaphore or a read-write lock is constructed from. */
 export interface PermitParts extends ClientParts {
@@ -82,32 +76,34 @@ export function permitPartsOf(client: ClientParts): PermitParts {
   return made;
 }
 
-/** A lease that can be released. */
-interface Releasable {
-  release(): Promise<void>;
+/** What the holders of one record share. */
+interface PermitKindOf {
+  readonly kind: SharedKind;
+  readonly name: string;
+  readonly limit: number;
+  /** The weight of each permit. Undefined: the caller chooses it. */
+  readonly weight?: number;
 }
 
-/** A name with any number of permits: what semaphores and read-write locks share. */
-export class Permits {
-  readonly ref: RecordRef;
-  readonly limit: number;
+/** A name with any number of permits: a semaphore, or a side of a read-write lock. */
+export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
+  readonly #ref: RecordRef;
+  readonly #limit: number;
+  readonly #weight: number | undefined;
   readonly #parts: PermitParts;
   readonly #options: PermitOptions;
   readonly #sessions: PermitSessions & KeepAliveSource<Hold>;
 
   constructor(
     parts: PermitParts,
-    {
-      kind,
-      name,
-      limit,
-    }: { readonly kind: SharedKind; readonly name: string; readonly limit: number },
+    { kind, name, limit, weight }: PermitKindOf,
     options: PermitOptions,
   ) {
     const { context } = parts;
     requireCapability(context.format, "permits");
-    this.ref = context.format.codec.refOf(kind, checkName(name));
-    this.limit = limit;
+    this.#ref = context.format.codec.refOf(kind, checkName(name));
+    this.#limit = limit;
+    this.#weight = weight;
     this.#parts = parts;
     this.#options = options;
     this.#sessions = options.session === undefined ? parts.sessions : sessionsOf(options.session);
@@ -115,61 +111,82 @@ export class Permits {
     this.#settings({});
   }
 
-  /** Acquires a permit of this weight. Resolves with undefined if there is no room and the wait is 0. */
-  acquire<L extends Releasable>(
+  get name(): string {
+    return this.#ref.name;
+  }
+
+  async acquire(options: AcquirePermitOptions = {}): Promise<Lease> {
+    const lease = await this.#acquire("acquire()", options);
+    if (lease !== undefined) return lease;
+    throw new HoldfastError(
+      "not-acquired",
+      `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired: its limit leaves no room for this permit, and \`wait\` is 0.`,
+      { lockName: this.#ref.name },
+    );
+  }
+
+  async tryAcquire(options: AcquirePermitOptions = {}): Promise<Lease | null> {
+    return (await this.#acquire("tryAcquire()", options, 0)) ?? null;
+  }
+
+  run<T>(...given: RunArguments<AcquirePermitOptions, Lease, T>): Promise<T> {
+    return runHolding(given, (options) => this.acquire(options), this.#heirOf);
+  }
+
+  get #heirOf(): typeof heirOf | undefined {
+    return this.#ref.kind === "read-write" ? heirOf : undefined;
+  }
+
+  inspect(): Promise<Inspection> {
+    return inspectPermits(this.#parts.context, this.#ref);
+  }
+
+  async #acquire(
+    caller: string,
     options: AcquirePermitOptions,
-    weight: number,
-    begin: (hold: Hold) => L,
-  ): Promise<L | undefined> {
+    wait?: 0,
+  ): Promise<Lease | undefined> {
+    const names = this.#weight === undefined ? ACQUIRE_WEIGHT_NAMES : ACQUIRE_PERMIT_NAMES;
+    checkNames(caller, options, names as OptionNames<AcquirePermitOptions>);
+    const { weight = this.#weight ?? 1, ...asked } = options;
+    this.#checkWeight(weight);
     const { context, marks } = this.#parts;
     let seen: AbsentRecord | SharedRecord | undefined;
-    const layered = this.#settings(options);
+    const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
-    return acquirePermit(
+    const lease = await acquirePermit(
       {
-        ...{ context, ref: this.ref, settings, sessions: this.#sessions },
-        ...{ weight, limit: this.limit, inQueue: layered.inQueue },
+        ...{ context, ref: this.#ref, settings, sessions: this.#sessions },
+        ...{ weight, limit: this.#limit, inQueue: layered.inQueue },
         marks,
         onSeen: (record) => {
           seen = record;
-          marks.see(this.ref.id, record);
+          marks.see(this.#ref.id, record);
         },
       },
-      begin,
+      (hold) => HeldLease.toCaller(hold),
     );
+    return lease as Lease | undefined;
   }
 
-  /** As `acquire`, but rejects with `not-acquired` if there is no room and the wait is 0. */
-  async acquireOrThrow<L extends Releasable>(
-    options: AcquirePermitOptions,
-    weight: number,
-    begin: (hold: Hold) => L,
-  ): Promise<L> {
-    const permit = await this.acquire(options, weight, begin);
-    if (permit !== undefined) return permit;
+  #checkWeight(weight: number): void {
+    if (Number.isInteger(weight) && weight >= 1 && weight <= this.#limit) return;
     throw new HoldfastError(
-      "not-acquired",
-      `${titleOf([this.ref.name], this.ref.kind)} was not acquired: its limit leaves no room for this permit, and \`wait\` is 0.`,
-      { lockName: this.ref.name },
+      "invalid-argument",
+      `The option \`weight\` must be a whole number from 1 to ${this.#limit}, the number of permits; it is ${weight}.`,
     );
   }
 
-  inspect(): Promise<PermitInspection> {
-    return inspectPermits(this.#parts.context, this.ref);
-  }
-
-  #settings(options: AcquirePermitOptions): {
+  #settings(asked: AcquirePermitOptions): {
     readonly settings: AcquireSettings;
     readonly inQueue: QueueOptions;
   } {
     const { context, clientOptions, defaultOwner } = this.#parts;
-    const { session: _, ...own } = checkNames("permits", this.#options, PERMIT_NAMES);
-    const asked = checkNames("acquire()", options, ACQUIRE_PERMIT_NAMES);
-    const { poll: __, ...client } = clientOptions;
+    const { session: given, ...own } = this.#options;
+    const { poll: _, ...client } = clientOptions;
     const layers = [asked, own, client, { poll: FAIR_DEFAULTS.poll }];
     const life = this.#sessions;
     const settings = resolveAcquire(layers, defaultOwner, context.format.facts.defaults);
-    const given = this.#options.session;
     const lengths = given === undefined ? {} : lengthsOf(given);
     const inQueue = checkQueueOptions({
       onPlaceExpired: asked.onPlaceExpired ?? own.onPlaceExpired,
@@ -180,8 +197,8 @@ export class Permits {
 
   #whyNot(seen: AbsentRecord | SharedRecord | undefined, weight: number): string | undefined {
     if (seen?.state !== "shared") return undefined;
-    const { used, permits, limit = this.limit } = seen;
-    if (this.ref.kind === "semaphore" && used + weight > limit) {
+    const { used, permits, limit = this.#limit } = seen;
+    if (this.#ref.kind === "semaphore" && used + weight > limit) {
       return `${used} of its ${limit} permits are in use, by ${permits.length} holders`;
     }
     if (used + weight > limit) {

@@ -1,5 +1,5 @@
 import type { Hold } from "../core/hold/hold.js";
-import { Lease } from "../core/hold/lease.js";
+import { HeldLease } from "../core/hold/lease.js";
 import type { AnyAcquireOptions } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 
@@ -22,8 +22,8 @@ export class Reentry {
   /** Returns another handle on the current hold, else the lease that `take` acquires. Throws `invalid-argument`. */
   async acquire(
     asked: AnyAcquireOptions,
-    take: () => Promise<Lease | undefined>,
-  ): Promise<Lease | undefined> {
+    take: () => Promise<HeldLease | undefined>,
+  ): Promise<HeldLease | undefined> {
     const hold = this.#hold;
     if (hold?.isHeld !== true) {
       const lease = await take();
@@ -31,7 +31,7 @@ export class Reentry {
       return lease;
     }
     hold.handles.add();
-    const shared = Lease.toCaller(hold);
+    const shared = HeldLease.toCaller(hold);
     const changing = WOULD_CHANGE.find((option) => asked[option] !== undefined);
     if (changing === undefined) return shared;
     await shared.release();

@@ -1,9 +1,9 @@
-import { type AcquireOptions, mutex } from "../index.js";
+import { type AcquireOptions, fairLock, mutex } from "../index.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { replaceMethod } from "./method.js";
 
 /** Options of {@link WithLock}. */
-export interface WithLockOptions extends Omit<AcquireOptions, "signal"> {
+export interface WithLockOptions extends Omit<AcquireOptions, "signal" | "barge"> {
   /** Whether waiters acquire the lock in the order of their arrival. Default false. */
   readonly fair?: boolean | undefined;
 }
@@ -20,6 +20,8 @@ const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   existingAttributes: true,
   keepData: true,
   onlyIfExists: true,
+  onPlaceExpired: true,
+  onPosition: true,
   fair: true,
 };
 
@@ -39,7 +41,8 @@ export function WithLock(
   const { fair = false, ...asked } = checkNames("@WithLock()", options, WITH_LOCK_NAMES);
   return (target, _key, descriptor) => {
     replaceMethod(target, descriptor as PropertyDescriptor, (locks, call, given) => {
-      const lock = mutex(locks, typeof name === "function" ? name(...given) : name, { fair });
+      const named = typeof name === "function" ? name(...given) : name;
+      const lock = fair ? fairLock(locks, named) : mutex(locks, named);
       return lock.run(asked, async (lease) => call(...given, lease));
     });
     return descriptor;

@@ -3,7 +3,7 @@ import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
 import type { GrantEvent } from "../core/events.js";
-import type { Lease } from "../core/hold/lease.js";
+import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
@@ -29,7 +29,7 @@ export type OnceResult<T> =
 /** An occurrence that this caller must run. */
 interface OnceRun {
   readonly kind: "begun";
-  readonly lease: Lease;
+  readonly lease: HeldLease;
   /**
    * Records the end of the occurrence and releases the record, with one write. If `atLeastFor` is not over yet, the
    * client sends this write later, in the background. With `ifInterrupted: "rerun"`, another write then records the end
@@ -86,7 +86,7 @@ export class Occurrences {
     const { lease } = begun;
     let value: T;
     try {
-      value = await fn(lease);
+      value = await fn(lease as HeldLease as unknown as Lease);
     } catch (error) {
       const ending = begun.end(outcomeOf(error));
       await ending.catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
@@ -262,7 +262,7 @@ export class Occurrences {
 
   async #end(
     ref: RecordRef,
-    lease: Lease,
+    lease: HeldLease,
     { occurrence, atLeastMs, reruns }: Call,
     startMs: number,
     outcome?: Outcome,

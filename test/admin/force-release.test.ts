@@ -1,13 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ForceReleaseOptions, forceRelease } from "../../src/admin/index.js";
-import {
-  type ClientSession,
-  HoldfastError,
-  inspect,
-  type Lease,
-  mutex,
-  sharedSession,
-} from "../../src/index.js";
+import { HoldfastError, inspect, type Lease, mutex, sharedSession } from "../../src/index.js";
 import { type ExpectedError, expectErrorToBe } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -24,7 +17,7 @@ const FORCED: ExpectedError = {
 };
 
 function scene(
-  options: { readonly sharedSession?: ClientSession } = {},
+  options: { readonly sharedSession?: ReturnType<typeof sharedSession> } = {},
   dates?: (trueMs: number) => number,
 ) {
   const world = new World(dates === undefined ? {} : { dates });

@@ -1,15 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { forceRelease, history, listLocks } from "../../src/admin/index.js";
+import { election } from "../../src/election/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import {
-  election,
-  fairLock,
-  Holdfast,
-  HoldfastError,
-  mutex,
-  once,
-  openSession,
-} from "../../src/index.js";
+import { fairLock, Holdfast, HoldfastError, mutex, once, openSession } from "../../src/index.js";
 import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type Inhabitant, World } from "../support/world.js";

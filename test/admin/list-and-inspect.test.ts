@@ -6,7 +6,14 @@ import {
   releaseByHolder,
 } from "../../src/admin/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
-import { HoldfastError, inspect, mutex, openSession } from "../../src/index.js";
+import {
+  condition,
+  conditions,
+  HoldfastError,
+  inspect,
+  mutex,
+  openSession,
+} from "../../src/index.js";
 import type { ScanAnswer } from "../../src/platform/table.js";
 import { unlocked } from "../../src/testing/local/local.js";
 import { ForeignWorld } from "../formats/foreign-world.js";
@@ -187,10 +194,10 @@ describe("the condition of a lease", () => {
   it("has plain values for the document client, with the same meaning", async () => {
     const { world, locks } = setUp();
     const lease = await world.until(mutex(locks, "a").acquire());
-    const { ConditionCheck: low } = lease.condition();
-    expect(lease.conditions()).toEqual([lease.condition()]);
-    expect(lease.conditions({ document: true })).toEqual([lease.condition({ document: true })]);
-    const { ConditionCheck: document } = lease.condition({ document: true });
+    const { ConditionCheck: low } = condition(lease);
+    expect(conditions(lease)).toEqual([condition(lease)]);
+    expect(conditions(lease, { document: true })).toEqual([condition(lease, { document: true })]);
+    const { ConditionCheck: document } = condition(lease, { document: true });
     expect(document).toEqual({
       ...low,
       Key: { pk: "lock#a", sk: "lease" },

@@ -8,7 +8,7 @@ import {
   releaseByHolder,
   setLimit,
 } from "../../src/admin/index.js";
-import { mutex, readLock, semaphore, writeLock } from "../../src/index.js";
+import { downgrade, mutex, readLock, semaphore, writeLock } from "../../src/index.js";
 import { expectError } from "../support/errors.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -304,7 +304,7 @@ describe("the history of a semaphore", () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant({ history: true });
     const writer = await world.until(writeLock(locks, "rw").acquire());
-    const reader = await world.until(writer.downgrade());
+    const reader = await world.until(downgrade(writer));
     await world.until(locks.drain());
     const { grants } = await world.until(history(locks, "rw", { kind: "read-write" }));
     expect(grants).toMatchObject([

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { survey } from "../../src/admin/index.js";
-import { election, fairLock, mutex, semaphore, writeLock } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { fairLock, mutex, semaphore, writeLock } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
@@ -60,7 +61,7 @@ describe("survey", () => {
     for (let count = 0; count < 18; count += 1) {
       const term = await world.until(election(locks, "x/cron").campaign());
       fences.push(term.fence);
-      await world.until(term.resign());
+      await world.until(term.release());
     }
     await world.until(election(locks, "y").campaign());
     await world.until(mutex(locks, "x/cron").acquire());

@@ -1,6 +1,6 @@
 import { PutItemCommand, QueryCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { Holdfast, mutex } from "../../src/index.js";
+import { condition, Holdfast, mutex } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
 import { type Forward, forwardTo } from "../../verification/aws/account.js";
@@ -98,7 +98,7 @@ describe.concurrent("node scripts/aws.mjs", () => {
       await createTable({ client, table: "tests" });
       const locks = new Holdfast({ client, table: "tests" });
       const lease = await mutex(locks, "a").acquire();
-      await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }));
+      await client.send(new TransactWriteItemsCommand({ TransactItems: [condition(lease)] }));
       await lease.release();
       await locks.close();
       client.destroy();

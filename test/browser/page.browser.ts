@@ -1,14 +1,7 @@
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  election,
-  fairLock,
-  Holdfast,
-  mutex,
-  readLock,
-  semaphore,
-  sharedSession,
-} from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { fairLock, Holdfast, mutex, readLock, semaphore, sharedSession } from "../../src/index.js";
 import { pause, until } from "../cli/support.js";
 import { readWriteLock } from "../support/read-write-lock.js";
 import { PageWorld } from "./world.js";
@@ -134,7 +127,7 @@ describe("the view of leaders", () => {
     const first = await candidate("one").campaign();
     await world.open("#/leaders");
     await world.page.locator(".span.on", { hasText: "one" }).waitFor();
-    await first.resign();
+    await first.release();
     await world.page.locator(".span:not(.on)", { hasText: "one" }).waitFor();
     await pause(2_500);
     const second = await candidate("two").campaign();
@@ -148,7 +141,7 @@ describe("the view of leaders", () => {
     await world.page.locator(".leader a", { hasText: "cron" }).click();
     await world.page.locator("h2", { hasText: /cron\s*leader/ }).waitFor();
     await world.page.locator(".words", { hasText: "Led by two" }).waitFor();
-    await second.resign();
+    await second.release();
   });
 
   it("shows noted terms from before the server's first reading, with open ends", async () => {
@@ -159,7 +152,7 @@ describe("the view of leaders", () => {
     for (const owner of ["ann", "bob"]) {
       const term = await campaign(owner);
       await pause(600);
-      await term.resign();
+      await term.release();
     }
     await using _ = await campaign("cy");
     await client.drain();

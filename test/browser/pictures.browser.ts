@@ -2,15 +2,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import { listQueue } from "../../src/admin/index.js";
-import {
-  election,
-  fairLock,
-  Holdfast,
-  mutex,
-  readLock,
-  semaphore,
-  sharedSession,
-} from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { fairLock, Holdfast, mutex, readLock, semaphore, sharedSession } from "../../src/index.js";
 import { until } from "../cli/support.js";
 import { PageWorld } from "./world.js";
 

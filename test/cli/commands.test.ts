@@ -1,6 +1,7 @@
 import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { election, inspect, mutex, once, openSession } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { inspect, mutex, once, openSession } from "../../src/index.js";
 import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { election } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
 import { CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
@@ -89,7 +89,7 @@ describe("holdfast elect", () => {
     const count = linesOf("runs").length;
     await pause(300);
     expect(linesOf("runs").length).toBe(count);
-    await term.resign();
+    await term.release();
     await until(() => linesOf("runs").length > count, "it leads again");
     running.kill("SIGTERM");
     const { stderr } = await running.result;
@@ -167,7 +167,7 @@ describe("holdfast leader", () => {
     await running.printed('"name":"pool"');
     const term = await election(world.locks, "pool", { owner: "worker-1" }).campaign();
     await running.printed('"leader":"worker-1"');
-    await term.resign();
+    await term.release();
     running.kill("SIGINT");
     expect((await running.result).status).toBe(130);
   });

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { programOf } from "../../src/cli/program.js";
-import { election, fairLock, mutex, openSession } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { fairLock, mutex, openSession, semaphore } from "../../src/index.js";
 import { type RunningS3rver, startS3rver } from "../object-commit/stores/s3rver.js";
 import { CliWorld, pause } from "./support.js";
 
@@ -44,7 +45,7 @@ beforeAll(async () => {
   await mutex(locks, "data").acquire({ data: { any: ["value", 1, null] } });
   await mutex(locks, "data").inspect();
   const term = await election(locks, "e").campaign();
-  await term.proclaim({ at: "here" });
+  await term.update({ at: "here" });
   const untilTold = ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
     new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
   void election(locks, "led", { lease: "3s", renew: "300ms", poll: "1s" })
@@ -54,6 +55,7 @@ beforeAll(async () => {
   void fairLock(locks, "q", { namespace: "n" })
     .acquire()
     .catch(() => undefined);
+  await semaphore(locks, "limited", { permits: 2 }).acquire();
   await (await mutex(locks, "free").acquire()).release();
   await world.run(["lock", "kept", "--history", "--", "true"]);
   await mutex(locks, "forced").acquire();
@@ -71,6 +73,8 @@ const ANSWERS: readonly (readonly [definition: string, words: readonly string[]]
   ["inspect", ["inspect", "forced"]],
   ["inspect", ["inspect", "free"]],
   ["inspect", ["inspect", "none"]],
+  ["ls", ["ls", "--kind", "semaphore"]],
+  ["inspect", ["inspect", "limited", "--kind", "semaphore"]],
   ["queue", ["queue", "q", "--namespace", "n"]],
   ["history", ["history", "kept"]],
   ["history", ["history", "forced"]],

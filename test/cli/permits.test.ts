@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PermitInspection } from "../../src/admin/index.js";
 import { permitChanges } from "../../src/cli/output/permits.js";
 import {
   Holdfast,
   type HoldfastOptions,
   type InspectedPermit,
-  type PermitInspection,
   readLock,
   semaphore,
 } from "../../src/index.js";

@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { election, fairLock, mutex } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { fairLock, mutex } from "../../src/index.js";
 import { CLI_FILE, CliWorld } from "./support.js";
 
 /** Output that has no reader, or no room. */

@@ -1,10 +1,12 @@
 import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changeOf, isOlder } from "../../src/cli/output/changes.js";
-import { election, type Inspection, mutex } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { type Inspection, mutex } from "../../src/index.js";
 import { CliWorld, type Running, until } from "./support.js";
 
 const FREE: Inspection = {
+  kind: "lock",
   name: "a",
   namespace: undefined,
   state: "free",
@@ -22,6 +24,11 @@ const FREE: Inspection = {
   endsInMs: undefined,
   appearsExpired: false,
   acquirableInMs: 0,
+  isQueued: false,
+  limit: undefined,
+  used: undefined,
+  permits: [],
+  parts: undefined,
 };
 const HELD: Inspection = { ...FREE, state: "held", holder: "h5", leaseMs: 30_000 };
 const ABSENT: Inspection = { ...FREE, state: "absent", fence: undefined, version: undefined };
@@ -204,7 +211,7 @@ describe("watch", () => {
     expect((await world.run(["ls", "--prefix", "pool", "--json"])).stdout).toBe("");
     const running = world.start(["watch", "pool", "--kind", "leader", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');
-    await term.resign();
+    await term.release();
     await running.printed('"released"');
     expect((await ended(running)).map(shown)).toEqual(["seen pool", "released pool"]);
     const asLock = await world.run(["inspect", "pool"]);

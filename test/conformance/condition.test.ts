@@ -5,7 +5,14 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inspect, isRefusedByLock, type Lease, mutex } from "../../src/index.js";
+import {
+  condition,
+  type GuardCondition,
+  inspect,
+  isRefusedByLock,
+  type Lease,
+  mutex,
+} from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -14,7 +21,15 @@ import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 const MANUAL = { lease: "30s", renew: "manual", poll: { min: 10, max: 50 } } as const;
 
 /** Writes an order in one transaction with the lease's condition, through one kind of client. */
-type GuardedWrite = (lease: Lease, order: string) => Promise<unknown>;
+type GuardedWrite = (guard: Lease | Forged, order: string) => Promise<unknown>;
+
+/** A condition that no lease has. */
+type Forged = (options?: { readonly document?: boolean }) => GuardCondition;
+
+function requiredBy(guard: Lease | Forged, document?: true): GuardCondition {
+  const options = document === undefined ? undefined : { document };
+  return typeof guard === "function" ? guard(options) : condition(guard, options);
+}
 
 /** The tests for every server. */
 function conditionSuite(name: string, endpointOf: () => string): void {
@@ -38,20 +53,20 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       client.destroy();
     });
 
-    const throughLowLevel: GuardedWrite = (lease, order) =>
+    const throughLowLevel: GuardedWrite = (guard, order) =>
       client.send(
         new TransactWriteItemsCommand({
           TransactItems: [
-            lease.condition(),
+            requiredBy(guard),
             { Put: { TableName: table, Item: { pk: { S: order }, sk: { S: "order" } } } },
           ],
         }),
       );
-    const throughDocuments: GuardedWrite = (lease, order) =>
+    const throughDocuments: GuardedWrite = (guard, order) =>
       documents.send(
         new TransactWriteCommand({
           TransactItems: [
-            lease.condition({ document: true }),
+            requiredBy(guard, true),
             { Put: { TableName: table, Item: { pk: order, sk: "order" } } },
           ],
         }),
@@ -103,7 +118,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       // rule: protocol 44
       it("is cancelled by a different fence, with the same holder", async () => {
         const lease = await mutex(locks, `fence ${way}`).acquire(MANUAL);
-        const forged = { condition: withAnotherFence(lease) } as unknown as Lease;
+        const forged = withAnotherFence(lease);
         await expect(write(forged, `forged ${way}`)).rejects.toMatchObject(REFUSED);
         expect(await isWritten(`forged ${way}`)).toBe(false);
       });
@@ -115,15 +130,12 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       await documents.send(
         new TransactWriteCommand({
           TransactItems: [
-            lease.condition(),
+            condition(lease),
             { Put: { TableName: table, Item: { pk: "of documents", sk: "order" } } },
           ],
         }),
       );
-      await throughLowLevel(
-        { condition: () => lease.condition({ document: false }) } as Lease,
-        "low",
-      );
+      await throughLowLevel(() => condition(lease, { document: false }), "low");
       expect(await isWritten("of documents")).toBe(true);
       expect(await isWritten("low")).toBe(true);
     });
@@ -141,13 +153,11 @@ function conditionSuite(name: string, endpointOf: () => string): void {
 }
 
 /** The lease's condition, with a fence one higher. */
-function withAnotherFence(lease: Lease): (options?: { readonly document: true }) => unknown {
+function withAnotherFence(lease: Lease): Forged {
   return (options) => {
     const fence = lease.fence.toString();
     const other = (lease.fence + 1n).toString();
-    const condition =
-      options === undefined ? lease.condition() : lease.condition({ document: options.document });
-    const check = condition.ConditionCheck;
+    const check = condition(lease, options).ConditionCheck;
     const changed = Object.entries(check.ExpressionAttributeValues).map(([name, value]) => {
       if (value === BigInt(fence)) return [name, BigInt(other)];
       if (typeof value === "object" && "N" in value) return [name, { N: other }];
@@ -155,7 +165,7 @@ function withAnotherFence(lease: Lease): (options?: { readonly document: true })
     });
     return {
       ConditionCheck: { ...check, ExpressionAttributeValues: Object.fromEntries(changed) },
-    };
+    } as GuardCondition;
   };
 }
 

@@ -2,13 +2,14 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listQueue } from "../../src/admin/index.js";
-import { all, fairLock, type Holdfast } from "../../src/index.js";
+import { all, conditions, fairLock, type Holdfast } from "../../src/index.js";
 import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
 import type { Transacting, Transaction, Write } from "../../src/platform/table.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { fencesOf } from "../support/parts.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
@@ -133,8 +134,8 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
       await eventually(async () => (await listQueue(first, name)).waiters.length === 0);
     }
     const again = await all(first, ["a", "b", "c", "d"]).acquire({ wait: "10s", poll: POLL });
-    expect(again.fences.get("a")).toBe((held.fences.get("a") ?? 0n) + 3n);
-    expect(again.fences.get("b")).toBe((held.fences.get("b") ?? 0n) + 4n);
+    expect(fencesOf(again).get("a")).toBe((fencesOf(held).get("a") ?? 0n) + 3n);
+    expect(fencesOf(again).get("b")).toBe((fencesOf(held).get("b") ?? 0n) + 4n);
     await again.renew();
     expect(again.isHeld).toBe(true);
     await again.release();
@@ -147,7 +148,7 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     });
     const send = (id: string) =>
       client.send(
-        new TransactWriteItemsCommand({ TransactItems: [...lease.conditions(), put(id)] }),
+        new TransactWriteItemsCommand({ TransactItems: [...conditions(lease), put(id)] }),
       );
     await send("1");
     await lease.release();
@@ -162,7 +163,7 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
     await eventually(async () => (await listQueue(one, "n49")).waiters.length === 1);
     await held.release();
     const lease = await waiting;
-    expect(lease.fences.get("n7")).toBe((held.fences.get("n7") ?? 0n) + 1n);
+    expect(fencesOf(lease).get("n7")).toBe((fencesOf(held).get("n7") ?? 0n) + 1n);
     await lease.release();
   });
 }

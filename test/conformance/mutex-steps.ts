@@ -1,6 +1,6 @@
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
-import { mutex } from "../../src/index.js";
+import { condition, mutex } from "../../src/index.js";
 import { pause } from "../support/sdk.js";
 import { type Bench, type Declare, MANUAL, POLL, REFUSED, WRITE } from "./mutex-bench.js";
 
@@ -119,7 +119,7 @@ export function stepTests(test: Declare, bench: Bench): void {
         bench.open.client.send(
           new TransactWriteItemsCommand({
             TransactItems: [
-              lease.condition(),
+              condition(lease),
               { Put: { TableName: bench.open.table, Item: { ...key, at: { S: lease.holder } } } },
             ],
           }),

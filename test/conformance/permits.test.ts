@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Holdfast, readLock, semaphore, writeLock } from "../../src/index.js";
+import { downgrade, type Holdfast, readLock, semaphore, writeLock } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
@@ -69,7 +69,7 @@ function permitsSuite(endpoint: () => string): void {
     await Promise.all(readers.map((reader) => reader.release()));
     const writer = await writing;
     expect(await readLock(one, "c").tryAcquire()).toBeNull();
-    const reader = await writer.downgrade();
+    const reader = await downgrade(writer);
     expect((await readLock(one, "c").acquire(WAIT)).fence).toBeGreaterThan(reader.fence);
   });
 }

@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type ClientSession,
-  isHoldfastError,
-  type Lease,
-  mutex,
-  sharedSession,
-} from "../../src/index.js";
+import { isHoldfastError, type Lease, mutex, sharedSession } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const LATENCIES_MS = [5, 20, 50, 100] as const;
@@ -14,7 +8,10 @@ const HELD = 20;
 const CONNECTIONS = 6;
 
 /** A process with few connections, and leases that it holds already. */
-async function setUp(latencyMs: number, options: { sharedSession?: ClientSession } = {}) {
+async function setUp(
+  latencyMs: number,
+  options: { sharedSession?: ReturnType<typeof sharedSession> } = {},
+) {
   const world = new World({ dates: (trueMs) => trueMs });
   const latency = { requestMs: latencyMs / 2, responseMs: latencyMs / 2 };
   const mine = world.inhabitant({ latency, connections: CONNECTIONS, lease: "3s", ...options });

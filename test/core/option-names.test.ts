@@ -5,16 +5,16 @@ import {
   CLIENT_NAMES,
   DEFAULT_NAMES,
   LEASE_NAMES,
+  QUEUE_NAMES,
 } from "../../src/core/option-names.js";
-import { QUEUE_NAMES } from "../../src/core/queue/options.js";
 import { checkNames } from "../../src/internal/option-names.js";
 import { expectThrown } from "../support/errors.js";
 
 const TABLES: Record<string, readonly [Record<string, true>, number]> = {
   client: [CLIENT_NAMES, 12],
   lease: [LEASE_NAMES, 5],
-  acquire: [ACQUIRE_NAMES, 12],
-  "defaults of a lock": [DEFAULT_NAMES, 11],
+  acquire: [ACQUIRE_NAMES, 14],
+  "defaults of a lock": [DEFAULT_NAMES, 13],
   queue: [QUEUE_NAMES, 2],
   renew: [RENEW_NAMES, 2],
   release: [RELEASE_NAMES, 1],

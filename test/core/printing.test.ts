@@ -1,6 +1,8 @@
 import { inspect as inspection } from "node:util";
 import { describe, expect, it } from "vitest";
-import { all, election, HoldfastError, inspect, mutex, openSession } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { all, HoldfastError, inspect, mutex, openSession } from "../../src/index.js";
+import { fencesOf } from "../support/parts.js";
 import { World } from "../support/world.js";
 
 /** What a log shows of a handle, of an inspection and of an error. */
@@ -27,7 +29,7 @@ describe("in a log", () => {
     const { locks } = world.inhabitant();
     const both = await world.until(all(locks, ["a", "b"]).acquire());
     expect(inspection(both)).toMatch(/^MultiLease \{\s+names: \[ 'a', 'b' \]/);
-    expect(parsed(both)).toMatchObject({ fences: { a: String(both.fences.get("a")) } });
+    expect(parsed(both)).toMatchObject({ fences: { a: String(fencesOf(both).get("a")) } });
     const term = await world.until(election(locks, "pool").campaign());
     expect(inspection(term)).toMatch(/^Term \{\s+name: 'pool'/);
     const session = await world.until(openSession(locks));

@@ -3,6 +3,7 @@ import { forceRelease } from "../../src/admin/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
 import {
   type AcquireOptions,
+  condition,
   exportLease,
   inspect,
   type Lease,
@@ -28,11 +29,9 @@ const REF = native.codec.refOf("lock", "a");
 
 /** Whether a transaction with the lease's condition would commit now. */
 function isGuarded(world: World, lease: Lease): boolean {
-  const condition = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence }, REF);
-  expect(lease.condition().ConditionCheck.ConditionExpression).toBe(
-    compileCondition(condition).text,
-  );
-  return holds(condition, world.record("a"));
+  const required = native.lease.heldCondition({ holder: lease.holder, fence: lease.fence }, REF);
+  expect(condition(lease).ConditionCheck.ConditionExpression).toBe(compileCondition(required).text);
+  return holds(required, world.record("a"));
 }
 
 function countAborts(lease: Lease): { aborts: number } {

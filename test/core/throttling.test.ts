@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { Throttling } from "../../src/core/throttling.js";
-import { type ClientSession, mutex, sharedSession } from "../../src/index.js";
+import { mutex, sharedSession } from "../../src/index.js";
 import { World } from "../support/world.js";
 
 const PER_SECOND = 5;
 const LOCKS = 200;
 
 /** A process with many leases; then DynamoDB allows a few writes a second, for a minute. */
-async function throttled(options: { readonly sharedSession?: ClientSession }) {
+async function throttled(options: { readonly sharedSession?: ReturnType<typeof sharedSession> }) {
   const world = new World({ dates: (trueMs) => trueMs });
   const { locks, network } = world.inhabitant({ lease: "30s", ...options });
   const leases = await world.until(

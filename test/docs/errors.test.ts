@@ -2,14 +2,8 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import {
-  type ErrorCode,
-  election,
-  Holdfast,
-  type HoldfastError,
-  mutex,
-  semaphore,
-} from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { type ErrorCode, Holdfast, type HoldfastError, mutex, semaphore } from "../../src/index.js";
 import { answerOf } from "../../src/platform/dynamodb/errors.js";
 import { CommitWorld } from "../object-commit/world.js";
 import { type Inhabitant, World } from "../support/world.js";
@@ -74,7 +68,7 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
   },
   resigned: async ({ world, mine }) => {
     const term = await world.until(election(mine.locks, NAME).campaign());
-    await world.until(term.resign());
+    await world.until(term.release());
     return term.signal.reason as HoldfastError;
   },
   "limit-mismatch": async ({ world, mine, theirs }) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type LeadershipChange, leaderTasks } from "../../src/election/index.js";
 import type { NoLeaderEvent, RenewalEvent, TaskRunEvent } from "../../src/events/index.js";
-import { type LeadershipChange, leaderTasks } from "../../src/index.js";
 import { alarmsUnder } from "../support/alarms.js";
 import { type Heard, listen } from "../support/channels.js";
 import { candidate, leads, NAME, type Standing } from "../support/election.js";

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { HoldfastError, LeaderInfo, Term } from "../../src/index.js";
+import type { LeaderInfo } from "../../src/election/index.js";
+import type { HoldfastError, Lease } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import {
   candidate,
@@ -27,8 +28,8 @@ describe("a campaign", () => {
     );
     expect(writes).toBe(1);
     expect(world.time.nowMs).toBeLessThan(50);
-    expect([a.election.isLeader, term.isLeading]).toEqual([true, true]);
-    expect(term.value).toEqual({ at: "10.0.0.1" });
+    expect([a.election.isLeader, term.isHeld]).toEqual([true, true]);
+    expect(term.data).toEqual({ at: "10.0.0.1" });
     expect(electionRecord(world)?.["leaseMs"]).toEqual({ N: "52000" });
     expect(a.told).toMatchObject([{ kind: "elected", name: NAME, term: term.fence }]);
   });
@@ -39,7 +40,7 @@ describe("a campaign", () => {
     const campaign = b.election.campaign();
     await world.time.advance(300_000);
     expect(b.election.isLeader).toBe(false);
-    await world.until(first.resign());
+    await world.until(first.release());
     const resignedMs = world.time.nowMs;
     const second = await world.until(campaign);
     expect(world.time.nowMs - resignedMs).toBeLessThanOrEqual(5_000);
@@ -98,7 +99,7 @@ describe("a campaign", () => {
       await dated.time.advance(HOUR_MS);
       const fresh = candidate(dated);
       const { result: term, ...cost } = await dated.requests(() => fresh.election.campaign());
-      expect(term.isLeading).toBe(true);
+      expect(term.isHeld).toBe(true);
       expect(cost).toMatchObject({ writes: 1, reads: 2 });
       const [{ gapMs = 0 } = {}] = fresh.told;
       expect(Math.abs(gapMs - HOUR_MS)).toBeLessThan(3_000);
@@ -151,7 +152,7 @@ describe("a campaign", () => {
     const first = await world.until(a.election.campaign());
     const campaign = b.election.campaign();
     await world.time.advance(60_000);
-    await world.until(first.resign());
+    await world.until(first.release());
     const resignedMs = world.time.nowMs;
     await world.until(campaign);
     const nobodyMs = world.time.nowMs - resignedMs;
@@ -163,7 +164,7 @@ describe("a campaign", () => {
   it("counts the gap after its own resignation from the resignation", async () => {
     const alone = candidate(world);
     const term = await world.until(alone.election.campaign());
-    await world.until(term.resign());
+    await world.until(term.release());
     const resignedMs = world.time.nowMs;
     await world.until(alone.election.campaign());
     const { gapMs = 0 } = alone.told.at(-1) ?? {};
@@ -174,7 +175,7 @@ describe("a campaign", () => {
 
   it("does not count the gap after a loss from an earlier resignation", async () => {
     const alone = candidate(world);
-    await world.until((await world.until(alone.election.campaign())).resign());
+    await world.until((await world.until(alone.election.campaign())).release());
     const second = await world.until(alone.election.campaign());
     await world.time.advance(600_000);
     world.table.deleteItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } });
@@ -208,7 +209,7 @@ describe("a campaign", () => {
     await expect(world.until(campaign)).rejects.toThrow("enough");
     expect(electionRecord(world)).toEqual(before);
     expect(b.process.pendingTimers()).toBe(0);
-    expect(term.isLeading).toBe(true);
+    expect(term.isHeld).toBe(true);
   });
 
   it("rejects with `closed` when the client closes, also before the start", async () => {
@@ -228,7 +229,7 @@ describe("a campaign", () => {
     const term = await world.until(a.election.campaign());
     await expect(a.election.campaign()).rejects.toMatchObject({ code: "invalid-argument" });
     await expect(a.election.lead(untilTold)).rejects.toMatchObject({ code: "invalid-argument" });
-    await world.until(term.resign());
+    await world.until(term.release());
     expect(a.election.term).toBeUndefined();
     await world.until(a.election.campaign());
   });
@@ -265,8 +266,8 @@ describe("a term", () => {
     // Nothing of the process has run yet: the first check detects the loss.
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toMatchObject({ code: "lost", reason: "expired" });
-    expect(term.isLeading).toBe(false);
-    expect(() => term.assertLeading()).toThrow(
+    expect(term.isHeld).toBe(false);
+    expect(() => term.assertHeld()).toThrow(
       expect.objectContaining({ code: "lost", reason: "expired" }),
     );
     await world.time.advance(60_000);
@@ -278,7 +279,7 @@ describe("a term", () => {
     const a = candidate(world);
     const term = await world.until(a.election.campaign());
     world.table.deleteItem({ pk: { S: `leader#${NAME}` }, sk: { S: "lease" } });
-    await world.until(term.resign());
+    await world.until(term.release());
     expect(kindsOf(a)).toEqual(["elected", "lost"]);
     expect(a.told[1]).toMatchObject({ reason: "deleted" });
   });
@@ -296,7 +297,7 @@ describe("a term", () => {
 describe("lead", () => {
   it("runs the body during a term, and campaigns again after a loss", async () => {
     const a = candidate(world);
-    const terms: Term[] = [];
+    const terms: Lease[] = [];
     const leading = a.election.lead(async (term) => {
       terms.push(term);
       await untilTold(term);
@@ -304,10 +305,10 @@ describe("lead", () => {
     await world.time.advance(10_000);
     a.network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(120_000);
-    expect(terms.map(({ isLeading }) => isLeading)).toEqual([false]);
+    expect(terms.map(({ isHeld }) => isHeld)).toEqual([false]);
     a.network.script(undefined);
     await world.time.advance(10_000);
-    expect(terms.map(({ isLeading }) => isLeading)).toEqual([false, true]);
+    expect(terms.map(({ isHeld }) => isHeld)).toEqual([false, true]);
     await world.until(a.locks.close());
     await leading;
     expect(kindsOf(a)).toEqual(["elected", "lost", "elected", "resigned"]);

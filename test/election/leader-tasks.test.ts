@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { TaskRunEvent } from "../../src/events/index.js";
 import {
   type LeaderTask,
   type LeaderTasksOptions,
   leaderTasks,
   type TaskRun,
-} from "../../src/index.js";
+} from "../../src/election/index.js";
+import type { TaskRunEvent } from "../../src/events/index.js";
 import { type Heard, listen } from "../support/channels.js";
 import { electionRecord, NAME, untilTold } from "../support/election.js";
 import { expectThrown } from "../support/errors.js";

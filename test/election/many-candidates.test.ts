@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { electionCost } from "../../src/cli/election-cost.js";
-import { leaderTasks } from "../../src/index.js";
+import { leaderTasks } from "../../src/election/index.js";
 import { candidate, leads, NAME, type Standing, toldBy, untilTold } from "../support/election.js";
 import { readsIn, World } from "../support/world.js";
 

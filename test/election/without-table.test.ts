@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { listLocks, releaseByHolder } from "../../src/admin/index.js";
-import { election, type Holdfast, inspect, mutex } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { type Holdfast, inspect, mutex } from "../../src/index.js";
 import { unlocked } from "../../src/testing/local/local.js";
 import { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { untilTold } from "../support/election.js";

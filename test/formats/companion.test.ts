@@ -1,8 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { listLocks } from "../../src/admin/index.js";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
+import { election } from "../../src/election/index.js";
 import { awsLockClient, dynamodbLease, dynamolock } from "../../src/formats/index.js";
-import { election, type HoldfastError, inspect, type Lease, mutex } from "../../src/index.js";
+import {
+  condition,
+  conditions,
+  type HoldfastError,
+  inspect,
+  type Lease,
+  mutex,
+} from "../../src/index.js";
 import type { AttributeValue, Item } from "../../src/platform/table.js";
 import { wouldCommit } from "../../verification/sim/companion/guard.js";
 import { expectThrown } from "../support/errors.js";
@@ -64,30 +72,30 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const [one, two] = [here.client(), here.client()];
     one.network.next("write", { fault: "duplicated", delayMs: 8_000 });
     const first = (await here.until(mutex(one.locks, "a").acquire())) as Lease<Numbered>;
-    const conditions = first.conditions();
-    expect(conditions).toHaveLength(2);
-    expect(first.conditions({ document: true })).toHaveLength(2);
-    expect(wouldCommit(here.table, conditions)).toBe(true);
+    const own = conditions(first);
+    expect(own).toHaveLength(2);
+    expect(conditions(first, { document: true })).toHaveLength(2);
+    expect(wouldCommit(here.table, own)).toBe(true);
     await here.until(first.renew());
-    expect(wouldCommit(here.table, conditions)).toBe(true);
+    expect(wouldCommit(here.table, own)).toBe(true);
     await here.until(first.release());
     for (let grants = 0; grants < 2; grants += 1) {
       const later = (await here.until(mutex(two.locks, "a").acquire())) as Lease<Numbered>;
-      expect(wouldCommit(here.table, later.conditions())).toBe(true);
-      expect(wouldCommit(here.table, conditions)).toBe(false);
+      expect(wouldCommit(here.table, conditions(later))).toBe(true);
+      expect(wouldCommit(here.table, own)).toBe(false);
       await here.until(later.release({ keepData: false }));
     }
     await here.pass(10_000);
     // The copy has landed, and the record names the first holder again: only that condition holds.
-    expect(wouldCommit(here.table, conditions.slice(0, 1))).toBe(true);
-    expect(wouldCommit(here.table, conditions)).toBe(false);
+    expect(wouldCommit(here.table, own.slice(0, 1))).toBe(true);
+    expect(wouldCommit(here.table, own)).toBe(false);
   });
 
   it("cost nothing, and are absent, by default", async () => {
     const here = worldOf(bare);
     const { locks } = here.client();
     const { result, writes, reads } = await here.requests(mutex(locks, "a").acquire());
-    expect([writes, reads, "fence" in result]).toEqual([1, 0, false]);
+    expect([writes, reads, result.fence]).toEqual([1, 0, undefined]);
     expect(here.table.items()).toHaveLength(1);
   });
 
@@ -211,16 +219,14 @@ describe("companion fences", () => {
     expect(companion).toMatchObject({ fence: { N: fence.toString() } });
     const bare = new ForeignWorld(awsLockClient({ partitionKeyName: "key" }));
     const other = await bare.until(mutex(bare.client().locks, "a").acquire());
-    // @ts-expect-error A lease has no fence without them.
-    expect(other.fence).toBeUndefined();
-    // @ts-expect-error Nor a condition: such a record has no value that never comes back.
-    expect([other.condition, other.conditions]).toEqual([undefined, undefined]);
-    // @ts-expect-error A condition of two leases would be the holder's alone.
-    expect(lease.condition).toBeUndefined();
+    const none: undefined = other.fence;
+    expect(none).toBeUndefined();
+    expect(() => conditions(other)).toThrow(/fences/);
+    // A condition of the record alone would be the holder's: it can come back.
+    expect(() => condition(lease)).toThrow(/2 conditions/);
     const term = await here.until(election(here.client().locks, ["t", "b"]).campaign());
-    expect(term.conditions()).toHaveLength(2);
-    // @ts-expect-error As of a lease.
-    expect(term.condition).toBeUndefined();
+    expect(conditions(term)).toHaveLength(2);
+    expect(() => condition(term)).toThrow(/2 conditions/);
   });
 
   it("look like a released lock to a peer that lists the table", async () => {

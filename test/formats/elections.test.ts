@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { forceRelease, listQueue, listSessions } from "../../src/admin/index.js";
 import type { FormatTypes, LockFormat } from "../../src/core/record/format-types.js";
+import { election, type LeadershipChange, leaderTasks } from "../../src/election/index.js";
 import type { TaskRunEvent } from "../../src/events/index.js";
 import {
   awsLockClient,
@@ -9,12 +10,9 @@ import {
   lockClientFailOpen,
 } from "../../src/formats/index.js";
 import {
-  election,
   fairLock,
   type Holdfast,
   inspect,
-  type LeadershipChange,
-  leaderTasks,
   mutex,
   once,
   openSession,
@@ -55,17 +53,17 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
       hasFollowed = true;
     });
     await here.pass(200_000);
-    expect([term.isLeading, hasFollowed]).toEqual([true, false]);
+    expect([term.isHeld, hasFollowed]).toEqual([true, false]);
     first.process.pause();
     const next = await here.until(following);
-    expect([next.owner, next.isLeading]).toEqual(["two", true]);
+    expect([next.owner, next.isHeld]).toEqual(["two", true]);
     first.process.resume();
-    expect(term.isLeading).toBe(false);
+    expect(term.isHeld).toBe(false);
     const third = election(here.client().locks, "pool", FAST).campaign();
     await here.pass(5_000);
     const resignedMs = here.time.nowMs;
-    await here.until(next.resign());
-    expect((await here.until(third)).isLeading).toBe(true);
+    await here.until(next.release());
+    expect((await here.until(third)).isHeld).toBe(true);
     expect(here.time.nowMs - resignedMs).toBeLessThan(1_500);
   });
 
@@ -78,9 +76,9 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
     const term = await here.until(candidate.campaign());
     const isFenced = name === "lock-client-fail-open";
     const fence = isFenced ? 1n : undefined;
-    expect("fence" in term).toBe(isFenced);
+    expect(term.fence !== undefined).toBe(isFenced);
     expect((await here.until(candidate.leader())).term).toBe(fence);
-    await here.until(term.resign());
+    await here.until(term.release());
     expect(told.map(({ kind, term: number }) => [kind, number])).toEqual([
       ["elected", fence],
       ["resigned", fence],
@@ -112,7 +110,7 @@ describe.each(each)("an election in a table of format %s", (name, format) => {
         election(here.client({ owner }).locks, "pool", FAST).campaign(),
       );
       await here.pass(5_000);
-      await here.until(term.resign());
+      await here.until(term.release());
       await here.pass(5_000);
     }
     ending.abort();
@@ -206,7 +204,7 @@ describe("an election beside processes in Go", () => {
     const value = new TextEncoder().encode("10.0.0.1");
     const term = await here.until(election(locks, "pool", FAST).campaign({ value }));
     expect(here.item(key)).toMatchObject({ data: { B: value }, team: s("blue") });
-    await here.until(term.resign());
+    await here.until(term.release());
     expect(here.item(key)).toMatchObject({ isReleased: s("1"), team: s("blue") });
   });
 

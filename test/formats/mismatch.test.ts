@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LeaseFormat } from "../../src/core/record/format.js";
+import { election } from "../../src/election/index.js";
 import {
   awsLockClient,
   dynamodbLease,
@@ -8,7 +9,7 @@ import {
   lockClientFailOpen,
 } from "../../src/formats/index.js";
 import { nativeFormat } from "../../src/formats/native.js";
-import { election, Holdfast, inspect, mutex } from "../../src/index.js";
+import { Holdfast, inspect, mutex } from "../../src/index.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 
 /** A client with another format than the table's: every format reads records of every other format. */

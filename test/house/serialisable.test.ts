@@ -3,17 +3,9 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { history, listQueue, survey } from "../../src/admin/index.js";
 import { emitPlaceExpired } from "../../src/core/events.js";
+import { election, leaderTasks } from "../../src/election/index.js";
 import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
-import {
-  all,
-  election,
-  fairLock,
-  type Holdfast,
-  inspect,
-  leaderTasks,
-  mutex,
-  semaphore,
-} from "../../src/index.js";
+import { all, fairLock, type Holdfast, inspect, mutex, semaphore } from "../../src/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
 import { listenTo } from "../../src/platform/diagnostics.js";
 import { MemoryObjects, MemoryTable } from "../../src/testing/index.js";
@@ -76,7 +68,7 @@ async function returnedBy(locks: Holdfast, waiter: Holdfast): Promise<Record<str
   const [queue, told] = [await listQueue(locks, "mutex"), await history(locks, "mutex")];
   const inspection = await inspect(locks, "mutex");
   Object.assign(values, {
-    ...{ Fenced: lease, Permit: permit, MultiLease: several, Inspection: inspection },
+    ...{ Lease: lease, permit, several, Inspection: inspection },
     ...{ PermitInspection: permits[0]?.lock, InspectedPermit: permits[0]?.lock.permits[0] },
     ...{ GrantNote: told.grants[0], ListedEntry: entries[0], QueuedWaiter: queue.waiters[0] },
     ...{ LeaderInfo: await election(locks, "pool").leader(), LeaderTasksHealth: pool.health() },
@@ -125,9 +117,9 @@ describe("JSON.stringify", () => {
     for (const [type, value] of Object.entries(values)) {
       const written = JSON.parse(JSON.stringify(value)) as object;
       const expected = numbersIn(value as object, fields);
-      if (type !== "MultiLease") expect(Object.keys(expected), type).not.toEqual([]);
+      if (type !== "several") expect(Object.keys(expected), type).not.toEqual([]);
       expect(written, type).toMatchObject(expected);
     }
-    expect(JSON.stringify(values["MultiLease"])).toMatch(/"fences":\{"a":"\d+","b":"\d+"\}/);
+    expect(JSON.stringify(values["several"])).toMatch(/"fences":\{"a":"\d+","b":"\d+"\}/);
   });
 });

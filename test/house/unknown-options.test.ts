@@ -8,6 +8,7 @@ import {
   listQueue,
   releaseByHolder,
 } from "../../src/admin/index.js";
+import { election, leaderTasks } from "../../src/election/index.js";
 import {
   awsLockClient,
   dynamodbLease,
@@ -17,11 +18,11 @@ import {
 import {
   adoptLease,
   all,
-  election,
+  condition,
+  conditions,
   exportLease,
   fairLock,
   inspect,
-  leaderTasks,
   mutex,
   once,
   openSession,
@@ -88,7 +89,9 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   "MultiLock.run": (o) => all(locks, ["x"]).run(o, () => undefined),
   "Lease.renew": async (o) => withLease((lease) => lease.renew(o)),
   "Lease.release": async (o) => withLease((lease) => lease.release(o)),
-  "Lease.export": async (o) => withLease((lease) => exportLease(lease, o)),
+  exportLease: async (o) => withLease((lease) => exportLease(lease, o)),
+  condition: async (o) => withLease(async (lease) => condition(lease, o)),
+  conditions: async (o) => withLease(async (lease) => conditions(lease, o)),
   "Session.close": async (o) => {
     await using session = await openSession(locks);
     await session.close(o);
@@ -180,10 +183,8 @@ describe("an option that does not exist", () => {
 });
 
 const NOT_CHECKED = [
-  // `AnyAcquireOptions` has the same names.
-  "AcquireOptions",
-  // `tryAcquire` of several locks takes the names of `acquire`.
-  "MultiTryOptions",
+  // Two of the options of an acquisition, which checks them.
+  "QueueOptions",
   // One name, written where the call checks it.
   "ReleaseByHolderOptions",
   // Inside the library alone: the compiler checks them.

@@ -9,14 +9,13 @@ import {
   setLimit,
   survey,
 } from "../../src/admin/index.js";
+import { election, leaderTasks } from "../../src/election/index.js";
 import {
   adoptLease,
   all,
-  election,
   fairLock,
   type Holdfast,
   inspect,
-  leaderTasks,
   mutex,
   once,
   openSession,

@@ -2,7 +2,6 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import {
-  type ClientSession,
   type Holdfast,
   type HoldfastError,
   inspect,
@@ -44,7 +43,7 @@ class ChosenFinalization implements Finalization {
 }
 
 function setUp(
-  options: { readonly sharedSession?: ClientSession } = {},
+  options: { readonly sharedSession?: ReturnType<typeof sharedSession> } = {},
   finalization?: Finalization,
 ) {
   const chosen = new ChosenFinalization();

@@ -4,13 +4,13 @@ import { fairLock, type LockOptions, mutex } from "../../src/index.js";
 import { FOR_EVER, NAME } from "../support/queue.js";
 import { World } from "../support/world.js";
 
-describe("mutex() with options", () => {
-  it("returns a fair lock in the namespace with `fair: true`", async () => {
+describe("a lock with options", () => {
+  it("is a fair lock of its own in a namespace", async () => {
     const world = new World();
     const [one, two] = [world.inhabitant(), world.inhabitant()];
-    const fair = mutex(one.locks, NAME, { fair: true, namespace: "n" });
+    const fair = fairLock(one.locks, NAME, { namespace: "n" });
     const held = await world.until(fair.acquire());
-    expect([fair.name, fair.namespace, held.leaseMs]).toEqual([NAME, "n", 60_000]);
+    expect([fair.name, held.leaseMs]).toEqual([NAME, 60_000]);
     const waiting = fairLock(two.locks, NAME, { namespace: "n" }).acquire({ wait: FOR_EVER });
     await world.time.advance(1_000);
     const { waiters } = await world.until(listQueue(one.locks, NAME, { namespace: "n" }));
@@ -51,7 +51,7 @@ describe("mutex() with options", () => {
 
   it.each<[string, object]>([
     ["`namespace`", { namespace: "n" }],
-    ["`fair`", { fair: "yes" }],
+    ["`fair`", { fair: true }],
     ["`onPosition`", { onPosition: 1 }],
     ["`onPlaceExpired`", { onPlaceExpired: "never" }],
   ])("refuses %s", (option, options) => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { election } from "../../src/election/index.js";
 import {
   all,
-  type ClientSession,
-  election,
   fairLock,
   type Holdfast,
   mutex,
@@ -20,7 +19,7 @@ const SLACK_MS = 1_500;
 
 interface Client {
   readonly leaseMs: number;
-  readonly sharedSession?: ClientSession;
+  readonly sharedSession?: ReturnType<typeof sharedSession>;
 }
 
 const CLIENTS: readonly Client[] = [
@@ -43,7 +42,7 @@ const KINDS: Readonly<Record<string, Acquire>> = {
   "write lock": (locks) => writeLock(locks, "a").acquire({ wait: "10m" }),
   leadership: async (locks, lease) => {
     const term = await election(locks, "a", { lease, poll: "500ms" }).campaign();
-    return { release: () => term.resign() };
+    return { release: () => term.release() };
   },
 };
 

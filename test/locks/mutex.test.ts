@@ -550,6 +550,7 @@ describe("inspect", () => {
     const absent = await world.requests(() => mutex.inspect());
     expect(absent).toMatchObject({ reads: 1, writes: 0, readUnits: 1 });
     expect(absent.result).toEqual({
+      kind: "lock",
       name: "a",
       state: "absent",
       holder: undefined,
@@ -561,6 +562,8 @@ describe("inspect", () => {
       data: undefined,
       appearsExpired: false,
       acquirableInMs: 0,
+      isQueued: false,
+      permits: [],
     });
     const lease = await world.until(mutex.acquire({ data: { a: 1 }, keepData: true }));
     expect(await world.until(inspect(locks, "a"))).toMatchObject({

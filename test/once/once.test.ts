@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { HeldLease } from "../../src/core/hold/lease.js";
 import { HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -231,7 +232,7 @@ describe("once", () => {
       // The data of such a version: the occurrence alone.
       const begun = once(a.locks, name, { occurrence: TEN, ...RERUN }, async (lease) => {
         await lease.update(old);
-        lease.leave(old);
+        (lease as unknown as HeldLease).leave(old);
         await (dies ? new Promise(() => undefined) : lease.release());
       });
       if (dies) {

@@ -28,7 +28,7 @@ const NEIGHBOURS = ["@aws-sdk/client-dynamodb", "@types/node"];
 const CONSUMER = `
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { createTable } from "holdfast/table";
-import { Holdfast, isHoldfastError, type Lease, mutex } from "holdfast";
+import { condition, Holdfast, isHoldfastError, type Lease, mutex } from "holdfast";
 import { lean } from "holdfast/lean";
 import { MemoryTable } from "holdfast/testing";
 
@@ -41,7 +41,7 @@ export async function work(): Promise<bigint | undefined> {
   await createTable({ client, table: "locks" });
   try {
     return await mutex(locks, "a").run({ wait: "5s" }, async (lease: Lease) => {
-      await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition()] }));
+      await client.send(new TransactWriteItemsCommand({ TransactItems: [condition(lease)] }));
       return lease.fence;
     });
   } catch (error) {

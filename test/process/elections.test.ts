@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { election } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 let scene: ProcessScene;
@@ -23,8 +23,8 @@ describe("a worker that blocks the process past the deadline", () => {
       aborted: true,
       after: "TransactionCanceledException",
     });
-    expect(term.isLeading).toBe(true);
-    await term.resign();
+    expect(term.isHeld).toBe(true);
+    await term.release();
   });
 });
 

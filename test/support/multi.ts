@@ -1,4 +1,5 @@
-import { all, type MultiAcquireOptions, type MultiLease } from "../../src/index.js";
+import type { FormatTypes } from "../../src/core/record/format-types.js";
+import { type AcquireOptions, all, type Lease } from "../../src/index.js";
 import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
 import type { Inhabitant, World } from "./world.js";
 
@@ -27,7 +28,10 @@ export class Holdings {
     { locks, process }: Pick<Inhabitant, "locks" | "process">,
     names: readonly string[],
     who: string,
-    options: MultiAcquireOptions = {},
+    options: Pick<
+      AcquireOptions,
+      "wait" | "poll" | "onPlaceExpired" | "lease" | "renew" | "signal"
+    > = {},
     forMs = 100,
   ): Promise<void> {
     const fromMs = this.#world.time.nowMs;
@@ -40,14 +44,14 @@ export class Holdings {
     await lease.release();
   }
 
-  #begin(lease: MultiLease): void {
-    for (const [name, fence] of lease.fences) {
+  #begin({ parts }: Lease<FormatTypes>): void {
+    for (const { name, fence = 0n, holder: own } of parts) {
       if (this.#held.has(name)) this.shared.push(name);
       this.#held.add(name);
       this.fences.set(name, [...(this.fences.get(name) ?? []), fence]);
       const record = this.#world.record(name);
       const holder = record?.["holder"];
-      const isHere = holder !== undefined && "S" in holder && holder.S === lease.holders.get(name);
+      const isHere = holder !== undefined && "S" in holder && holder.S === own;
       if (!isHere) this.partial.push(name);
       const shown = record?.["fence"];
       if (shown === undefined || !("N" in shown) || BigInt(shown.N) !== fence) {

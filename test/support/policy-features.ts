@@ -11,11 +11,14 @@ import {
   releaseByHolder,
   setLimit,
 } from "../../src/admin/index.js";
+import type { FormatTypes } from "../../src/core/record/format-types.js";
+import { election } from "../../src/election/index.js";
 import {
   all,
+  conditions,
   type Duration,
   type DynamoDBLike,
-  election,
+  downgrade,
   fairLock,
   type Holdfast,
   inspect,
@@ -23,10 +26,8 @@ import {
   mutex,
   once,
   openSession,
-  type Permit,
   readLock,
   semaphore,
-  type Term,
   writeLock,
 } from "../../src/index.js";
 import { objectCommitter } from "../../src/object-commit/index.js";
@@ -94,7 +95,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: FeatureScene) => P
     const untold: unknown[] = [];
     const locks = scene.locks(scene.client, (error) => untold.push(error));
     const writer = await writeLock(locks, scene.name("free")).acquire();
-    await (await writer.downgrade()).release();
+    await (await downgrade(writer)).release();
     await waitsForPermit(scene, locks, (one) => semaphore(one, scene.name("held"), { permits: 1 }));
     await waitsForPermit(scene, locks, (one) => writeLock(one, scene.name("held")));
     await locks.close();
@@ -104,7 +105,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: FeatureScene) => P
     const candidate = election(scene.locks(), scene.name("free"));
     const term = await candidate.campaign();
     await candidate.leader();
-    await term.resign();
+    await term.release();
     await standsBy(scene);
   },
   once: async (scene) => {
@@ -152,7 +153,7 @@ export const FEATURES: Readonly<Record<PolicyFeature, (scene: FeatureScene) => P
     await forceRelease(locks, scene.name("stuck"), ofPermit);
     await inspect(locks, scene.name("operated"), { kind: "semaphore" });
     await checkTable({ client: scene.client, table: scene.tables.locks });
-    await term.resign();
+    await term.release();
   },
   table: async (scene) => {
     const { client, tables, creation } = scene;
@@ -200,8 +201,8 @@ export async function standsBy(scene: FeatureScene): Promise<void> {
   const candidate = election(scene.locks(), scene.name("led"), { poll: "100ms" });
   const standing = candidate.campaign();
   await Promise.race([standing, scene.pause(scene.joinMs * 1.5)]);
-  await leading.resign();
-  await (await standing).resign();
+  await leading.release();
+  await (await standing).release();
 }
 
 /** Makes a lock on the session of a dead process. Returns the lock's name. */
@@ -226,8 +227,7 @@ async function deadSession(
 }
 
 /** Commits a transaction of the process under test, with the conditions of the holding. */
-export async function commit(scene: FeatureScene, holding: Lease | Term | Permit): Promise<void> {
-  const { conditions } = holding as Partial<Lease>;
+export async function commit(scene: FeatureScene, holding: Lease<FormatTypes>): Promise<void> {
   // A lease without a fence has no condition: the user adds a check instead.
   const own: TransactWriteItem = {
     ConditionCheck: {
@@ -237,6 +237,6 @@ export async function commit(scene: FeatureScene, holding: Lease | Term | Permit
       ExpressionAttributeNames: { "#key": "key" },
     },
   };
-  const TransactItems = conditions === undefined ? [own] : [...holding.conditions()];
+  const TransactItems = holding.fence === undefined ? [own] : [...conditions(holding)];
   await scene.client.send(new TransactWriteItemsCommand({ TransactItems }));
 }

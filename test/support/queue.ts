@@ -1,9 +1,4 @@
-import {
-  type AcquireOptions,
-  fairLock,
-  type Holdfast,
-  type QueueOptions,
-} from "../../src/index.js";
+import { type AcquireOptions, fairLock, type Holdfast } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import type { Inhabitant, World } from "./world.js";
 
@@ -51,7 +46,7 @@ export class Turns {
   async take(
     { locks, process }: Pick<Inhabitant, "locks" | "process">,
     who: string,
-    options: AcquireOptions & QueueOptions = {},
+    options: AcquireOptions = {},
     forMs = 100,
   ): Promise<void> {
     const lock = fairLock(locks as Holdfast, NAME);

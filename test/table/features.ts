@@ -1,14 +1,8 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { listLocks, releaseByHolder } from "../../src/admin/index.js";
+import { election } from "../../src/election/index.js";
 import type { LockFormat } from "../../src/formats/index.js";
-import {
-  type DynamoDBLike,
-  election,
-  Holdfast,
-  inspect,
-  isHoldfastError,
-  mutex,
-} from "../../src/index.js";
+import { type DynamoDBLike, Holdfast, inspect, isHoldfastError, mutex } from "../../src/index.js";
 import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
 import { memoryClient } from "../../src/testing/dynamodb/client.js";
 import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
@@ -133,8 +127,8 @@ export function foreignFeatures(
       await candidate.leader();
       // Expired, unless renewed.
       await scene.pause(1_200);
-      term.assertLeading();
-      await term.resign();
+      term.assertHeld();
+      await term.release();
       await standsBy(scene);
     },
     condition: async (scene) => {

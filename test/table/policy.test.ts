@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { history } from "../../src/admin/index.js";
-import { election, Holdfast, mutex } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { Holdfast, mutex } from "../../src/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import type { MemoryAccess } from "../../src/testing/index.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../support/permissions.js";

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { election, fairLock, leaderTasks, mutex, openSession } from "../../src/index.js";
+import { election, leaderTasks } from "../../src/election/index.js";
+import { fairLock, mutex, openSession } from "../../src/index.js";
 import { untilTold } from "../support/election.js";
 import { type Inhabitant, World } from "../support/world.js";
 

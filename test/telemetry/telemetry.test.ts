@@ -13,7 +13,8 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { election, inspect, mutex, openSession } from "../../src/index.js";
+import { election } from "../../src/election/index.js";
+import { inspect, mutex, openSession } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import {
   startTelemetry,

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { listLocks } from "../../src/admin/index.js";
+import { election } from "../../src/election/index.js";
 import {
-  election,
+  downgrade,
   type Holdfast,
   inspect,
   mutex,
@@ -79,7 +80,7 @@ describe("local()", () => {
     const [one, two_] = two();
     const term = await election(one, "pool").campaign();
     expect(await election(two_, "pool").leader()).toMatchObject({ leader: "one" });
-    await term.resign();
+    await term.release();
   });
 });
 
@@ -105,7 +106,7 @@ describe("unlocked()", () => {
       await writeLock(locks, "c").acquire(),
       await writeLock(locks, "c").acquire(),
     ];
-    const reader = await writer.downgrade();
+    const reader = await downgrade(writer);
     expect([reader.isHeld, other.isHeld]).toEqual([true, true]);
     await Promise.all([reader.release(), other.release()]);
     expect([reader, other].every(({ signal }) => !signal.aborted)).toBe(true);

@@ -2,12 +2,12 @@
 import { readSync, writeSync } from "node:fs";
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import {
+  condition,
   Holdfast,
   isHoldfastError,
   type Lease as MutexLease,
   mutex,
   openSession,
-  type Permit,
   type Session,
   semaphore,
   sharedSession,
@@ -16,7 +16,7 @@ import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-r
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
 import { HEAVIEST } from "./permit-checks.js";
 
-type Lease = MutexLease | Permit;
+type Lease = MutexLease;
 
 const setup = JSON.parse(process.argv[2] ?? "{}") as WorkerSetup;
 const finishing = new AbortController();
@@ -152,7 +152,7 @@ function isHeld(random: SeededRandom, lease: Lease, isFirst = false): boolean {
   waitForStamp();
   const held = ask(lease, way);
   const { name, fence } = lease;
-  const weight = "weight" in lease ? lease.weight : undefined;
+  const { weight } = lease;
   report({ kind: "asked", name, fence: `${fence}`, isHeld: held, isFirst, weight });
   return held;
 }
@@ -222,7 +222,7 @@ async function guardedWrite(lease: Lease): Promise<void> {
   const { name, fence } = lease;
   entries += 1;
   // The weight of a permit; a lock has none.
-  const weight = "weight" in lease ? ` ${lease.weight}` : "";
+  const weight = lease.weight === undefined ? "" : ` ${lease.weight}`;
   const entry = { L: [{ S: `${fence} ${setup.name} ${entries}${weight}` }] };
   const append = {
     TableName: setup.table,
@@ -230,7 +230,7 @@ async function guardedWrite(lease: Lease): Promise<void> {
     UpdateExpression: "SET entries = list_append(if_not_exists(entries, :none), :entry)",
     ExpressionAttributeValues: { ":none": { L: [] }, ":entry": entry },
   };
-  const TransactItems = [lease.condition(), { Update: append }];
+  const TransactItems = [condition(lease), { Update: append }];
   const command = new TransactWriteItemsCommand({ TransactItems });
   const abortSignal = AbortSignal.timeout(1_500);
   await client.send(command, { abortSignal }).catch(() => undefined);

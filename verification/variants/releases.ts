@@ -6,7 +6,7 @@ import { freeAll } from "../../src/core/hold/close.js";
 import { exportLease } from "../../src/core/hold/export.js";
 import { handOffAnswered } from "../../src/core/hold/hand-off.js";
 import { Hold } from "../../src/core/hold/hold.js";
-import { AnyLease } from "../../src/core/hold/lease.js";
+import { HeldLease } from "../../src/core/hold/lease.js";
 import { lossIn } from "../../src/core/hold/loss.js";
 import { freeOnce, giveUpLease } from "../../src/core/hold/release.js";
 import { rollBack } from "../../src/core/hold/roll-back.js";
@@ -91,12 +91,12 @@ function isUnanswered(error: unknown): boolean {
     rules: ["R7"],
     edits: [
       {
-        in: { AnyLease },
+        in: { HeldLease },
         from: "return this.#release === undefined && this.#hold.isHeld;",
         to: "return this.#hold.isHeld;",
       },
       {
-        in: { AnyLease },
+        in: { HeldLease },
         from: "    if (!hold.beginRelease()) return freeEarly(hold, keepData);\n",
         to: "    if (!hold.isHeld) return freeEarly(hold, keepData);\n",
       },
@@ -114,7 +114,7 @@ function isUnanswered(error: unknown): boolean {
     rules: ["R7"],
     edits: [
       {
-        in: { AnyLease },
+        in: { HeldLease },
         from: "hold.requests.run(() => release(hold, keepData, this.#lastData)),",
         to: "release(hold, keepData, this.#lastData),",
       },

@@ -1,4 +1,4 @@
-import type { PermitKind, RecordKind } from "../../admin/index.js";
+import type { PermitInspection, PermitKind, RecordKind } from "../../admin/index.js";
 import {
   type Holdfast,
   type Inspection,
@@ -35,7 +35,7 @@ export async function inspect(
   await using locks = await locksOf(options, output);
   if (isPermitKind(kind)) {
     assertNoNamespace(options);
-    const permits = await inspectName(locks, name, { kind });
+    const permits = (await inspectName(locks, name, { kind })) as PermitInspection;
     output.out(output.isJson ? jsonLine(permits) : permitsText(permits, output.width));
     return EXIT.ok;
   }

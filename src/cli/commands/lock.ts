@@ -111,6 +111,6 @@ function lockOf(
   const { fair, namespace } = options;
   const asked = nameOf(name, options);
   // Throws for names and formats without fair locks.
-  if (fair === true) return fairLock(locks, asked as string, { namespace });
+  if (fair === true) return fairLock(locks, asked as string, { namespace } as object);
   return mutex(locks, asked);
 }

@@ -13,7 +13,7 @@ import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
-import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.js";
+import { assertNoNamespace, hasPermits, isPermitKind, permitsText } from "../output/permits.js";
 
 /** The options of `holdfast queue`, as parsed by commander. */
 interface QueueCommandOptions extends CommonOptions {
@@ -65,7 +65,7 @@ export async function queue(
 }
 
 function described({ lock, waiters }: QueueListing | PermitQueueListing, width: number): string {
-  if ("permits" in lock) return `${permitsText(lock, width)}\n${waitersText(waiters, width)}`;
+  if (hasPermits(lock)) return `${permitsText(lock, width)}\n${waitersText(waiters, width)}`;
   const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
   return `${columns([lock.name, held], [], width)}\n${waitersText(waiters, width)}`;
 }

@@ -1,5 +1,5 @@
-import { listLocks } from "../../admin/index.js";
-import { type Holdfast, inspect, type PermitInspection, type PermitKind } from "../../index.js";
+import { listLocks, type PermitInspection, type PermitKind } from "../../admin/index.js";
+import { type Holdfast, inspect } from "../../index.js";
 import { isoTimeOf, systemClock } from "../../platform/clock.js";
 import { type AnyLocks, nameText } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
@@ -29,7 +29,8 @@ export class PermitWatch {
   }
 
   async #inspect(name: string): Promise<void> {
-    this.#note(await inspect(this.#locks, name, { kind: this.#options.kind }));
+    const found = await inspect(this.#locks, name, { kind: this.#options.kind });
+    this.#note(found as PermitInspection);
   }
 
   async #scan(): Promise<void> {

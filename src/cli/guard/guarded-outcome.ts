@@ -1,26 +1,15 @@
-import type { HoldfastError } from "../../index.js";
+import type { HoldfastError, Lease } from "../../index.js";
 import { CliError, EXIT } from "../output/exit-codes.js";
+import type { AnyLocks } from "../output/format.js";
 import type { GuardingLease, Outcome } from "./guarded-command.js";
 import { exitCodeOf } from "./interruptions.js";
 
-/** The lease or term under which a command runs. Its signal aborts when the lease is lost. */
-export type Holding = HoldingOne | HoldingSeveral;
-
-interface HoldingOne extends GuardingLease {
+/** The lease under which a command runs, of one lock or of several. Its signal aborts when the lease is lost. */
+export interface Holding extends GuardingLease {
   readonly name: string;
-  /** Absent in a format without fences. */
-  readonly fence?: bigint;
   readonly owner: string;
-  readonly holder: string;
-  /** Only a permit has a weight. */
-  readonly weight?: number;
-}
-
-interface HoldingSeveral extends GuardingLease {
-  readonly names: readonly string[];
-  readonly fences: ReadonlyMap<string, bigint>;
-  readonly owner: string;
-  readonly holders: ReadonlyMap<string, string>;
+  /** One for each lock. In a format without fences, the fence is undefined. */
+  readonly parts: readonly Pick<Lease<AnyLocks>, "name" | "holder" | "fence">[];
 }
 
 // Removes the variables of an outer `holdfast` command, because they describe a different lease.
@@ -33,33 +22,28 @@ const NOTHING_TOLD = Object.fromEntries(
 
 /** The environment of the command: the outer one, with the variables that describe the lease. */
 export function environmentOf(held: Holding, outer: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return {
-    ...outer,
-    ...NOTHING_TOLD,
-    HOLDFAST_LEASE_OWNER: held.owner,
-    ...("names" in held
-      ? {
-          HOLDFAST_LEASE_NAMES: JSON.stringify(held.names),
-          HOLDFAST_LEASE_FENCES: inOrder(held.names, held.fences),
-          HOLDFAST_LEASE_HOLDERS: inOrder(held.names, held.holders),
-        }
-      : {
-          HOLDFAST_LEASE_NAME: held.name,
-          HOLDFAST_LEASE_FENCE: held.fence?.toString(),
-          HOLDFAST_LEASE_HOLDER: held.holder,
-        }),
-  };
+  return { ...outer, ...NOTHING_TOLD, HOLDFAST_LEASE_OWNER: held.owner, ...namesOf(held.parts) };
 }
 
-function inOrder(names: readonly string[], values: ReadonlyMap<string, unknown>): string {
-  return JSON.stringify(names.map((name) => String(values.get(name))));
+function namesOf([first, ...others]: Holding["parts"]): NodeJS.ProcessEnv {
+  const all = first === undefined ? [] : [first, ...others];
+  const inOrder = (values: readonly unknown[]): string => JSON.stringify(values.map(String));
+  return others.length > 0
+    ? {
+        HOLDFAST_LEASE_NAMES: inOrder(all.map(({ name }) => name)),
+        HOLDFAST_LEASE_FENCES: inOrder(all.map(({ fence }) => fence)),
+        HOLDFAST_LEASE_HOLDERS: inOrder(all.map(({ holder }) => holder)),
+      }
+    : {
+        HOLDFAST_LEASE_NAME: first?.name,
+        HOLDFAST_LEASE_FENCE: first?.fence?.toString(),
+        HOLDFAST_LEASE_HOLDER: first?.holder,
+      };
 }
 
-function titleOf(held: Holding): string {
-  if (!("names" in held)) {
-    return `${held.weight === undefined ? "lock" : "the permit of"} "${held.name}"`;
-  }
-  return `multi-lock ${held.names.map((name) => `"${name}"`).join(", ")}`;
+function titleOf({ parts }: Holding): string {
+  const names = parts.map(({ name }) => `"${name}"`);
+  return `${names.length === 1 ? "lock" : "the locks"} ${names.join(", ")}`;
 }
 
 function capitalised(text: string): string {
@@ -113,7 +97,7 @@ function stoppedInTime(held: Holding): CliError {
   return new CliError(
     "lost",
     EXIT.lost,
-    `${capitalised(titleOf(held))} was not renewed in time, so holdfast stopped the command before the lease ended.`,
+    `${capitalised(titleOf(held))} ${held.parts.length === 1 ? "was" : "were"} not renewed in time, so holdfast stopped the command before the lease ended.`,
   );
 }
 

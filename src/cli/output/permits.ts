@@ -1,12 +1,18 @@
-import type { InspectedPermit, PermitInspection, PermitKind } from "../../index.js";
+import type { InspectedPermit, PermitInspection, PermitKind } from "../../admin/index.js";
+import type { Inspection } from "../../index.js";
 import { shown } from "../../internal/shown.js";
 import { usageError } from "./exit-codes.js";
-import { endText } from "./format.js";
+import { type AnyLocks, endText } from "./format.js";
 import { columns, seconds } from "./output.js";
 
 /** Whether the value of --kind is of a record with permits. */
 export function isPermitKind(kind: string | undefined): kind is PermitKind {
   return kind === "semaphore" || kind === "read-write";
+}
+
+/** Whether the inspection is of a record with permits. */
+export function hasPermits(found: Inspection<AnyLocks>): found is PermitInspection {
+  return isPermitKind(found.kind);
 }
 
 /** Whether records of the kind have a queue: candidates of an election, and calls of `once`, have no place. */

@@ -1,7 +1,7 @@
 import { emitAcquireFailed, emitGrant, type GrantEvent } from "../events.js";
 import { actingMs } from "../hold/deadline.js";
 import { type GrantResult, Hold, type HoldSettings } from "../hold/hold.js";
-import { Lease } from "../hold/lease.js";
+import { HeldLease } from "../hold/lease.js";
 import { LocalWaiter, type Turn } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import { Cancellation } from "./cancellation.js";
@@ -94,12 +94,12 @@ export function acquire(
   ref: RecordRef,
   settings: AcquireSettings,
   onGrant?: (how: GrantEvent["how"]) => void,
-): Promise<Lease | undefined> {
+): Promise<HeldLease | undefined> {
   return withAcquisition(new LeaseAcquisition(context, ref, settings, onGrant));
 }
 
 /** The acquisition of one record: waits in the local queue, then contends with other processes. */
-class LeaseAcquisition implements Wanted<readonly [Granted] | undefined, Lease> {
+class LeaseAcquisition implements Wanted<readonly [Granted] | undefined, HeldLease> {
   readonly context: AcquireContext;
   readonly refs: readonly [RecordRef];
   readonly settings: AcquireSettings;
@@ -157,9 +157,9 @@ class LeaseAcquisition implements Wanted<readonly [Granted] | undefined, Lease> 
     return granted && [granted];
   }
 
-  begin([granted]: readonly [Granted]): Lease {
+  begin([granted]: readonly [Granted]): HeldLease {
     this.#onGrant?.(granted.how);
-    return Lease.toCaller(granted.hold);
+    return HeldLease.toCaller(granted.hold);
   }
 }
 

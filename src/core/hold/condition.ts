@@ -1,7 +1,10 @@
+import { HoldfastError } from "../../errors.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { compileCondition } from "../../platform/dynamodb/expressions.js";
 import type { AttributeValue, Condition, Item } from "../../platform/table.js";
+import type { FormatTypes } from "../record/format-types.js";
 import type { Hold } from "./hold.js";
+import { handleOf, type Lease } from "./lease.js";
 
 type Scalar = { S: string } | { N: string };
 
@@ -20,51 +23,78 @@ export interface GuardCondition {
   };
 }
 
-/** Options of `condition()` and `conditions()`. */
-export interface ConditionOptions {
-  /**
-   * Whether the condition is for lib-dynamodb's `TransactWriteCommand`. Default: whether Holdfast was given a document
-   * client; false with `lean()`.
-   */
+/** Options of {@link condition} and {@link conditions}. */
+interface ConditionOptions {
   readonly document?: boolean | undefined;
 }
 
 const CONDITION_NAMES: OptionNames<ConditionOptions> = { document: true };
 
 /**
- * The fence of a grant: a store that remembers the highest fence rejects writes from former holders. With `fences:
- * "companion"`, a format keeps the fence beside the record.
+ * Returns a condition for your own transaction. The transaction commits only while the record names this holder and
+ * this fence. So DynamoDB refuses the transaction of a former holder, whatever the clocks do. The condition covers
+ * the grant, not this handle: while another handle shares the grant by reentry, the condition stays true after the
+ * release of this handle. Sends no request. Costs two write units in the transaction; of a permit, two for each KB of
+ * the record. Throws `invalid-argument` for an unknown option, for several locks, and in a format with the fence beside
+ * the record: use {@link conditions} for both.
+ * @example
+ * await client.send(new TransactWriteItemsCommand({ TransactItems: [condition(lease), { Put: ... }] }));
  */
-export interface Fenced {
-  /** Higher at every grant of this name by this library. See docs/fencing.md. */
-  readonly fence: bigint;
-
-  /**
-   * Returns conditions for your own transaction, which must include all of them. The transaction commits only while
-   * the record names this holder and this fence is the latest. So DynamoDB refuses the transaction of a former holder
-   * after a later grant of this library, whatever the clocks do. If the fence is beside the record, the conditions do
-   * **not** count the grants of other clients: after another client's release, a delayed copy of this lease's claim can
-   * make the conditions true again, and a delayed copy of a fence write can make the conditions false under a held
-   * lease. Sends no request. Each condition costs two write units in the transaction: a native record needs one
-   * condition, other records two. Throws `invalid-argument` for an unknown option.
-   * @example
-   * const TransactItems = [...lease.conditions(), { Put: ... }];
-   */
-  conditions(options?: ConditionOptions): readonly GuardCondition[];
+export function condition(
+  lease: Lease<FormatTypes> & { readonly fence: bigint },
+  options?: {
+    /**
+     * Whether the condition is for lib-dynamodb's `TransactWriteCommand`. Default: whether Holdfast was given a document
+     * client; false with `lean()`.
+     */
+    readonly document?: boolean | undefined;
+  },
+): GuardCondition {
+  const [only, ...others] = conditionsOf("condition()", lease, options);
+  if (only !== undefined && others.length === 0) return only;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The lease of "${lease.name}" needs ${others.length + 1} conditions. Use conditions(lease), and add all of them to the transaction.`,
+    { lockName: lease.name },
+  );
 }
 
-/** The fence of a grant in a format with the fence in the record. See {@link Fenced}. */
-export interface FencedInRecord extends Fenced {
-  /**
-   * Returns a condition for your own transaction. The transaction commits only while the record names this holder and
-   * this fence. So DynamoDB refuses the transaction of a former holder, whatever the clocks do. The condition covers
-   * the grant, not this handle: while another handle shares the grant by reentry, the condition stays true after the
-   * release of this handle. Sends no request. Costs two write units in the transaction. Throws `invalid-argument` for
-   * an unknown option.
-   * @example
-   * await client.send(new TransactWriteItemsCommand({ TransactItems: [lease.condition(), { Put: ... }] }));
-   */
-  condition(options?: ConditionOptions): GuardCondition;
+/**
+ * Returns the conditions of a lease for your own transaction, which must include all of them: one for each lock; with
+ * `fences: "companion"`, which keeps the fence beside the record, two. The transaction commits only while each record
+ * names this holder and this fence is the latest. If the fence is beside the record, the conditions do **not** count the
+ * grants of other clients: after another client's release, a delayed copy of this lease's claim can make the conditions
+ * true again, and a delayed copy of a fence write can make the conditions false under a held lease. Sends no request.
+ * Each condition costs two write units in the transaction. Throws `invalid-argument` for an unknown option, and in a
+ * format without fences.
+ * @example
+ * const TransactItems = [...conditions(lease), { Put: ... }];
+ */
+export function conditions(
+  lease: Lease<FormatTypes>,
+  options?: { readonly document?: boolean | undefined },
+): readonly GuardCondition[] {
+  return conditionsOf("conditions()", lease, options);
+}
+
+function conditionsOf(
+  caller: string,
+  lease: Lease<FormatTypes>,
+  options?: ConditionOptions,
+): readonly GuardCondition[] {
+  const { holds } = handleOf(caller, lease);
+  return holds.flatMap((hold) => {
+    const { context, held } = hold;
+    if (context.format.facts.recordsHaveFences || held.number !== undefined) {
+      return guardConditions(hold, options);
+    }
+    throw new HoldfastError(
+      "invalid-argument",
+      `${caller} needs fences, and the format of lock "${lease.name}" has none. Use \`fences: "companion"\` in the ` +
+        "format, or native records.",
+      { lockName: lease.name },
+    );
+  });
 }
 
 /**
@@ -72,7 +102,7 @@ export interface FencedInRecord extends Fenced {
  * the place of the condition in `TransactItems`, or the places of several. False for every other error, also for a
  * transaction that failed for another of its items. Sends no request; never throws.
  * @example
- * const TransactItems = [lease.condition(), { Put: ... }];
+ * const TransactItems = [condition(lease), { Put: ... }];
  * await client.send(new TransactWriteItemsCommand({ TransactItems })).catch((error) => {
  *   if (isRefusedByLock(error, 0)) return stop();
  *   throw error;

@@ -1,51 +1,57 @@
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import type { Timer } from "../../platform/timers.js";
+import type { FormatTypes } from "../record/format-types.js";
 import { phraseOf } from "../unavailable.js";
 import { actingMs } from "./deadline.js";
 import type { Hold } from "./hold.js";
+import { handleOf, type Lease } from "./lease.js";
 
 // Checks every quarter of `within`: the holder may shorten the lease, and a timer follows only one of the three clocks.
 const CHECKS = 4;
 const SHORTEST_CHECK_MS = 20;
 const RANGE = { leastMs: 1, mostMs: 365 * 24 * 3_600_000 };
 
-/** The alarms of a handle on a hold. Each alarm calls the listener once, shortly before the deadline. */
-export class Alarms {
-  readonly #hold: Hold;
-  readonly #alarms = new Set<Alarm>();
+/**
+ * Calls `listener` once, when at most `within` is left until the deadline: DynamoDB acknowledges no renewals, or
+ * the user sends none. Each acknowledged renewal delays the call. The listener has time to clean up before {@link
+ * Lease.signal} aborts. The listener is **not** called after an earlier loss, by theft or during a pause of the
+ * process, because only the signal reports such a loss; nor after the release. Returns a function that cancels the
+ * call. An error of the listener goes to the client's `onError`. Sends no request. Throws `invalid-argument` for a
+ * `within` above the time left at a renewal, and `lost`.
+ */
+export function onExpiring(
+  lease: Lease<FormatTypes>,
+  within: Duration,
+  listener: () => void,
+): () => void {
+  const handle = handleOf("onExpiring()", lease);
+  lease.assertHeld();
+  const withinMs = durationMs("within", within, RANGE);
+  for (const hold of handle.holds) checkWithin(hold, withinMs);
+  const stop = (): void => {
+    for (const alarm of alarms) alarm.stop();
+  };
+  // The first alarm of several locks speaks for all.
+  const once = (): void => {
+    stop();
+    listener();
+  };
+  const alarms = handle.holds.map((hold) => new Alarm(hold, withinMs, once));
+  handle.lossSignal.addEventListener("abort", stop, { once: true });
+  handle.onReleased(stop);
+  return stop;
+}
 
-  constructor(hold: Hold) {
-    this.#hold = hold;
-    hold.lossSignal.give().addEventListener("abort", () => this.stop(), { once: true });
-  }
-
-  /** Sets an alarm. Returns a function that cancels the alarm. Throws `invalid-argument`. */
-  set(within: Duration, listener: () => void): () => void {
-    const withinMs = durationMs("within", within, RANGE);
-    const { context, leaseMs, settings } = this.#hold;
-    const renewMs = settings.renewMs === "manual" ? 0 : settings.renewMs;
-    const mostMs = actingMs(context, leaseMs) - renewMs;
-    if (withinMs >= mostMs) {
-      throw new HoldfastError(
-        "invalid-argument",
-        `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms. A healthy lease has only ` +
-          `${mostMs} ms left just before each renewal, so the listener would be called each time.`,
-      );
-    }
-    const alarm = new Alarm(this.#hold, withinMs, listener);
-    this.#alarms.add(alarm);
-    return () => {
-      alarm.stop();
-      this.#alarms.delete(alarm);
-    };
-  }
-
-  /** Cancels all alarms. */
-  stop(): void {
-    for (const alarm of this.#alarms) alarm.stop();
-    this.#alarms.clear();
-  }
+function checkWithin({ context, leaseMs, settings }: Hold, withinMs: number): void {
+  const renewMs = settings.renewMs === "manual" ? 0 : settings.renewMs;
+  const mostMs = actingMs(context, leaseMs) - renewMs;
+  if (withinMs < mostMs) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms. A healthy lease has only ` +
+      `${mostMs} ms left just before each renewal, so the listener would be called each time.`,
+  );
 }
 
 class Alarm {

@@ -9,7 +9,7 @@ import { requireCapability } from "../record/capability.js";
 import type { FormatTypes } from "../record/format-types.js";
 import { actingMs, Deadline } from "./deadline.js";
 import type { Hold } from "./hold.js";
-import type { AnyLease } from "./lease.js";
+import { handleOf, type Lease } from "./lease.js";
 import { lossError, lossIn } from "./loss.js";
 import { rollBack } from "./roll-back.js";
 
@@ -38,8 +38,7 @@ export interface LeaseTransfer {
 }
 
 /** Options of {@link exportLease}. */
-export interface ExportOptions {
-  /** For how long the lock stays reserved for the importer. Default: the length of the lease. */
+interface ExportOptions {
   readonly lease?: Duration | undefined;
 }
 
@@ -58,12 +57,22 @@ const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 }
  * for another client's format.
  */
 export async function exportLease(
-  lease: AnyLease<FormatTypes>,
-  options: ExportOptions = {},
+  lease: Lease<FormatTypes>,
+  options: {
+    /** For how long the lock stays reserved for the importer. Default: the length of the lease. */
+    readonly lease?: Duration | undefined;
+  } = {},
 ): Promise<LeaseTransfer> {
+  const [hold, another] = handleOf("exportLease()", lease).holds as [Hold, Hold?];
   // A released handle must not end a shared hold.
   lease.assertHeld();
-  const { hold } = lease;
+  if (another !== undefined) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `The locks "${lease.name}" cannot be exported together. Acquire each lock by itself.`,
+      { lockName: lease.name },
+    );
+  }
   const { context, ref, settings } = hold;
   checkExportable(hold);
   const { lease: length } = checkNames("exportLease()", options, EXPORT_NAMES);

@@ -44,7 +44,10 @@ export class Hold implements Kept {
   readonly settings: HoldSettings;
   /** Whether the hold has no deadline timer. */
   readonly isManual: boolean;
+  /** Aborts when the lease is lost. */
   readonly lossSignal = new LossSignal(() => this.check());
+  /** Aborts when the holder must stop: when the lease is lost, or earlier. */
+  readonly signal = new LossSignal(() => this.check());
   /** Runs the requests for this record, never two at the same time. */
   readonly requests = new Exclusive();
   readonly handles = new Handles();
@@ -133,7 +136,7 @@ export class Hold implements Kept {
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
-    this.lossSignal.abort(this.#loss);
+    this.#abort(this.#loss);
     this.localQueue.next();
     const leases = SWEEP_AFTER_LEASES[reason];
     if (leases === undefined) return;
@@ -143,16 +146,25 @@ export class Hold implements Kept {
 
   /** Ends the hold after the garbage collection of its last handle, unless the loss signal may be in use. */
   forget(): void {
-    if (!this.handles.remove() || this.lossSignal.isGiven || !this.isHeld) return;
+    if (!this.handles.remove() || this.#isWatched || !this.isHeld) return;
     this.end("forgotten");
     this.context.forgot(this, this.context.nowMs() + this.leaseMs);
     if (this.#loss !== undefined) this.context.report(this.#loss);
   }
 
+  get #isWatched(): boolean {
+    return this.signal.isGiven || this.lossSignal.isGiven;
+  }
+
   /** Reports, once, an earlier loss from the answer to the release. */
   lostBeforeRelease(reason: LossReason, forced?: ForcedRelease): void {
     this.#loss ??= lossError(this.ref, reason, undefined, { forced });
-    this.lossSignal.abort(this.#loss);
+    this.#abort(this.#loss);
+  }
+
+  #abort(loss: HoldfastError): void {
+    this.lossSignal.abort(loss);
+    this.signal.abort(loss);
   }
 
   /** Ends the hold at the holder's request. Returns false if the hold had ended already. */

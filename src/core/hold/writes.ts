@@ -5,7 +5,6 @@ import { instantOf } from "../../platform/clock.js";
 import { AGAIN, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
 import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
-import type { FormatTypes, NativeTypes } from "../record/format-types.js";
 import type { HeldRecord } from "../record/record.js";
 import { titleOf } from "../unavailable.js";
 import type { Hold } from "./hold.js";
@@ -18,11 +17,9 @@ import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./renewal.js";
  * lost. The write then rejects with the loss, and does not say whether DynamoDB applied the write.
  */
 
-/** Options of a manual renewal. */
-export interface RenewOptions<S extends FormatTypes = NativeTypes> {
-  /** User data to store in the same request. */
-  readonly data?: S["data"] | undefined;
-  /** A new length of the lease from now on; at least two renewals. */
+/** Options of `Lease.renew`. */
+export interface RenewOptions {
+  readonly data?: unknown;
   readonly lease?: Duration | undefined;
 }
 
@@ -67,6 +64,16 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
     hold.renewed(start, hold.leaseMs, record);
     return true;
   });
+}
+
+/** Throws `invalid-argument` for a permit: its record has no room for data of each holder. */
+export function checkHasData({ ref }: Hold): void {
+  if (ref.permit === undefined) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `${titleOf([ref.name], ref.kind)} stores no data with a permit. Store the data in a record of your own.`,
+    { lockName: ref.name },
+  );
 }
 
 /** Stores user data. Moves no deadline, unless the format stores data with a renewal only. */
@@ -226,9 +233,8 @@ export function lossOf(hold: Hold): HoldfastError {
   );
 }
 
-/** Options of a release. */
+/** Options of `Lease.release`. */
 export interface ReleaseOptions {
-  /** Whether the record keeps the user data. Default: the value from acquire, else false. */
   readonly keepData?: boolean | undefined;
 }
 

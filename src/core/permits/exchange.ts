@@ -1,4 +1,3 @@
-import { HoldfastError } from "../../errors.js";
 import { instantOf } from "../../platform/clock.js";
 import { retry } from "../../platform/retry.js";
 import { noteGrant } from "../acquire/note-grant.js";
@@ -80,14 +79,4 @@ function freeBoth({ context, ref, held, living }: Hold, to: RecordRef): void {
     if (freed.kind !== "refused" || !has(freed.item, holder)) return freed;
     return freeOnce(context, to, { maybe: [holder] }, { keepData: false });
   });
-}
-
-/** The error of a request for a heavier permit. */
-export function cannotUpgrade({ name }: RecordRef): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
-    `The read lock "${name}" cannot become a write lock: two readers would wait for each other for ever. ` +
-      "Release the read lock, and acquire the write lock; then read the protected data again.",
-    { lockName: name },
-  );
 }

@@ -5,7 +5,7 @@ import { GrantWrite } from "../acquire/grant.js";
 import type { AcquireSettings, RecordAcquisition } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
-import { Lease } from "../hold/lease.js";
+import { HeldLease } from "../hold/lease.js";
 import type { SharedPlace } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import type { Tickets } from "./ticket.js";
@@ -41,7 +41,7 @@ export function entrySettings(settings: AcquireSettings, waiters = 1): AcquireSe
 export class QueuePlace implements SharedPlace {
   readonly #context: AcquireContext;
   readonly #hold: Hold;
-  readonly #lease: Lease;
+  readonly #lease: HeldLease;
   readonly #last: bigint;
   #next: bigint;
 
@@ -55,7 +55,7 @@ export class QueuePlace implements SharedPlace {
     localQueue.tryEnter();
     this.#context = context;
     this.#hold = new Hold(context, entry, localQueue, result);
-    this.#lease = Lease.on(this.#hold);
+    this.#lease = new HeldLease(this.#hold);
     this.#next = first;
     this.#last = last;
   }

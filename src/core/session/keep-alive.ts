@@ -10,7 +10,7 @@ import { freeAll } from "../hold/close.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { Hold } from "../hold/hold.js";
 import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
-import { Lease } from "../hold/lease.js";
+import { HeldLease } from "../hold/lease.js";
 import { freeOnce } from "../hold/release.js";
 import { moveTo, renewNow } from "../hold/writes.js";
 import { requireCapability } from "../record/capability.js";
@@ -35,7 +35,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   readonly #context: AcquireContext;
   /** The hold of the session's own record. */
   readonly hold: Hold;
-  readonly #lease: Lease;
+  readonly #lease: HeldLease;
   /** All leases on the session, including leases whose records have not moved to the session yet. */
   readonly #leases = new Set<Hold>();
   // Not an AbortSignal, which would warn of a leak: any number of sweeps and acquisitions listen.
@@ -48,7 +48,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   private constructor(context: AcquireContext, hold: Hold) {
     this.#context = context;
     this.hold = hold;
-    this.#lease = Lease.on(hold);
+    this.#lease = new HeldLease(hold);
     hold.lossSignal.signal.addEventListener("abort", () => this.#endLeases());
     context.scheduler.visit(this, context.nowMs() + KEEP_EVERY_MS);
     context.ownSessions.add(hold.ref.name);

@@ -7,7 +7,7 @@ import type { AcquireSettings, Granted } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import type { ClaimTurn } from "../admission.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
-import { Lease } from "../hold/lease.js";
+import { HeldLease } from "../hold/lease.js";
 import { renewNow } from "../hold/writes.js";
 import type { RecordRef } from "../record/format.js";
 
@@ -47,7 +47,7 @@ export async function openSession(
       },
       begin: async ([{ hold }], cancellation): Promise<Begun> => {
         await firstRenewal(hold, cancellation);
-        return { hold, release: () => Lease.on(hold).release() };
+        return { hold, release: () => new HeldLease(hold).release() };
       },
     });
     return begun.hold;
@@ -69,11 +69,7 @@ async function firstRenewal(hold: Hold, cancellation: Cancellation): Promise<voi
   const stopped = new Promise<never>((_, reject) => {
     end = () => {
       // If DynamoDB does not answer the release, the record expires with the lease.
-      hold.context.inBackground(() =>
-        Lease.on(hold)
-          .release()
-          .catch(() => undefined),
-      );
+      hold.context.inBackground(() => new HeldLease(hold).release().catch(() => undefined));
       reject(cancellation.error());
     };
   });

@@ -6,17 +6,7 @@ import type { Hold } from "../hold/hold.js";
 import type { KeepAliveSource } from "../hold/keep-alive.js";
 import type { SessionKeepAlive } from "./keep-alive.js";
 
-/** Options of {@link Session.close}. */
-export interface CloseSessionOptions {
-  /**
-   * What happens to the leases on the session. `"release"` (default) releases each lease, with one write for each.
-   * `"end"` ends all leases with the session, in one write. The next client that acquires such a lock reads the
-   * session first.
-   */
-  readonly leases?: "release" | "end" | undefined;
-}
-
-const CLOSE_NAMES: OptionNames<CloseSessionOptions> = { leases: true };
+const CLOSE_NAMES: OptionNames<{ leases?: unknown }> = { leases: true };
 
 /**
  * Keeps any number of held locks alive with a single lease: one renewal, one write a period, for all.
@@ -96,7 +86,16 @@ export class Session implements AsyncDisposable {
    * released. Rejects with `outcome-unknown` if DynamoDB did not answer that write within twice the request timeout:
    * all locks are then free when the lease of the session expires. Idempotent.
    */
-  close(options: CloseSessionOptions = {}): Promise<void> {
+  close(
+    options: {
+      /**
+       * What happens to the leases on the session. `"release"` (default) releases each lease, with one write for each.
+       * `"end"` ends all leases with the session, in one write. The next client that acquires such a lock reads the
+       * session first.
+       */
+      readonly leases?: "release" | "end" | undefined;
+    } = {},
+  ): Promise<void> {
     checkNames("close()", options, CLOSE_NAMES);
     return this.#life.close(options.leases ?? "release");
   }

@@ -57,7 +57,7 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  * Tasks that run at intervals, on the leader only. Runs of a task never overlap in this process, over all terms.
  *
  * **Not** promised: that runs of different processes never overlap, if a run continues after its signal aborted. See
- * {@link Term}, which has a `condition()` for your own writes.
+ * {@link condition} for your own writes.
  *
  * A run is *wedged* if it continues after the abort of its signal. No code can end such a run from outside, so:
  * - Its task does not run again before the run has ended.
@@ -142,7 +142,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
           : this.#isServing
             ? "follower"
             : "stopped",
-      term: isLeader ? (this.#election.term as Term | undefined)?.fence : undefined,
+      term: isLeader ? this.#election.term?.fence : undefined,
       tasks,
       trouble: this.#election.candidate.trouble.error,
     });
@@ -159,7 +159,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     this.#isServing = true;
     while (!signal.aborted) {
       try {
-        await this.#election.lead({ signal }, (term) => this.#work(term as Term));
+        await this.#election.lead({ signal }, (term) => this.#work(term as unknown as Term));
       } catch (error) {
         trouble.note(error);
         report(error);

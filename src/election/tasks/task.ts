@@ -1,8 +1,8 @@
+import type { Lease } from "../../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
-import type { Term } from "../term.js";
 
 /** Work that runs at intervals, on the leader only. */
 export interface LeaderTask<S extends FormatTypes = NativeTypes> {
@@ -45,8 +45,8 @@ export interface TaskRun<S extends FormatTypes = NativeTypes> {
    * first.
    */
   readonly signal: AbortSignal;
-  /** The term of this run. */
-  readonly term: Term<S>;
+  /** The lease of the leader. */
+  readonly term: Lease<S>;
 }
 
 /** A task's options, resolved. */

@@ -9,7 +9,8 @@ import type {
   Permit,
   Row,
 } from "../../../src/cli/serve/view-types.js";
-import { election, fairLock, Holdfast, inspect, mutex, semaphore } from "../../../src/index.js";
+import { election } from "../../../src/election/index.js";
+import { fairLock, Holdfast, inspect, mutex, semaphore } from "../../../src/index.js";
 import { shell } from "../support.js";
 import { ServeWorld } from "./world.js";
 
@@ -117,7 +118,7 @@ describe("the commands that the page prints", () => {
     const { actions } = await detail({ kind: "leader", name: "-e" });
     const { status, stdout } = await shell(world.cli, commandOf(actions, "Inspect"));
     expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining(term.holder) });
-    await term.resign();
+    await term.release();
   });
 
   it("name a holder with a leading dash", async () => {

@@ -6,7 +6,6 @@ import {
   fairLock,
   Holdfast,
   type Lease,
-  type MultiLease,
   mutex,
   openSession,
   readLock,
@@ -21,7 +20,7 @@ import { World } from "../../support/world.js";
 // Longer than the watch of the longest lease here.
 const LONG_MS = 600_000;
 
-type Held = Pick<Lease | MultiLease, "release">;
+type Held = Pick<Lease, "release">;
 
 const PRIMITIVES: Readonly<Record<string, (locks: Holdfast, lease?: string) => Promise<Held>>> = {
   mutex: (locks, lease) => mutex(locks, "a").acquire({ lease }),

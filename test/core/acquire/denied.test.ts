@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { election, leaderTasks } from "../../../src/election/index.js";
 import {
   type AcquireOptions,
   all,
-  election,
   fairLock,
   type Holdfast,
   HoldfastError,
   inspect,
-  leaderTasks,
   mutex,
   once,
   semaphore,
@@ -193,7 +192,7 @@ describe("observing a leader", () => {
     expect(told).toMatchObject([{ code: "access-denied" }]);
     ending.abort();
     await world.until(observing);
-    await world.until(term.resign());
+    await world.until(term.release());
   });
 });
 
@@ -247,7 +246,7 @@ describe("the telling of refused credentials", () => {
       mutex(mine.locks, "a")
         .acquire(FOR_EVER)
         .catch(() => undefined);
-      mutex(mine.locks, `b${waiter}`, { fair: true })
+      fairLock(mine.locks, `b${waiter}`)
         .acquire(FOR_EVER)
         .catch(() => undefined);
     }

@@ -15,6 +15,7 @@ import {
   type LeaseTransfer,
   mutex,
   once,
+  onExpiring,
   openSession,
   sharedSession,
 } from "../../../src/index.js";
@@ -188,7 +189,7 @@ const ARGUMENTS: readonly Row[] = [
     invalid("`within`", "20000 ms", "19390 ms"),
     async (scene) => {
       const lease = await acquired(scene);
-      return () => lease.onExpiring("20s", () => undefined);
+      return () => onExpiring(lease, "20s", () => undefined);
     },
   ],
   [
@@ -339,7 +340,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("outcome-unknown", /: no time$/),
     async (scene) => {
       const lease = await acquired(scene, { renew: "manual" });
-      lease.onExpiring("5s", () => {
+      onExpiring(lease, "5s", () => {
         throw new Error("no time");
       });
       await scene.world.time.advance(26_000);
@@ -351,7 +352,7 @@ const NOBODY_ANSWERS: readonly Row[] = [
     about("outcome-unknown", /: no time$/),
     async (scene) => {
       const lease = await acquired(scene, { renew: "manual" });
-      lease.onExpiring("5s", () => {
+      onExpiring(lease, "5s", () => {
         throw "no time";
       });
       await scene.world.time.advance(26_000);

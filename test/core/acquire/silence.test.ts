@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { election } from "../../../src/election/index.js";
 import type { HoldfastError } from "../../../src/errors.js";
-import { all, election, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
+import { all, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
 import { keyOf } from "../../../src/testing/faults/fault-plan.js";
 import { type Inhabitant, World } from "../../support/world.js";
 

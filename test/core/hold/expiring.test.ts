@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { election, mutex } from "../../../src/index.js";
+import { election } from "../../../src/election/index.js";
+import { mutex, onExpiring } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 /** Acquires a lock with a 30 s lease and a renewal every 10 s, unless the options differ. */
@@ -17,7 +18,7 @@ async function held(options: object = {}) {
 describe("an onExpiring listener", () => {
   it("waits after each acknowledged renewal, and fires once without renewals", async () => {
     const { world, network, lease, calls, listener } = await held();
-    lease.onExpiring("8s", listener);
+    onExpiring(lease, "8s", listener);
     await world.time.advance(100_000);
     expect(calls).toEqual([]);
     network.script(() => ({ fault: "request-lost" }));
@@ -30,7 +31,7 @@ describe("an onExpiring listener", () => {
 
   it("fires before the deadline of a lease without renewals, while the lease is held", async () => {
     const { world, lease, calls, listener } = await held({ renew: "manual" });
-    lease.onExpiring("5s", listener);
+    onExpiring(lease, "5s", listener);
     await world.time.advance(24_000);
     expect(calls).toEqual([]);
     await world.time.advance(5_000);
@@ -41,7 +42,7 @@ describe("an onExpiring listener", () => {
   it("fires exactly at the requested time, and not a check earlier", async () => {
     const { world, lease, calls, listener } = await held({ renew: "manual" });
     const leftMs = lease.remainingMs();
-    lease.onExpiring(5_000, listener);
+    onExpiring(lease, 5_000, listener);
     await world.time.advance(leftMs - 5_001);
     expect(calls).toEqual([]);
     await world.time.advance(2);
@@ -50,7 +51,7 @@ describe("an onExpiring listener", () => {
 
   it("fires in time after the holder shortens the lease", async () => {
     const { world, lease, calls, listener } = await held({ renew: "manual" });
-    lease.onExpiring("4s", listener);
+    onExpiring(lease, "4s", listener);
     await world.until(lease.renew({ lease: "6s" }));
     await world.time.advance(5_500);
     expect(calls).toHaveLength(1);
@@ -59,15 +60,15 @@ describe("an onExpiring listener", () => {
 
   it("does not fire after the release, after a cancel, or after the client closes", async () => {
     const { world, locks, lease, calls, listener } = await held({ renew: "manual" });
-    lease.onExpiring("5s", listener)();
-    lease.onExpiring("5s", listener);
+    onExpiring(lease, "5s", listener)();
+    onExpiring(lease, "5s", listener);
     await world.until(lease.release());
     const other = await world.until(mutex(locks, "b").acquire({ renew: "manual" }));
-    other.onExpiring("5s", listener);
+    onExpiring(other, "5s", listener);
     await world.until(locks.close());
     await world.time.advance(60_000);
     expect(calls).toEqual([]);
-    expect(() => lease.onExpiring("5s", listener)).toThrowError(/released|closed|not held/);
+    expect(() => onExpiring(lease, "5s", listener)).toThrowError(/released|closed|not held/);
   });
 
   it("belongs to a single handle of a shared hold", async () => {
@@ -75,8 +76,8 @@ describe("an onExpiring listener", () => {
     const lock = mutex(locks, "b", { reentrant: true, renew: "manual" });
     const [first, second] = [await world.until(lock.acquire()), await world.until(lock.acquire())];
     const calls: string[] = [];
-    first.onExpiring("5s", () => calls.push("first"));
-    second.onExpiring("5s", () => calls.push("second"));
+    onExpiring(first, "5s", () => calls.push("first"));
+    onExpiring(second, "5s", () => calls.push("second"));
     await world.until(first.release());
     await world.time.advance(28_000);
     expect(calls).toEqual(["second"]);
@@ -84,7 +85,7 @@ describe("an onExpiring listener", () => {
 
   it("does not fire after a pause past the deadline, which the signal reports", async () => {
     const { world, process, lease, calls, listener } = await held();
-    lease.onExpiring("5s", listener);
+    onExpiring(lease, "5s", listener);
     process.pause();
     await world.time.advance(60_000);
     process.resume();
@@ -103,7 +104,7 @@ describe("an onExpiring listener", () => {
     "rejects %j as too long for a renewed lease, or as no duration",
     async (within, options) => {
       const { lease, listener } = await held(options);
-      expect(() => lease.onExpiring(within, listener)).toThrowError(
+      expect(() => onExpiring(lease, within, listener)).toThrowError(
         expect.objectContaining({ code: "invalid-argument" }),
       );
     },
@@ -118,9 +119,9 @@ describe("an onExpiring listener", () => {
     "accepts %i ms before the deadline and rejects %d, with %j",
     async (well, ill, options) => {
       const { world, process, lease, listener } = await held(options);
-      expect(() => lease.onExpiring(ill, listener)).toThrowError(/`within`/);
+      expect(() => onExpiring(lease, ill, listener)).toThrowError(/`within`/);
       const timers = process.pendingTimers();
-      const callOff = lease.onExpiring(well, listener);
+      const callOff = onExpiring(lease, well, listener);
       expect(process.pendingTimers()).toBe(timers + 1);
       callOff();
       expect(process.pendingTimers()).toBe(timers);
@@ -141,13 +142,13 @@ describe("an onExpiring listener", () => {
       expect(keepsAlive).toBe(false);
       return set(delayMs, keepsAlive, run);
     };
-    lease.onExpiring(400, listener);
+    onExpiring(lease, 400, listener);
     await world.time.advance(400);
     expect(sets.every((delayMs) => delayMs <= 100)).toBe(true);
     expect(sets.length).toBeGreaterThanOrEqual(4);
     expect(sets.length).toBeLessThanOrEqual(6);
     sets.length = 0;
-    lease.onExpiring(8, listener);
+    onExpiring(lease, 8, listener);
     await world.time.advance(100);
     expect(sets.filter((delayMs) => delayMs === 20).length).toBeGreaterThanOrEqual(4);
     expect(Math.min(...sets)).toBeGreaterThanOrEqual(0);
@@ -157,13 +158,13 @@ describe("an onExpiring listener", () => {
 
   it("fires a day before the end of a lease of three days", async () => {
     const { lease, listener } = await held({ renew: "manual", lease: "3d" });
-    lease.onExpiring("1d", listener)();
+    onExpiring(lease, "1d", listener)();
     expect(lease.isHeld).toBe(true);
   });
 
   it("is cancelled by the loss of the lease, and leaves no timer", async () => {
     const { world, process, lease, listener } = await held();
-    lease.onExpiring("15s", listener);
+    onExpiring(lease, "15s", listener);
     world.table.deleteItem({ pk: { S: "lock#a" }, sk: { S: "lease" } });
     await world.until(lease.renew().catch(() => undefined));
     expect(lease.signal.aborted).toBe(true);
@@ -172,7 +173,7 @@ describe("an onExpiring listener", () => {
 
   it("reports an error of the listener, and keeps the lease", async () => {
     const { world, reported, lease } = await held({ renew: "manual" });
-    lease.onExpiring("5s", () => {
+    onExpiring(lease, "5s", () => {
       throw new Error("no time");
     });
     await world.time.advance(26_000);
@@ -185,13 +186,13 @@ describe("an onExpiring listener", () => {
     const { locks, network } = world.inhabitant();
     const term = await world.until(election(locks, "pool").campaign());
     let calls = 0;
-    term.onExpiring("10s", () => {
+    onExpiring(term, "10s", () => {
       calls += 1;
     });
     await world.time.advance(200_000);
     expect(calls).toBe(0);
     network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(45_000);
-    expect([calls, term.isLeading]).toEqual([1, true]);
+    expect([calls, term.isHeld]).toEqual([1, true]);
   });
 });

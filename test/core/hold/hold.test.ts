@@ -3,6 +3,7 @@ import { environmentFrom } from "../../../src/client-options.js";
 import { acquire } from "../../../src/core/acquire/acquire.js";
 import { AcquireContext } from "../../../src/core/acquire/context.js";
 import { resolveClient } from "../../../src/core/client-settings.js";
+import type { HeldLease } from "../../../src/core/hold/lease.js";
 import { resolveAcquire } from "../../../src/core/options.js";
 import type { HeldRecord, Version } from "../../../src/core/record/record.js";
 import { HoldfastError, mutex } from "../../../src/index.js";
@@ -221,7 +222,7 @@ describe("a lease", () => {
   it("ends in this process when forsaken, and leaves the record to expire", async () => {
     const { world, locks, writes } = setUp();
     const lease = await world.until(mutex(locks, "a").acquire());
-    lease.forsake();
+    (lease as unknown as HeldLease).forsake();
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "closed" });
     await world.time.advance(120_000);
     expect(writes).toEqual([0]);

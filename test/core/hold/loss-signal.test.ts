@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
-import { election, mutex, openSession } from "../../../src/index.js";
+import { election } from "../../../src/election/index.js";
+import { mutex, openSession } from "../../../src/index.js";
 import { World } from "../../support/world.js";
 
 /** A signal with a deadline under the test's control. */

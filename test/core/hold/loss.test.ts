@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { lossError, lossIn } from "../../../src/core/hold/loss.js";
 import type { RecordRef } from "../../../src/core/record/format.js";
 import type { Found } from "../../../src/core/record/record.js";
-import type { LossReason, LossTiming } from "../../../src/index.js";
+import type { LossTiming } from "../../../src/errors.js";
+import type { LossReason } from "../../../src/index.js";
 import { expectErrorToBe } from "../../support/errors.js";
 
 const known = {

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { releaseByHolder } from "../../../src/admin/index.js";
-import { type AcquireOptions, exportLease, type Lease, mutex } from "../../../src/index.js";
+import {
+  type AcquireOptions,
+  condition,
+  exportLease,
+  type Lease,
+  mutex,
+  onExpiring,
+} from "../../../src/index.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
 const LEASE_MS = 2_000;
@@ -75,7 +82,7 @@ const USES: Readonly<Record<string, (stale: Lease) => Promise<unknown>>> = {
 
 /** Uses without a request, so that a handle with a taken lease has not noticed the loss. */
 const LOCAL_USES: typeof USES = {
-  onExpiring: async (stale) => stale.onExpiring(200, () => undefined),
+  onExpiring: async (stale) => onExpiring(stale, 200, () => undefined),
   assertHeld: async (stale) => stale.assertHeld(),
 };
 
@@ -122,7 +129,7 @@ describe("a handle of an ended lease", () => {
     for (const way of Object.keys(WAYS)) {
       const { world, stale, next } = await scene(way);
       const values = (lease: Lease) =>
-        Object.values(lease.condition().ConditionCheck.ExpressionAttributeValues);
+        Object.values(condition(lease).ConditionCheck.ExpressionAttributeValues);
       const record = world.record("a");
       expect(values(next)).toEqual([record?.["holder"], record?.["fence"]]);
       expect(values(stale)).not.toEqual(values(next));

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { forceRelease } from "../../../src/admin/index.js";
 import {
   all,
+  condition,
+  conditions,
   fairLock,
   Holdfast,
   type HoldfastOptions,
-  type MultiLease,
   mutex,
   sharedSession,
 } from "../../../src/index.js";
@@ -15,6 +16,7 @@ import { seededRandom } from "../../../src/testing/time/seeded-random.js";
 import { expectThrown } from "../../support/errors.js";
 import { fixedProcess } from "../../support/fixed.js";
 import { FOR_EVER, fencesOutOfOrder, Holdings, threeOf } from "../../support/multi.js";
+import { fencesOf, holdersOf } from "../../support/parts.js";
 import { entriesIn } from "../../support/queue.js";
 import { type Inhabitant, World } from "../../support/world.js";
 
@@ -38,14 +40,16 @@ describe("several locks", () => {
     expect(first).toMatchObject({ writes: 0, reads: 3, writeUnits: 6, readUnits: 3 });
     expect(world.table.counts.transactions).toBe(1);
     const lease = first.result;
-    expect(lease).toMatchObject({ names: ABC, isHeld: true, leaseMs: 60_000 });
+    expect([lease.name, lease.isHeld, lease.leaseMs]).toEqual([ABC.join(", "), true, 60_000]);
+    expect(lease.parts.map(({ name }) => name)).toEqual(ABC);
+    expect(lease.fence).toBeUndefined();
     for (const name of ABC) {
       expect(world.record(name)).toMatchObject({
-        fence: { N: String(lease.fences.get(name)) },
-        holder: { S: lease.holders.get(name) },
+        fence: { N: String(fencesOf(lease).get(name)) },
+        holder: { S: holdersOf(lease).get(name) },
       });
     }
-    expect(new Set(lease.holders.values()).size).toBe(3);
+    expect(new Set(holdersOf(lease).values()).size).toBe(3);
     const released = await world.requests(() => lease.release());
     expect(released).toMatchObject({ writes: 3, writeUnits: 3, reads: 0 });
     expect(lease.isHeld).toBe(false);
@@ -53,7 +57,7 @@ describe("several locks", () => {
     const again = await world.requests(() => lock.acquire());
     expect(again).toMatchObject({ writes: 0, reads: 0, writeUnits: 6 });
     for (const name of ABC) {
-      expect(again.result.fences.get(name)).toBe((lease.fences.get(name) ?? 0n) + 1n);
+      expect(fencesOf(again.result).get(name)).toBe((fencesOf(lease).get(name) ?? 0n) + 1n);
     }
   });
 
@@ -131,7 +135,7 @@ describe("several locks", () => {
     const fromMs = world.time.nowMs;
     const lease = await world.until(all(living.locks, ["c", "a"]).acquire({ wait: "2m" }));
     expect(world.time.nowMs - fromMs).toBeLessThan(60_000 * 1.02 + 2_000);
-    expect(lease.fences.get("a")).toBe((before.fences.get("a") ?? 0n) + 1n);
+    expect(fencesOf(lease).get("a")).toBe((fencesOf(before).get("a") ?? 0n) + 1n);
     await world.until(lease.release());
     expect(entriesIn(world)).toEqual([]);
   });
@@ -181,7 +185,7 @@ describe("several locks", () => {
     const locks = unlocked();
     const one = await all(locks, ABC).acquire();
     const other = await all(locks, ABC).acquire();
-    expect(other.fences.get("a")).toBeGreaterThan(one.fences.get("a") ?? 0n);
+    expect(fencesOf(other).get("a")).toBeGreaterThan(fencesOf(one).get("a") ?? 0n);
     await one.renew();
     expect(one.isHeld && other.isHeld).toBe(true);
     await locks.close();
@@ -193,17 +197,20 @@ describe("the conditions of several locks", () => {
   it("name each record, holder and fence", async () => {
     const world = new World();
     const lease = await world.until(all(world.inhabitant().locks, ["a", "b"]).acquire());
-    const conditions = lease.conditions();
-    expect(conditions).toHaveLength(2);
-    expect(lease.condition("b")).toEqual(conditions[1]);
-    expect(conditions[1]?.ConditionCheck.Key).toMatchObject({ pk: { S: "lock#b" } });
-    const values = Object.values(conditions[0]?.ConditionCheck.ExpressionAttributeValues ?? {});
-    expect(values).toContainEqual({ S: lease.holders.get("a") });
-    expect(values).toContainEqual({ N: String(lease.fences.get("a")) });
-    expect(lease.conditions({ document: true })[1]).toEqual(
-      lease.condition("b", { document: true }),
-    );
-    expectThrown(() => lease.condition("z"), { code: "invalid-argument", mentions: ['"z"'] });
+    const required = conditions(lease);
+    expect(required).toHaveLength(2);
+    const [, b] = lease.parts;
+    expect(b && condition(b)).toEqual(required[1]);
+    expect(required[1]?.ConditionCheck.Key).toMatchObject({ pk: { S: "lock#b" } });
+    const values = Object.values(required[0]?.ConditionCheck.ExpressionAttributeValues ?? {});
+    expect(values).toContainEqual({ S: holdersOf(lease).get("a") });
+    expect(values).toContainEqual({ N: String(fencesOf(lease).get("a")) });
+    expect(conditions(lease, { document: true })[1]).toEqual(b && condition(b, { document: true }));
+    expectThrown(() => condition(lease as unknown as Parameters<typeof condition>[0]), {
+      code: "invalid-argument",
+      lockName: "a, b",
+      mentions: ["conditions(lease)"],
+    });
   });
 });
 
@@ -514,7 +521,7 @@ describe("a transaction with a lost request or answer", () => {
     );
     const outcome = all(victim.locks, ABC).acquire({ wait: "1s" });
     await expect(world.until(outcome)).rejects.toMatchObject({ code: "unreachable" });
-    const taken: MultiLease[] = [];
+    const taken: { readonly isHeld: boolean }[] = [];
     await world.time.advance(2_500);
     expect(heldIn(world, ABC)).not.toEqual([]);
     victim.network.clear();
@@ -538,7 +545,7 @@ describe("a transaction of grants", () => {
     process.resume({ first: "io" });
     const lease = await world.until(waiting);
     expect(lease.isHeld).toBe(true);
-    expect({ S: lease.holders.get("a") }).not.toEqual(before);
+    expect({ S: holdersOf(lease).get("a") }).not.toEqual(before);
     expect(lease.remainingMs()).toBeGreaterThan(50_000);
     await world.until(lease.release());
     await world.time.advance(1_000);

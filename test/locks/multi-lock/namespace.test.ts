@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { all, fairLock, inspect } from "../../../src/index.js";
 import { expectThrown } from "../../support/errors.js";
+import { fencesOf, holdersOf } from "../../support/parts.js";
 import { World } from "../../support/world.js";
 
 const NAMES = ["x", "y"] as const;
@@ -22,7 +23,7 @@ describe("several locks in a namespace", () => {
     expect(await world.until(all(locks, NAMES).tryAcquire())).not.toBeNull();
     expect(await world.until(inspect(locks, "y", { namespace: "n" }))).toMatchObject({
       state: "held",
-      holder: held.holders.get("y"),
+      holder: holdersOf(held).get("y"),
     });
     await world.until(held.release());
     expect(await world.until(inspect(locks, "x", { namespace: "n" }))).toMatchObject({
@@ -55,7 +56,7 @@ describe("several locks in a namespace", () => {
     mine.process.kill();
     const next = await world.until(all(theirs.locks, NAMES, { namespace: "n" }).acquire());
     for (const name of NAMES)
-      expect(next.fences.get(name)).toBe((dead.fences.get(name) ?? 0n) + 1n);
+      expect(fencesOf(next).get(name)).toBe((fencesOf(dead).get(name) ?? 0n) + 1n);
   });
 
   it("need a valid namespace", () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { forceRelease } from "../../../src/admin/index.js";
 import {
+  downgrade,
   HoldfastError,
+  type Lease,
   mutex,
   openSession,
-  type ReadPermit,
   readLock,
   semaphore,
   writeLock,
@@ -43,7 +44,7 @@ describe("a read-write lock", () => {
     const world = new World(DATES);
     const processes = Array.from({ length: 5 }, () => world.inhabitant());
     const [writing, ...reading] = processes.map(({ locks }) => readWriteLock(locks, "c"));
-    const readers: ReadPermit[] = [];
+    const readers: Lease[] = [];
     for (let at = 0; at < 50; at += 1) {
       const lock = reading[at % reading.length];
       if (lock !== undefined) readers.push(await world.until(lock.read().acquire()));
@@ -89,7 +90,7 @@ describe("a read-write lock", () => {
     const waiting = writeLock(b.locks, "c").acquire(FOR_EVER);
     await world.time.advance(2_000);
     const before = world.table.counts.writes;
-    const reader = await world.until(writer.downgrade());
+    const reader = await world.until(downgrade(writer));
     expect(world.table.counts.writes - before).toBe(1);
     expect([writer.isHeld, reader.isHeld, reader.weight]).toEqual([false, true, 1]);
     expect(writer.signal.aborted).toBe(false);
@@ -104,13 +105,13 @@ describe("a read-write lock", () => {
     const { locks, network } = world.inhabitant();
     const writer = await world.until(writeLock(locks, "c").acquire());
     network.script(() => ({ fault: "response-lost", unknownAfterMs: 50 }));
-    const downgrading = writer.downgrade();
+    const downgrading = downgrade(writer);
     expect(writer.isHeld).toBe(false);
     await world.time.advance(60);
     network.script(() => undefined);
     const reader = await world.until(downgrading);
     expect([reader.isHeld, usedIn(world)]).toEqual([true, "1"]);
-    await world.until(expectError(writer.downgrade(), { code: "lost", lockName: "c" }));
+    await world.until(expectError(downgrade(writer), { code: "lost", lockName: "c" }));
   });
 
   // rule: protocol 56
@@ -132,7 +133,7 @@ describe("a read-write lock", () => {
       { fault: "misconfigured", error },
     ];
     a.network.script(() => faults.shift());
-    await world.until(expectError(writer.downgrade(), { code: "access-denied" }));
+    await world.until(expectError(downgrade(writer), { code: "access-denied" }));
     await world.until(writer.release());
     const waiting = writeLock(world.inhabitant().locks, "c").acquire({ wait: "5s" });
     expect((await world.until(waiting)).isHeld).toBe(true);
@@ -144,9 +145,9 @@ describe("a read-write lock", () => {
     async (how) => {
       const world = new World(DATES);
       const lock = readWriteLock(world.inhabitant().locks, "c");
-      let reading: Promise<ReadPermit> | undefined;
+      let reading: Promise<Lease> | undefined;
       const running = lock.write().run(async (writer) => {
-        reading = writer.downgrade();
+        reading = downgrade(writer);
         if (how !== "is not awaited") await reading;
         if (how === "is followed by an error") throw new Error("no");
         return 5;
@@ -162,7 +163,7 @@ describe("a read-write lock", () => {
     const { locks } = world.inhabitant();
     const session = await world.until(openSession(locks));
     const running = writeLock(locks, "c", { session }).run(async (writer) => {
-      await writer.downgrade();
+      await downgrade(writer);
       await session.close({ leases: "end" });
     });
     await world.until(expectError(running, { code: "lost", lockName: "c", reason: "closed" }));
@@ -179,17 +180,20 @@ describe("a read-write lock", () => {
     });
     await world.time.advance(50);
     const facts = { code: "lost", lockName: "c", reason: "released-by-force" } as const;
-    await world.until(expectError(writer.downgrade(), { ...facts, mentions: ["ada"] }));
+    await world.until(expectError(downgrade(writer), { ...facts, mentions: ["ada"] }));
     expect(await world.until(forced)).toMatchObject({ isFree: true, holder });
     expect([writer.signal.aborted, usedIn(world)]).toEqual([true, "0"]);
   });
 
-  it("refuses to make a reader a writer", async () => {
+  it("refuses to downgrade a lease that is not a writer's", async () => {
     const world = new World(DATES);
-    const lock = readWriteLock(world.inhabitant().locks, "c");
-    const reader = await world.until(lock.read().acquire());
-    await expectError(reader.upgrade(), { code: "invalid-argument", lockName: "c" });
-    expect(reader.isHeld).toBe(true);
+    const { locks } = world.inhabitant();
+    const reader = await world.until(readLock(locks, "c").acquire());
+    const held = await world.until(mutex(locks, "c").acquire());
+    for (const lease of [reader, held]) {
+      await expectError(downgrade(lease), { code: "invalid-argument", lockName: "c" });
+      expect(lease.isHeld).toBe(true);
+    }
   });
 
   it("loses its place and its permit neither to a lock nor to a semaphore of the same name", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openSession, semaphore } from "../../../src/index.js";
+import { condition, openSession, semaphore } from "../../../src/index.js";
 import { expectError } from "../../support/errors.js";
 import { World } from "../../support/world.js";
 
@@ -153,7 +153,7 @@ describe("a semaphore", () => {
     expect(permit.isHeld).toBe(false);
     expect(permit.signal.reason).toMatchObject({ code: "lost", reason: "session-ended" });
     expect(other.fence).toBeGreaterThan(permit.fence);
-    const { ConditionCheck } = permit.condition();
+    const { ConditionCheck } = condition(permit);
     expect(Object.values(ConditionCheck.ExpressionAttributeNames)).toEqual([
       `fence#${permit.holder}`,
     ]);

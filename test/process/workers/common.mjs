@@ -15,6 +15,7 @@ const byMethod =
   (client, ...given) =>
     client[method](...given);
 export const {
+  condition,
   mutex = byMethod("mutex"),
   fairLock = byMethod("fairLock"),
   all = byMethod("multiLock"),

@@ -1,7 +1,7 @@
 // Holds a lock, is stopped for a while, and reports the findings of the first code after the pause. task.runs:
 // the kind of this code; task.asks: the order of the questions.
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { client, inspect, locks, mutex, say, task } from "./common.mjs";
+import { client, condition, inspect, locks, mutex, say, task } from "./common.mjs";
 
 const lease = await mutex(locks, task.name).acquire();
 const { signal } = lease;
@@ -31,7 +31,7 @@ const questions = {
       .send(
         new TransactWriteItemsCommand({
           TransactItems: [
-            lease.condition(),
+            condition(lease),
             {
               Put: {
                 TableName: task.table,

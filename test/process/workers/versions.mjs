@@ -9,7 +9,9 @@ const forever = () => setInterval(() => undefined, 1000);
 async function hold(acquire) {
   say("asks");
   const lease = await acquire();
-  say("held", { fence: String(lease.fence ?? lease.fences.get(task.name)) });
+  say("held", {
+    fence: String(lease.fence ?? lease.parts?.[0].fence ?? lease.fences.get(task.name)),
+  });
   forever();
 }
 

@@ -1,14 +1,14 @@
 // Leads, and blocks the whole process during a worker's run until long after the deadline; then writes under
 // the old term, and reports the result.
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
-import { blockFor, client, leaderTasks, locks, say, task } from "./common.mjs";
+import { blockFor, client, condition, leaderTasks, locks, say, task } from "./common.mjs";
 
 const write = (term) =>
   client
     .send(
       new TransactWriteItemsCommand({
         TransactItems: [
-          term.condition(),
+          condition(term),
           { Put: { TableName: task.table, Item: { pk: { S: "written" }, sk: { S: "x" } } } },
         ],
       }),
@@ -29,7 +29,7 @@ const coordinator = leaderTasks(locks, {
         const before = await write(term);
         say("leads", { before });
         blockFor(task.blockMs);
-        const isLeading = term.isLeading;
+        const isLeading = term.isHeld;
         const health = coordinator.health().state;
         say("wrote", { isLeading, aborted: signal.aborted, health, after: await write(term) });
         process.exit(0);

@@ -6,7 +6,13 @@ import {
   dynamolock,
   type LockFormat,
 } from "../../../src/formats/index.js";
-import { type GuardCondition, Holdfast, isHoldfastError, mutex } from "../../../src/index.js";
+import {
+  conditions,
+  type GuardCondition,
+  Holdfast,
+  isHoldfastError,
+  mutex,
+} from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { MemoryTable, type TableChange } from "../../../src/testing/table/memory-table.js";
@@ -193,9 +199,9 @@ class CompanionSimulation {
       const acquiring = mutex(life.locks, NAME).acquire({ wait: 4 * this.#leaseMs, keepData });
       const lease = await acquiring.catch(expected);
       if (lease === undefined) continue;
-      const conditions = lease.conditions();
+      const required = conditions(lease);
       const { holder, fence } = lease;
-      this.#handed.push({ holder, fence, conditions, after: this.#sums.grants });
+      this.#handed.push({ holder, fence, conditions: required, after: this.#sums.grants });
       await this.#sleep(life, random.chance(0.1) ? 2 * this.#leaseMs : 300 * random.fraction());
       await lease.release().catch(() => undefined);
     }

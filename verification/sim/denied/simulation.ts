@@ -1,6 +1,7 @@
 import {
   adoptLease,
   all,
+  downgrade,
   exportLease,
   fairLock,
   Holdfast,
@@ -133,7 +134,7 @@ class Process {
         const writer = await writeLock(locks, name).acquire({ wait });
         this.held.add(writer);
         await this.#time.sleep(this.#random.integer(0, 1_000));
-        return this.#hold(await writer.downgrade());
+        return this.#hold(await downgrade(writer));
       }
       case 7: {
         const lease = await mutex(locks, name).acquire({ wait, lease: "5s" });

@@ -1,4 +1,5 @@
-import { election, Holdfast, mutex } from "../../../src/index.js";
+import { election } from "../../../src/election/index.js";
+import { Holdfast, mutex } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { DatedTable } from "../../../src/testing/table/dated-table.js";
@@ -234,7 +235,7 @@ async function elected(locks: Holdfast, process: VirtualProcess): Promise<Held |
       holder,
       fence,
       get isHeld() {
-        return term.isLeading;
+        return term.isHeld;
       },
     };
   } catch (error) {

@@ -8,7 +8,7 @@ import type { StartThread, ThreadEvents } from "../../../src/core/session/thread
 import { ThreadSide } from "../../../src/core/session/thread-side.js";
 import { nativeFormat } from "../../../src/formats/native.js";
 import type { HoldfastError } from "../../../src/index.js";
-import { Lock } from "../../../src/locks/lock.js";
+import { MUTEX, Mutex } from "../../../src/locks/mutex.js";
 import { schemaOf } from "../../../src/table/schema.js";
 import { FaultyTable } from "../../../src/testing/faults/faults.js";
 import { DatedTable } from "../../../src/testing/table/dated-table.js";
@@ -106,7 +106,8 @@ export function threadedClient(
     ...{ mayBlockMs, start, clock: main.clock },
   });
   const mutex = (name: string) =>
-    new Lock(
+    new Mutex(
+      MUTEX,
       { context, clientOptions, defaultOwner: "threaded", shared, running: new Set() },
       name,
       undefined,

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { election, type Term } from "../../../index.js";
+import { election } from "../../../election/index.js";
+import { type Lease, lossSignal } from "../../../index.js";
 import { durationMs } from "../../../internal/duration.js";
 import { sleep } from "../../../internal/sleep.js";
 import { systemTimers } from "../../../platform/timers.js";
@@ -114,9 +115,9 @@ class Reign {
    * Prints a loss at once, because this process may not lead again for a long time. Throws if the command cannot be
    * started.
    */
-  async over(term: Term<AnyLocks>, output: Output): Promise<void> {
+  async over(term: Lease<AnyLocks>, output: Output): Promise<void> {
     // Each run adds a listener, and a term can have thousands of runs.
-    setMaxListeners(0, term.signal, term.lossSignal);
+    setMaxListeners(0, term.signal, lossSignal(term));
     for (let dueMs = monotonicMs(); ; ) {
       await sleep(systemTimers, dueMs - monotonicMs(), true, term.signal);
       if (term.signal.aborted) return;
@@ -130,7 +131,7 @@ class Reign {
     }
   }
 
-  async #run(term: Term<AnyLocks>): Promise<void> {
+  async #run(term: Lease<AnyLocks>): Promise<void> {
     const held = holdingOf(term);
     const guarded = new GuardedCommand(
       held,
@@ -158,14 +159,14 @@ class Reign {
 
 /** Ends the command of a resigning leader: first by TERM, and by KILL after half a lease. */
 async function endInOrder(
-  term: Term<AnyLocks>,
+  term: Lease<AnyLocks>,
   guarded: GuardedCommand,
   over: AbortSignal,
 ): Promise<void> {
-  const { signal, lossSignal, leaseMs } = term;
+  const { signal, leaseMs } = term;
   await sleep(systemTimers, FOR_EVER_MS, true, AbortSignal.any([signal, over]));
   // At a loss the guard kills the command at once.
-  if (over.aborted || lossSignal.aborted) return;
+  if (over.aborted || lossSignal(term).aborted) return;
   guarded.forwardSignal("SIGTERM");
   await sleep(systemTimers, leaseMs * TIDY_PART, true, over);
   if (!over.aborted) guarded.forwardSignal("SIGKILL");
@@ -174,9 +175,8 @@ async function endInOrder(
 // Longer than any process runs, and small enough to add to any clock.
 const FOR_EVER_MS = 1e12;
 
-function holdingOf(term: Term<AnyLocks>): Holding {
-  const { name, owner, holder, leaseMs, lossSignal } = term;
-  const fence = "fence" in term ? { fence: term.fence as bigint } : {};
+function holdingOf(term: Lease<AnyLocks>): Holding {
+  const { name, owner, leaseMs, parts } = term;
   const remainingMs = (): number => term.remainingMs();
-  return { name, ...fence, owner, holder, leaseMs, signal: lossSignal, remainingMs };
+  return { name, owner, leaseMs, parts, signal: lossSignal(term), remainingMs };
 }

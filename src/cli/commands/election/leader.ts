@@ -1,4 +1,4 @@
-import { election, type LeaderInfo } from "../../../index.js";
+import { election, type LeaderInfo } from "../../../election/index.js";
 import { shown } from "../../../internal/shown.js";
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";

@@ -1,4 +1,4 @@
-import { election } from "../../../index.js";
+import { election } from "../../../election/index.js";
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";

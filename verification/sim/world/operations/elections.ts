@@ -1,4 +1,5 @@
-import { election, isHoldfastError, type Term } from "../../../../src/index.js";
+import { election } from "../../../../src/election/index.js";
+import { isHoldfastError, type Lease, lossSignal } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
@@ -34,14 +35,15 @@ export async function stand(self: Incarnation, random: SeededRandom): Promise<vo
   if (!hasLed && typeof code === "string") expectPatience(self, code, "stood by", endless);
 }
 
-async function lead(self: Incarnation, random: SeededRandom, term: Term): Promise<void> {
-  const { fence, holder, lossSignal } = term;
+async function lead(self: Incarnation, random: SeededRandom, term: Lease): Promise<void> {
+  const { fence, holder } = term;
+  const loss = lossSignal(term);
   const grant = {
     parts: [{ name: LEADER, fence, holder }],
     // The work continues for a moment after the term's signal, and the term is not released before.
-    isHeld: () => !term.lossSignal.aborted && term.remainingMs() > 0,
+    isHeld: () => !loss.aborted && term.remainingMs() > 0,
     remainingMs: () => term.remainingMs(),
-    lossSignal,
+    lossSignal: loss,
   };
   self.asked();
   await hold(self, random, grant, { waited: false, isDone: () => term.signal.aborted });

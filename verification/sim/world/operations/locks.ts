@@ -1,3 +1,4 @@
+import type { FormatTypes } from "../../../../src/core/record/format-types.js";
 import {
   adoptLease,
   all,
@@ -7,7 +8,6 @@ import {
   type LeaseTransfer,
   type Lock,
   type LockOptions,
-  type MultiLease,
   mutex,
 } from "../../../../src/index.js";
 import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
@@ -301,10 +301,8 @@ function ofOne(self: Incarnation, random: SeededRandom, lease: Lease): Grant {
   };
 }
 
-function ofMany(lease: MultiLease): Grant {
-  const parts = [...lease.holders].map(([name, holder]) => {
-    return { name, holder, fence: lease.fences.get(name) ?? 0n };
-  });
+function ofMany(lease: Lease<FormatTypes>): Grant {
+  const parts = lease.parts.map(({ name, holder, fence = 0n }) => ({ name, holder, fence }));
   return {
     parts,
     isHeld: () => lease.isHeld,

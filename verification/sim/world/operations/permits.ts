@@ -1,5 +1,6 @@
 import {
-  type Permit,
+  downgrade,
+  type Lease,
   readLock,
   semaphore as semaphoreOf,
   writeLock,
@@ -16,7 +17,7 @@ const WHOLE = 1_000;
 
 /** A permit, with the key and the limit of its record. */
 interface Held {
-  readonly permit: Permit;
+  readonly permit: Lease;
   readonly name: string;
   readonly limit: number;
 }
@@ -49,7 +50,7 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
   await use(self, random, { permit: writer, ...of });
   if (!writer.isHeld || random.chance(0.5)) return release(self, { permit: writer, ...of });
   try {
-    const downgrading = writer.downgrade();
+    const downgrading = downgrade(writer);
     note(self, { permit: writer, ...of }, "released");
     const permit = await actUntil(self, { permit: writer, ...of }, downgrading);
     await use(self, random, { permit, ...of });
@@ -62,7 +63,7 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
 
 type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll: object };
 
-async function taken<P extends Permit>(
+async function taken<P extends Lease>(
   self: Incarnation,
   random: SeededRandom,
   acquire: (given: Given) => Promise<P>,
@@ -128,7 +129,7 @@ async function release(self: Incarnation, held: Held): Promise<void> {
 type What = "granted" | "acted" | "released" | "lost";
 
 function note(self: Incarnation, { permit, name, limit }: Held, what: What): void {
-  const { holder, weight } = permit;
+  const { holder, weight = 1 } = permit;
   self.note({ kind: "permit", name, holder, what, weight, limit });
 }
 

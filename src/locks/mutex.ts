@@ -1,0 +1,242 @@
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
+import { acquire } from "../core/acquire/acquire.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Hold } from "../core/hold/hold.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import type { HeldLease, Lease } from "../core/hold/lease.js";
+import { ACQUIRE_NAMES, DEFAULT_NAMES } from "../core/option-names.js";
+import type { AcquireOptions, AnyAcquireOptions, ClientOptions } from "../core/options.js";
+import { queueing } from "../core/queue/fifo.js";
+import { checkQueueOptions, FAIR_DEFAULTS } from "../core/queue/options.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { queueRefOf, refOf } from "../core/record/key.js";
+import type { Session } from "../core/session/session.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { type Inspection, inspectRecord } from "./inspect.js";
+import type { Lock } from "./lock.js";
+import {
+  keepAliveChoice,
+  notAcquired,
+  type RunArguments,
+  runHolding,
+  settingsOf,
+} from "./locking.js";
+import { Reentry } from "./reentrancy.js";
+
+/** Options of a lock: the defaults of every acquisition through the lock. */
+export interface LockOptions<S extends FormatTypes = NativeTypes>
+  extends Omit<AcquireOptions<S>, "signal" | "barge"> {
+  /**
+   * The namespace of a fair lock, for several fair locks on one entity: a well-formed string of 1 to 300 bytes.
+   * Default: none; the fair lock then shares the lock of `mutex(client, name)`, and the two exclude each other. For
+   * {@link fairLock} and {@link all} only.
+   */
+  readonly namespace?: S extends NativeTypes ? string | undefined : undefined;
+  /**
+   * Whether a second acquire through the same object shares the hold of the first. The lock is released when the last
+   * lease is released. Default false: the second acquire waits like the acquire of another client.
+   */
+  readonly reentrant?: boolean | undefined;
+  /**
+   * A session, from `openSession()`, that keeps the leases of this lock and the places in a queue alive. The
+   * session sets the length and the renewals of the leases. Default: the shared session of a client with
+   * `sharedSession`, else no session. For permits, by default a session of this client for all its permits: the client
+   * opens it for the first permit, and closes it when it has had no permit for a lease.
+   */
+  readonly session?: S extends NativeTypes ? Session | undefined : undefined;
+}
+
+const MUTEX_NAMES: OptionNames<Omit<LockOptions, "namespace">> = {
+  ...DEFAULT_NAMES,
+  reentrant: true,
+  session: true,
+};
+const FAIR_NAMES: OptionNames<LockOptions> = { ...MUTEX_NAMES, namespace: true };
+
+// One object often serves `acquire` and `tryAcquire`, so what only matters to a wait is no mistake in `tryAcquire`.
+const WAITING_NAMES: OptionNames<Omit<AcquireOptions, "barge">> = ACQUIRE_NAMES;
+const TRYING_NAMES: OptionNames<AcquireOptions> = { ...ACQUIRE_NAMES, barge: true };
+
+// A mutex promises no order. Its waiters take a place only if others are queued, or if others often get the lock first.
+const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
+const NO_OPTIONS: LockOptions = Object.freeze({});
+
+// The settings of mutexes without own options, the most common case, by the options of their client.
+const plain = new WeakMap<ClientOptions, AcquireSettings>();
+
+/** What distinguishes a mutex from a fair lock. */
+interface Kind {
+  readonly caller: "mutex()" | "fairLock()";
+  readonly names: Partial<OptionNames<LockOptions>>;
+  readonly refOf: (
+    context: AcquireContext,
+    name: FormatTypes["name"],
+    options: LockOptions,
+  ) => RecordRef;
+}
+
+export const MUTEX: Kind = {
+  caller: "mutex()",
+  names: MUTEX_NAMES,
+  refOf: ({ format }, name) => refOf(format, name),
+};
+const FAIR: Kind = {
+  caller: "fairLock()",
+  names: FAIR_NAMES,
+  // The format rejects a name in two parts, which cannot have a queue.
+  refOf: ({ format }, name, { namespace }) => queueRefOf(format, name as string, namespace),
+};
+
+/** A mutex or a fair lock. */
+export class Mutex implements Lock {
+  readonly name: string;
+  readonly #context: AcquireContext;
+  readonly #ref: RecordRef;
+  readonly #isFair: boolean;
+  readonly #layers: readonly AnyAcquireOptions[];
+  readonly #defaultOwner: string;
+  /** The settings of an acquisition without own options, the most common case. */
+  readonly #defaults: AcquireSettings;
+  readonly #reentry: Reentry | undefined;
+  readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
+
+  constructor(
+    kind: Kind,
+    { context, clientOptions, defaultOwner, shared }: ClientParts,
+    name: FormatTypes["name"],
+    options: LockOptions | undefined,
+  ) {
+    const names = kind.names as OptionNames<LockOptions>;
+    const asked = checkNames(kind.caller, options === undefined ? NO_OPTIONS : options, names);
+    this.#isFair = kind === FAIR;
+    this.#ref = kind.refOf(context, name, asked);
+    this.name = this.#ref.name;
+    this.#context = context;
+    const life = keepAliveChoice(asked.session, shared);
+    this.#layers = [asked, life.options, ...defaultsOf(this.#isFair, clientOptions)];
+    this.#keptAliveBy = life.keptAliveBy;
+    this.#defaultOwner = defaultOwner;
+    this.#reentry = asked.reentrant === true ? new Reentry() : undefined;
+    const isPlain = options === undefined && kind === MUTEX;
+    const known = isPlain ? plain.get(clientOptions) : undefined;
+    // Resolve the options now, so that a wrong option throws in the constructor.
+    this.#defaults = known ?? this.#settings(NO_OPTIONS);
+    if (isPlain) plain.set(clientOptions, this.#defaults);
+  }
+
+  async acquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease> {
+    checkNames("acquire()", options, WAITING_NAMES);
+    const settings = options === NO_OPTIONS ? this.#defaults : this.#settings(options);
+    const fromMs = this.#context.nowMs();
+    const lease = await this.#acquire(settings, options);
+    if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings, fromMs);
+    return lease as Lease;
+  }
+
+  async tryAcquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease | null> {
+    checkNames("tryAcquire()", options, TRYING_NAMES);
+    const { barge, ...asked } = options;
+    const passage = barge === true ? ({ kind: "barge" } as const) : undefined;
+    const settings = { ...this.#settings({ ...asked, wait: 0 }), passage };
+    return ((await this.#acquire(settings, asked)) ?? null) as Lease | null;
+  }
+
+  async run<T>(...given: RunArguments<AcquireOptions, Lease, T>): Promise<T> {
+    return runHolding(given, (options) => this.acquire(options));
+  }
+
+  inspect(): Promise<Inspection> {
+    return inspectRecord(this.#context, this.#ref);
+  }
+
+  #settings(options: AnyAcquireOptions): AcquireSettings {
+    const layers = [options, ...this.#layers];
+    const settings = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
+    const asked = <K extends "onPlaceExpired" | "onPosition">(key: K): AnyAcquireOptions[K] =>
+      layers.find((layer) => layer[key] !== undefined)?.[key];
+    const onPlaceExpired = asked("onPlaceExpired");
+    const onPosition = asked("onPosition");
+    if (!this.#isFair && onPlaceExpired === undefined && onPosition === undefined) {
+      return { ...settings, queueing: BEHIND_OTHERS };
+    }
+    const inQueue = checkQueueOptions({ onPlaceExpired, onPosition });
+    return { ...settings, queueing: queueing(this.#isFair ? "at once" : "behind others", inQueue) };
+  }
+
+  #acquire(settings: AcquireSettings, asked: AnyAcquireOptions): Promise<HeldLease | undefined> {
+    const take = () => acquire(this.#context, this.#ref, settings);
+    return this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
+  }
+}
+
+/**
+ * Returns the mutex of this name: one holder at a time. A mutex does **not** promise order among waiters of different
+ * processes; after at most 16 grants to other waiters, a waiter joins the queue, so that it does not starve. Only the
+ * record grants, so an error in the queue can cost a turn, never exclusion. Not reentrant by default. A name is any
+ * well-formed string of 1 to 1,900 bytes, or two such strings in a format with a sort key. The call itself costs no
+ * request. Throws `invalid-argument`.
+ *
+ * `acquire` costs one write if the lock is free or the holder is known to be dead. While the mutex is held, it costs
+ * reads of half a unit, at first up to ten a second, later one every two seconds; then one write. A waiter that has seen
+ * how long holds last reads about ten times a hold, at most a hundred times (50 units) a second. All waiters of one
+ * client for one name together cost as much as a single waiter.
+ *
+ * A waiter joins the queue, which costs three more writes, as soon as others are queued, after 16 grants to others, or
+ * after four once a quarter of `wait` has passed; also at each grant to another with a chance of 1 in 64, so that a crowd
+ * queues soon. The first such waiter of a client asks DynamoDB for the permission, by one write unit. A client without
+ * the permissions of a fair lock polls on instead. In the queue, a waiter costs what it costs for {@link fairLock}.
+ *
+ * `tryAcquire` costs one request; none if the client itself holds the lock or is acquiring it; up to three reads and two
+ * writes more for a free lock with an abandoned queue.
+ *
+ * Protocol: spec/protocol.md. The AWS lock client introduced the watch of a holder's version. Lamport's bakery
+ * algorithm introduced numbers that order waiters. This library adds the fence, the deadline, the local hand-off, and
+ * tickets that do not grant the lock.
+ */
+export function mutex<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: S["name"],
+  options?: Omit<LockOptions<S>, "namespace">,
+): Lock<S> {
+  return lockOf<S>(MUTEX, client, name, options as LockOptions | undefined);
+}
+
+/**
+ * Returns the fair lock of this name: one holder at a time, first come, first served, in the order of tickets from the
+ * table. A fair lock does **not** promise a turn to a waiter that could not keep its place: a waiter that is paused or
+ * cut off for longer than its lease joins again at the back. Without a namespace it is the same lock as `mutex(client,
+ * name)`. The lease is 60 s by default, and the poll 500 ms to 5 s, even if the client has another default. Needs native
+ * records in a table with a sort key. The call itself costs no request. Throws `invalid-argument`.
+ *
+ * `acquire` costs one write if the lock is free and has no queue. Otherwise three writes (the attempt, the ticket, the
+ * place in the queue) and a query; then queries of half a unit, from two a second for the first waiter down to one in
+ * 5 s, and a renewal a period; at the turn, reads of half a unit, one write, one deletion and a query. With more than
+ * sixteen waiters before it, a waiter also counts the queue. `tryAcquire` costs one request, and up to three reads and
+ * two writes more for a free lock with an abandoned queue.
+ */
+export function fairLock<S extends FormatTypes = NativeTypes>(
+  client: Holdfast<S>,
+  name: string,
+  options?: LockOptions<S>,
+): Lock<S> {
+  return lockOf<S>(FAIR, client, name, options as LockOptions | undefined);
+}
+
+// Inside, the format knows the types of its records; only the caller's types name them.
+function lockOf<S extends FormatTypes>(
+  kind: Kind,
+  client: Holdfast<S>,
+  name: FormatTypes["name"],
+  options: LockOptions | undefined,
+): Lock<S> {
+  return new Mutex(kind, partsOf(client, kind.caller), name, options) as unknown as Lock<S>;
+}
+
+function defaultsOf(isFair: boolean, clientOptions: ClientOptions): readonly AnyAcquireOptions[] {
+  if (!isFair) return [clientOptions];
+  // The client's polls are tuned for mutexes; fair locks have their own default.
+  const { poll: _, ...client } = clientOptions;
+  return [client, FAIR_DEFAULTS];
+}
