@@ -12,6 +12,7 @@ import {
   type SharedSessionOptions,
 } from "./core/thread-options.js";
 import { HoldfastError } from "./errors.js";
+import { SESSIONS } from "./formats/native-sessions.js";
 import { sharedClock } from "./platform/clock.js";
 import { schemaOf } from "./table/schema.js";
 
@@ -34,7 +35,7 @@ export function sharedSession(asked?: SharedSessionOptions): ClientSession {
   const session: StartsSession = {
     kind: "shared session",
     start(options, context, settings) {
-      requireCapability(context.format, "sessions");
+      requireCapability(context.format, SESSIONS);
       return new SharedSession(
         context,
         settings,

@@ -2,6 +2,8 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { watchMs } from "../core/record/decide.js";
 import type { PermitInRecord } from "../core/record/permits.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
+import { queueListing } from "../formats/native-listing.js";
+import { PERMITS } from "../formats/native-permits.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import type { Item } from "../platform/table.js";
 import { scanPage } from "./list.js";
@@ -84,7 +86,7 @@ async function leasesBySession(context: AcquireContext): Promise<Map<string, OnS
       }
       continue;
     }
-    const namespace = context.format.queue?.namespaceIn(item);
+    const namespace = queueListing(context.format)?.namespaceIn(item);
     const found = context.see(
       context.format.codec.refOf("lock", name, namespace),
       { item },
@@ -97,7 +99,7 @@ async function leasesBySession(context: AcquireContext): Promise<Map<string, OnS
 }
 
 function permitsIn({ format }: AcquireContext, item: Item): readonly PermitInRecord[] {
-  const found = format.permits?.readAll(item);
+  const found = PERMITS.of(format)?.readAll(item);
   return found?.state === "shared" ? found.permits : [];
 }
 

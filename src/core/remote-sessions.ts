@@ -2,7 +2,6 @@ import { SingleFlight } from "../internal/single-flight.js";
 import type { SignalLike } from "../platform/abort.js";
 import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
 import type { ClientContext } from "./context.js";
-import { requireCapability } from "./record/capability.js";
 import type { Decision } from "./record/decide.js";
 import type { RecordRef } from "./record/format.js";
 import type { Observation } from "./record/observation.js";
@@ -82,14 +81,12 @@ export class RemoteSessions {
     const { format, settings } = this.#context;
     const ended = this.#ends.run(session, async () => {
       const wallMs = this.#context.wallMs();
+      const tombstone = { fence: BigInt(Math.floor(wallMs)), owner, wallMs };
       const write =
         watched === undefined
-          ? requireCapability(format, "sessions").tombstone(ref, {
-              fence: BigInt(Math.floor(wallMs)),
-              owner,
-              wallMs,
-            })
+          ? format.lease.tombstone?.(ref, tombstone)
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
+      if (write === undefined) throw new Error("The records of this format name no session.");
       const answer = await this.#context.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
         this.#context.seeRecord(ref, answer, "strong");

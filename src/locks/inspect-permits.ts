@@ -5,6 +5,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import { type ForcedRelease, forcedReleaseIn, standing } from "../core/record/record.js";
+import { PERMITS } from "../formats/native-permits.js";
 import { serialisable } from "../internal/printed.js";
 import { endingOf, found, type Inspection } from "./inspect.js";
 
@@ -116,7 +117,7 @@ export function listedPermits(
   ref: RecordRef,
   shown: Shown,
 ): ListedPermits {
-  const record = requireCapability(context.format, "permits").readAll(shown.item);
+  const record = requireCapability(context.format, PERMITS).readAll(shown.item);
   if (record.state !== "absent" && record.state !== "shared") {
     return { kind: "unreadable", found: record.found };
   }
@@ -168,6 +169,6 @@ export function permitRefOf(
   ref: RecordRef,
   { holder, weight }: Pick<PermitInRecord, "holder" | "weight">,
 ): RecordRef {
-  const permits = requireCapability(context.format, "permits");
+  const permits = requireCapability(context.format, PERMITS);
   return permits.permitOf(ref, { holder, weight, leavesMark: true });
 }

@@ -4,7 +4,7 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
-import { requireCapability } from "../core/record/capability.js";
+import { ATTRIBUTES, requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
 import { Session } from "../core/session/session.js";
@@ -46,7 +46,7 @@ export function settingsOf(
   const settings = resolveAcquire(layers, defaultOwner, format.facts.defaults);
   if (settings.data !== undefined) format.codec.checkData(settings.data);
   if (settings.attributes !== undefined) {
-    requireCapability(format, "attributes").check(settings.attributes);
+    requireCapability(format, ATTRIBUTES).check(settings.attributes);
   }
   const { leaseMs, renewMs } = settings;
   return {

@@ -22,6 +22,7 @@ import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
 import type { Wait } from "../core/wait.js";
 import { HoldfastError } from "../errors.js";
+import { PERMITS } from "../formats/native-permits.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { inspectPermits, type PermitInspection } from "./inspect-permits.js";
 
@@ -105,8 +106,7 @@ export class Permits {
     options: PermitOptions,
   ) {
     const { context } = parts;
-    requireCapability(context.format, "permits");
-    this.ref = context.format.codec.refOf(kind, checkName(name));
+    this.ref = requireCapability(context.format, PERMITS).refOf(kind, checkName(name));
     this.limit = limit;
     this.#parts = parts;
     this.#options = options;
@@ -209,7 +209,7 @@ function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs
 
 /** Makes the session of a client's permits. Throws `invalid-argument` if the client's leases are renewed by hand. */
 function permitSessions({ context, clientOptions, defaultOwner }: ClientParts): SharedSession {
-  requireCapability(context.format, "permits");
+  requireCapability(context.format, PERMITS);
   const settings = resolveAcquire([clientOptions], defaultOwner, context.format.facts.defaults);
   if (settings.renewMs === "manual") {
     throw new HoldfastError(

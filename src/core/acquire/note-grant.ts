@@ -1,3 +1,4 @@
+import { HISTORY } from "../../formats/native-history.js";
 import { isoTimeOf } from "../../platform/clock.js";
 import { isNoAnswer } from "../../platform/retry.js";
 import type { ClientContext } from "../context.js";
@@ -11,7 +12,7 @@ import type { Granted } from "./settings.js";
  * without the permission to write notes reports the error once.
  */
 export function noteGrant(context: ClientContext, { hold, record, how }: Granted): void {
-  const { history } = context.format;
+  const history = HISTORY.of(context.format);
   const { ref, held } = hold;
   if (!context.keepsHistory || history === undefined || !isKept(ref)) return;
   // A permit has no time of its grant in the record.

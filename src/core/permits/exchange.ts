@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { PERMITS } from "../../formats/native-permits.js";
 import { instantOf } from "../../platform/clock.js";
 import { retry } from "../../platform/retry.js";
 import { noteGrant } from "../acquire/note-grant.js";
@@ -29,7 +30,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const { context, settings, held } = from;
   const { life } = from.living;
   if (life === undefined || !from.beginRelease()) throw lossOf(from);
-  const permits = requireCapability(context.format, "permits");
+  const permits = requireCapability(context.format, PERMITS);
   const start = instantOf(context.clock);
   const holder = context.random.id();
   const grant: PermitGrant = {
@@ -73,7 +74,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
  */
 function freeBoth({ context, ref, held, living }: Hold, to: RecordRef): void {
   const holder = to.permit?.holder ?? "";
-  const { has } = requireCapability(context.format, "permits");
+  const { has } = requireCapability(context.format, PERMITS);
   context.ownPermits.delete(holder);
   living.life?.untilAnswered(async () => {
     const freed = await freeOnce(context, ref, { known: held }, { keepData: false });

@@ -1,4 +1,6 @@
 import { HoldfastError } from "../../errors.js";
+import { PERMITS } from "../../formats/native-permits.js";
+import { REQUESTS } from "../../formats/native-requests.js";
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
@@ -136,7 +138,7 @@ export class PermitLoop {
 
   async #remove({ holder, fence, weight }: PermitInRecord): Promise<void> {
     const { context, ref } = this.#contending;
-    const permits = requireCapability(context.format, "permits");
+    const permits = requireCapability(context.format, PERMITS);
     // A late copy of the request may grant the permit again. The next waiter then removes it again: its session has
     // ended.
     const dead = permits.permitOf(ref, { holder, weight, leavesMark: false });
@@ -175,7 +177,7 @@ export class PermitLoop {
     const isLong = context.nowMs() - this.#fromMs > life.leaseMs;
     if (!isLong || this.#hasNotified) return;
     this.#hasNotified = true;
-    const requests = requireCapability(context.format, "requests");
+    const requests = requireCapability(context.format, REQUESTS);
     const sessions = new Set(this.#holders.map(({ session }) => session));
     const notify = (session: string) => {
       const ref = context.format.codec.refOf("session", session);
