@@ -11,6 +11,7 @@ import { AbandonedIds } from "./abandoned-ids.js";
 import { spread } from "./backoff.js";
 import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
+import type { GrantHistory } from "./options.js";
 import { type Decision, decide, decideBySession } from "./record/decide.js";
 import type {
   FreeOptions,
@@ -26,6 +27,8 @@ import { type Consistency, Observations } from "./record/observation.js";
 import type { PermitInRecord } from "./record/permits.js";
 import {
   type Found,
+  type GrantNote,
+  type HeldRecord,
   isReadable,
   type LeaseRecord,
   type Passage,
@@ -50,8 +53,8 @@ export interface ClientEnvironment {
   readonly report: (error: HoldfastError) => void;
   /** As {@link TableAccess.onAheadDate}. */
   readonly onAheadDate?: ((ahead: AheadDate) => void) | undefined;
-  /** Whether the client notes grants beside their records. Default false. */
-  readonly keepsHistory?: boolean;
+  /** Notes each grant beside its record. Default: notes none. */
+  readonly noteGrant?: NoteGrant | undefined;
   /** Whether the user's client is lib-dynamodb's document client. Default false. */
   readonly sendsDocuments?: boolean;
 }
@@ -65,6 +68,22 @@ export interface OpenLease {
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
   end(reason: LossReason): void;
+}
+
+/** Notes a grant beside its record, in the background. */
+export type NoteGrant = (
+  context: ClientContext,
+  grant: {
+    readonly hold: Pick<OpenLease, "ref" | "held">;
+    readonly record: HeldRecord;
+    readonly how: GrantNote["how"];
+  },
+) => void;
+
+/** Makes a client's notes of its grants. */
+export interface NotesGrants extends GrantHistory {
+  /** Throws `invalid-argument` if records of the format have no history. */
+  noteGrant(format: LeaseFormat): NoteGrant;
 }
 
 /** An item, and the `Date` of the answer that shows it. */
@@ -90,7 +109,7 @@ export class ClientContext extends TableAccess {
   readonly timers: Timers;
   readonly random: Random;
   readonly finalization: Finalization;
-  readonly keepsHistory: boolean;
+  readonly noteGrant: NoteGrant | undefined;
   readonly sendsDocuments: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
@@ -117,7 +136,7 @@ export class ClientContext extends TableAccess {
     this.timers = environment.timers;
     this.random = environment.random;
     this.finalization = environment.finalization ?? NO_FINALIZATION;
-    this.keepsHistory = environment.keepsHistory === true;
+    this.noteGrant = environment.noteGrant;
     this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
   }

@@ -46,6 +46,11 @@ export interface ClientSession {
   readonly kind: "shared session";
 }
 
+/** How a client notes its grants: the result of {@link grantHistory}. */
+export interface GrantHistory {
+  readonly kind: "grant history";
+}
+
 /** The options of a client, for all its leases. */
 export interface ClientOptions extends LeaseOptions {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */

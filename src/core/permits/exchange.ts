@@ -2,7 +2,6 @@ import { HoldfastError } from "../../errors.js";
 import { PERMITS } from "../../formats/native-permits.js";
 import { instantOf } from "../../platform/clock.js";
 import { retry } from "../../platform/retry.js";
-import { noteGrant } from "../acquire/note-grant.js";
 import { Hold } from "../hold/hold.js";
 import { forcedIn } from "../hold/loss.js";
 import { freeOnce } from "../hold/release.js";
@@ -59,7 +58,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
     }
     to = new Hold(context, own, from.localQueue, { record, start, settings });
     life.keep(to);
-    noteGrant(context, { hold: to, record, how: "hand-over" });
+    context.noteGrant?.(context, { hold: to, record, how: "hand-over" });
     return to;
   } finally {
     context.ownPermits.delete(held.holder);
