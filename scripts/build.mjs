@@ -89,7 +89,7 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
   return output.filter(({ type }) => type === "chunk");
 }
 
-const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 24_000, sourcemap: true };
+const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 48_000, sourcemap: true };
 // No merging: help and the version must not wait for the SDK, nor fail without the SDK.
 const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: false };
 
