@@ -7,7 +7,8 @@ import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
 import { ATTRIBUTES, requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
-import { Session } from "../core/session/session.js";
+import { lifeOf } from "../core/session/life.js";
+import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { asSentence } from "../internal/sentence.js";
 
@@ -19,19 +20,23 @@ interface KeepAliveChoice {
   readonly options: AnyAcquireOptions;
 }
 
+/** Returns what keeps the leases on a session alive. Throws `invalid-argument` for another value. */
+export function lifeOfSession(session: Session): NonNullable<ReturnType<typeof lifeOf>> {
+  const life = lifeOf(session);
+  if (life !== undefined) return life;
+  throw new HoldfastError(
+    "invalid-argument",
+    "The option `session` must be a Session of this client, from `openSession()`.",
+  );
+}
+
 /** Chooses the session in the options, else the shared session of the client. Throws `invalid-argument`. */
 export function keepAliveChoice(
   session: Session | undefined,
   shared: KeepAliveSource<Hold> | undefined,
 ): KeepAliveChoice {
   if (session === undefined) return { keptAliveBy: shared, options: {} };
-  if (!(session instanceof Session)) {
-    throw new HoldfastError(
-      "invalid-argument",
-      "The option `session` must be a Session of this client, from `openSession()`.",
-    );
-  }
-  const life = Session.lifeOf(session);
+  const life = lifeOfSession(session);
   return { keptAliveBy: life, options: { lease: life.leaseMs, renew: life.renewMs } };
 }
 

@@ -17,7 +17,7 @@ import type { RecordRef } from "../core/record/format.js";
 import { checkName } from "../core/record/name.js";
 import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
 import type { SharedKind } from "../core/record/ref.js";
-import { Session } from "../core/session/session.js";
+import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
 import type { Wait } from "../core/wait.js";
@@ -25,6 +25,7 @@ import { HoldfastError } from "../errors.js";
 import { PERMITS } from "../formats/native-permits.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { inspectPermits, type PermitInspection } from "./inspect-permits.js";
+import { lifeOfSession } from "./locking.js";
 
 /** Options of a semaphore and of a read-write lock: the defaults of every acquisition. */
 export interface PermitOptions extends QueueOptions {
@@ -110,7 +111,8 @@ export class Permits {
     this.limit = limit;
     this.#parts = parts;
     this.#options = options;
-    this.#sessions = options.session === undefined ? parts.sessions : sessionsOf(options.session);
+    this.#sessions =
+      options.session === undefined ? parts.sessions : lifeOfSession(options.session);
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#settings({});
   }
@@ -194,16 +196,8 @@ export class Permits {
   }
 }
 
-function sessionsOf(session: Session): PermitSessions & KeepAliveSource<Hold> {
-  if (session instanceof Session) return Session.lifeOf(session);
-  throw new HoldfastError(
-    "invalid-argument",
-    "The option `session` must be a Session of this client, from `openSession()`.",
-  );
-}
-
 function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {
-  const { leaseMs, renewMs } = Session.lifeOf(session);
+  const { leaseMs, renewMs } = lifeOfSession(session);
   return { leaseMs, renewMs };
 }
 
