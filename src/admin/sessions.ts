@@ -2,6 +2,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { watchMs } from "../core/record/decide.js";
 import type { PermitInRecord } from "../core/record/permits.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
+import { glanceAtSession } from "../core/remote-sessions.js";
 import { queueListing } from "../formats/native-listing.js";
 import { PERMITS } from "../formats/native-permits.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
@@ -56,7 +57,7 @@ export async function sessionsOf(context: AcquireContext): Promise<SessionListin
   const sessions = await leasesBySession(context);
   const listings: SessionListing[] = [];
   for await (const { name: id, item } of recordsOf(context, ["session"])) {
-    const found = context.sessions.glance(id, item);
+    const found = glanceAtSession(context, id, item);
     const on = sessions.get(id);
     if (found.state === "held" || on !== undefined) {
       listings.push(listingOf(context, id, found, on ?? NOTHING));

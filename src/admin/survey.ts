@@ -1,5 +1,6 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import { type GrantNote, isReadable } from "../core/record/record.js";
+import { glanceAtSession } from "../core/remote-sessions.js";
 import { briefOf } from "../formats/native-brief.js";
 import { HISTORY } from "../formats/native-history.js";
 import { Breaks } from "../internal/breaks.js";
@@ -229,13 +230,13 @@ function termIn({ format }: AcquireContext, item: Item): SurveyedTerm[] {
 
 interface FoundSession {
   readonly id: string;
-  readonly found: ReturnType<AcquireContext["sessions"]["glance"]>;
+  readonly found: ReturnType<typeof glanceAtSession>;
 }
 
 function sessionIn(context: AcquireContext, item: Item): FoundSession[] {
   const id = context.format.codec.nameOf("session", item);
   if (typeof id !== "string") return [];
-  return [{ id, found: context.sessions.glance(id, item) }];
+  return [{ id, found: glanceAtSession(context, id, item) }];
 }
 
 function sessionsOf(

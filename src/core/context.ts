@@ -12,7 +12,7 @@ import { spread } from "./backoff.js";
 import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
 import type { GrantHistory } from "./options.js";
-import { type Decision, decide, decideBySession } from "./record/decide.js";
+import { type Decision, decide } from "./record/decide.js";
 import type {
   FreeOptions,
   Grant,
@@ -24,7 +24,6 @@ import type {
 } from "./record/format.js";
 import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
-import type { PermitInRecord } from "./record/permits.js";
 import {
   type Found,
   type GrantNote,
@@ -223,7 +222,7 @@ export class ClientContext extends TableAccess {
   /** Decides the next step for a record, from this client's observations. */
   decide(ref: RecordRef, onlyIfExists: boolean, passage?: Passage): Decision {
     return decide(this.observations.of(ref.id), {
-      ...this.#now(),
+      ...this.circumstances(),
       wallMs: this.wallMs(),
       isAbandoned: (holder) => this.abandoned.has(holder),
       onlyIfExists,
@@ -231,24 +230,8 @@ export class ClientContext extends TableAccess {
     });
   }
 
-  /**
-   * Decides whether the holder of a permit is dead: `take-over` means that its session has ended. This client's own
-   * sessions need no observation.
-   */
-  decideHolder({
-    holder,
-    fence,
-    session,
-    leaseMs,
-  }: Pick<PermitInRecord, "holder" | "fence" | "session" | "leaseMs">): Decision {
-    if (this.ownSessions.has(session)) {
-      return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };
-    }
-    const takeOver = { kind: "take-over", holder, version: fence, session } as const;
-    return decideBySession(leaseMs, session, takeOver, this.#now());
-  }
-
-  #now() {
+  /** The times, and the observations of sessions, by which a holder counts as dead. */
+  circumstances() {
     const sessionSeen = (session: string) =>
       this.observations.of(this.format.codec.refOf("session", session).id);
     return { ...this.times(), sessionSeen };

@@ -56,14 +56,6 @@ export class RemoteSessions {
     return answer;
   }
 
-  /** Records a session's row from an eventual read of several items, unless a watch must not begin with that row. */
-  glance(session: string, item: Item): Found {
-    const found = this.#context.format.codec.read(item);
-    return isDoubtful(found)
-      ? found
-      : this.#context.see(this.#refOf(session), { item }, "eventual");
-  }
-
   /** Reads the session with strong consistency. */
   async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
@@ -113,6 +105,15 @@ export class RemoteSessions {
     );
     return orAborted(reading, signal);
   }
+}
+
+/** Records a session's row from an eventual read of several items, unless a watch must not begin with that row. */
+export function glanceAtSession(context: ClientContext, session: string, item: Item): Found {
+  const { codec } = context.format;
+  const found = codec.read(item);
+  return isDoubtful(found)
+    ? found
+    : context.see(codec.refOf("session", session), { item }, "eventual");
 }
 
 // An abort ends only this waiter's wait. The request continues, because other waiters share the answer.

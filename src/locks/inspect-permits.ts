@@ -1,5 +1,6 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
+import { decideHolder } from "../core/decide-holder.js";
 import { sharedRecord } from "../core/permits/grant.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -90,7 +91,7 @@ function sessionsToRead(context: AcquireContext, permits: readonly PermitInRecor
   const due = permits.filter(
     (permit) =>
       context.nowMs() - readAtMs(permit.session) >= FRESH_MS ||
-      context.decideHolder(permit).kind !== "wait",
+      decideHolder(context, permit).kind !== "wait",
   );
   const sessions = [...new Set(due.map(({ session }) => session))];
   return sessions.sort((a, b) => readAtMs(a) - readAtMs(b)).slice(0, MOST_SESSIONS);

@@ -7,6 +7,7 @@ import { PollPace } from "../acquire/poll-pace.js";
 import type { Contending } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { untilAnswered } from "../acquire/until-answered.js";
+import { decideHolder } from "../decide-holder.js";
 import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
 import { requireCapability } from "../record/capability.js";
@@ -109,7 +110,7 @@ export class PermitLoop {
   #decide(): PermitDecision {
     const { context, settings } = this.#contending;
     const wish = { weight: this.#wish.weight, limit: this.#limit, passage: settings.passage };
-    return decidePermit(this.#seen, wish, (permit) => context.decideHolder(permit));
+    return decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
   }
 
   async #grant(): Promise<AcquireOutcome | undefined> {
@@ -191,7 +192,7 @@ export class PermitLoop {
   /** Reads, in parallel, the sessions of all permits for which the client's decision is `kind`. */
   async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<void> {
     const { context, cancellation } = this.#contending;
-    const due = this.#holders.filter((permit) => context.decideHolder(permit).kind === kind);
+    const due = this.#holders.filter((permit) => decideHolder(context, permit).kind === kind);
     const sessions = [...new Set(due.map(({ session }) => session))];
     const look = (session: string) =>
       this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
