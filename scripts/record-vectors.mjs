@@ -8,6 +8,8 @@ import { loadSource } from "./lib/source.mjs";
 
 const {
   nativeFormat,
+  REQUESTS,
+  SESSIONS,
   createTable,
   Holdfast,
   inspect,
@@ -17,6 +19,8 @@ const {
   seededRandom,
 } = await loadSource(
   "formats/native",
+  "formats/native-requests",
+  "formats/native-sessions",
   "index",
   "table/index",
   "platform/dynamodb/expressions",
@@ -49,7 +53,7 @@ try {
     format: "native",
     layout: 1,
     items: items.map(reading),
-    requests: nativeRequests({ nativeFormat, compileWrite }),
+    requests: nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite }),
   };
   writeFileSync(FILE, `${JSON.stringify(vectors, null, 2)}\n`);
   console.log(`Recorded ${vectors.items.length} items and ${vectors.requests.length} requests.`);

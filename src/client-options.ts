@@ -1,6 +1,6 @@
-import type { ClientEnvironment } from "./core/context.js";
+import type { ClientEnvironment, NotesGrants } from "./core/context.js";
 import { CLIENT_NAMES } from "./core/option-names.js";
-import type { AcquireOptions, ClientOptions } from "./core/options.js";
+import type { AcquireOptions, ClientOptions, GrantHistory } from "./core/options.js";
 import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
@@ -50,11 +50,10 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
    */
   readonly keys?: TableKeys | undefined;
   /**
-   * Whether the client notes each grant of a lock or a leadership beside its record. `history()` shows the last
-   * sixteen grants of a name. Each note costs one write. The client sends it in the background, and the grant does
-   * not wait for it. Only for native records in a table with a sort key. Default false.
+   * `grantHistory()` of `holdfast/admin`: the client notes each grant of a lock, a permit or a leadership beside its record.
+   * Default: no notes.
    */
-  readonly history?: boolean | undefined;
+  readonly history?: GrantHistory | undefined;
   /**
    * Receives each error that no caller waits for. Such an error comes from the release after a finished `run`, or
    * from background work. While a call waits, it also receives each outage once: `unreachable` or `throttled` within two
@@ -97,18 +96,19 @@ export function environmentFrom<S extends FormatTypes>(
   const { environment = { finalization: systemFinalization() } } = options;
   const clock = environment.clock ?? systemClock;
   const timers = environment.timers ?? systemTimers;
+  const format =
+    (options.format as LeaseFormat | undefined) ?? nativeFormat(schemaOf(options.keys).keys);
   return {
     table: isTablePort(options.client)
       ? options.client
       : new DynamoDBTable(options.client, options.table, clock, timers),
     tableName: options.table,
-    format:
-      (options.format as LeaseFormat | undefined) ?? nativeFormat(schemaOf(options.keys).keys),
+    format,
     clock,
     timers,
     random: environment.random ?? systemRandom,
     finalization: environment.finalization ?? NO_FINALIZATION,
-    keepsHistory: options.history === true,
+    noteGrant: (options.history as NotesGrants | undefined)?.noteGrant(format),
     sendsDocuments: isDocumentClient(options.client),
     report: reporterOf(options.onError),
   };
@@ -146,8 +146,10 @@ function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void 
   if (typeof options.table !== "string" || options.table === "") {
     throw refuse("The option `table` must be the name of the table.");
   }
-  if (options.history !== undefined && typeof options.history !== "boolean") {
-    throw refuse(`The option \`history\` must be true or false; it is ${String(options.history)}.`);
+  if (options.history !== undefined && options.history?.kind !== "grant history") {
+    throw refuse(
+      `The option \`history\` must be the result of grantHistory(); it is ${String(options.history)}.`,
+    );
   }
   if (options.format === undefined) return;
   if ((options.format as Partial<LeaseFormat>).lease === undefined) {

@@ -4,7 +4,6 @@ import { resolveClient } from "./core/client-settings.js";
 import { closeInOrder, type Running } from "./core/hold/close.js";
 import { actingMs } from "./core/hold/deadline.js";
 import { type ClientOptions, resolveAcquire } from "./core/options.js";
-import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
 import type { SharedSession } from "./core/session/shared.js";
 import { HoldfastError } from "./errors.js";
@@ -47,7 +46,6 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     // Checked in the constructor, so that a mistake shows at the start and not at first use.
     const settings = resolveAcquire([options], owner, context.format.facts.defaults);
     actingMs(context, settings.leaseMs);
-    if (options.history === true) requireCapability(context.format, "history");
     const session = options.sharedSession as StartsSession | false | undefined;
     const shared = session ? session.start(options, context, settings) : undefined;
     const clientOptions = { lease, renew, wait, poll };

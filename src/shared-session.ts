@@ -11,6 +11,7 @@ import {
   type SharedSessionOptions,
 } from "./core/thread-options.js";
 import { HoldfastError } from "./errors.js";
+import { SESSIONS } from "./formats/native-sessions.js";
 import type { Duration } from "./internal/duration.js";
 import { sharedClock } from "./platform/clock.js";
 import { schemaOf } from "./table/schema.js";
@@ -55,7 +56,7 @@ export function sharedSession(asked?: {
   const session: StartsSession = {
     kind: "shared session",
     start(options, context, settings) {
-      requireCapability(context.format, "sessions");
+      requireCapability(context.format, SESSIONS);
       return new SharedSession(
         context,
         settings,

@@ -1,5 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { nativeFormat } from "../../src/formats/native.js";
+import type { REQUESTS } from "../../src/formats/native-requests.js";
+import type { SESSIONS } from "../../src/formats/native-sessions.js";
 import type { Holdfast, inspect, mutex, openSession } from "../../src/index.js";
 import type { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Item } from "../../src/platform/table.js";
@@ -27,6 +29,8 @@ export function playNativeScenes(options: {
 /** Every request of the format with fixed arguments, compiled to the exact text for DynamoDB. */
 export function nativeRequests(code: {
   readonly nativeFormat: typeof nativeFormat;
+  readonly REQUESTS: typeof REQUESTS;
+  readonly SESSIONS: typeof SESSIONS;
   readonly compileWrite: typeof compileWrite;
 }): { step: string; request: Readonly<Record<string, unknown>> }[];
 

@@ -217,8 +217,9 @@ const FORCED = {
 };
 
 /** Every request of the format with fixed arguments, compiled to the exact text for DynamoDB. */
-export function nativeRequests({ nativeFormat, compileWrite }) {
+export function nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite }) {
   const format = nativeFormat({ pk: "pk", sk: "sk" });
+  const [requests, sessions] = [REQUESTS.of(format), SESSIONS.of(format)];
   const ref = format.codec.refOf("lock", NAME);
   const held = { holder: GRANT.holder, fence: 1_767_225_600_001n };
   const watched = { holder: OTHER, version: 3n };
@@ -263,7 +264,7 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
     }),
     "renewal with data": format.lease.renew(ref, held, { ...RENEWAL, data }),
     "change of length": format.lease.changeLength(ref, held, { ...RENEWAL, leaseMs: 90_000 }),
-    "move to a session": format.sessions.moveTo(ref, held, RENEWAL, SESSION),
+    "move to a session": sessions.moveTo(ref, held, RENEWAL, SESSION),
     "takeover from an ended session": format.lease.takeOver(ref, GRANT, {
       ...watched,
       session: SESSION,
@@ -273,12 +274,12 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       { known: undefined, maybe: [], watched },
       { ...free, lastHolder: "" },
     ),
-    "tombstone of a session": format.sessions.tombstone(format.codec.refOf("session", SESSION), {
+    "tombstone of a session": format.lease.tombstone(format.codec.refOf("session", SESSION), {
       fence: BigInt(START_MS),
       owner: OWNER,
       wallMs: START_MS,
     }),
-    "keeping from expiring": format.sessions.keepFromExpiring(ref, held, {
+    "keeping from expiring": sessions.keepFromExpiring(ref, held, {
       leaseMs: 30_000,
       wallMs: START_MS,
     }),
@@ -296,11 +297,11 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       { known: undefined, maybe: [held.holder], watched },
       free,
     ),
-    "request to end, with who and why": format.requests.ask(ref, {
+    "request to end, with who and why": requests.ask(ref, {
       ...FORCED,
       kind: "release",
     }),
-    "the same, told to the holder's session": format.requests.notify(
+    "the same, told to the holder's session": requests.notify(
       format.codec.refOf("session", SESSION),
       held.holder,
     ),
@@ -309,8 +310,8 @@ export function nativeRequests({ nativeFormat, compileWrite }) {
       { known: held, maybe: [] },
       { ...free, keepData: true, forced: { ...FORCED, now: true } },
     ),
-    "request to resign": format.requests.ask(ref, { kind: "resign", holder: held.holder }),
-    "request of a preferred candidate": format.requests.ask(ref, {
+    "request to resign": requests.ask(ref, { kind: "resign", holder: held.holder }),
+    "request of a preferred candidate": requests.ask(ref, {
       kind: "prefer",
       holder: held.holder,
     }),

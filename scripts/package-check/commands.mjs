@@ -123,8 +123,13 @@ function checkCommand(
 }
 
 /** Holds a lock and leads, and gives both up when an operator asks for it. */
-async function hold({ election, fairLock, Holdfast }, client) {
-  const locks = new Holdfast({ client, table: "locks", owner: "the-check", history: true });
+async function hold({ election, fairLock, Holdfast }, { grantHistory }, client) {
+  const locks = new Holdfast({
+    client,
+    table: "locks",
+    owner: "the-check",
+    history: grantHistory(),
+  });
   const lease = await fairLock(locks, "job", FAST).acquire();
   const term = await election(locks, "pool", FAST).campaign();
   lease.signal.addEventListener("abort", () => void lease.release().catch(() => undefined));
@@ -172,7 +177,8 @@ export async function checkCommands(folder) {
       if (command.words.startsWith("object put")) {
         symlinkSync(join(ROOT, "node_modules", OBJECTS_PEER), join(modules, OBJECTS_PEER), "dir");
       }
-      if (command.isOurs) locks = await hold(await load("index.js"), client);
+      if (command.isOurs)
+        locks = await hold(await load("index.js"), await load("admin/index.js"), client);
       else await checkCommand(command, file, { cwd: folder, env });
     }
   } finally {

@@ -3,6 +3,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
+import { SESSIONS } from "../formats/native-sessions.js";
 import { checkNames } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import {
@@ -105,7 +106,7 @@ export function listQueue(
  */
 export async function listSessions(client: Holdfast<FormatTypes>): Promise<SessionListing[]> {
   const { context } = partsOf(client, "listSessions()");
-  requireCapability(context.format, "sessions");
+  requireCapability(context.format, SESSIONS);
   return sessionsOf(context);
 }
 
@@ -121,7 +122,7 @@ export async function survey(
   options: SurveyOptions = {},
 ): Promise<Survey> {
   const { context } = partsOf(client, "survey()");
-  requireCapability(context.format, "sessions");
+  requireCapability(context.format, SESSIONS);
   return surveyOf(context, checkNames("survey()", options, SURVEY_NAMES));
 }
 

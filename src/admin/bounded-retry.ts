@@ -6,6 +6,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { HeldRecord, LeaseRecord } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
+import { REQUESTS } from "../formats/native-requests.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { Misconfigured, Write } from "../platform/table.js";
 
@@ -118,7 +119,7 @@ export async function notifyOnce(
   session: string,
   holder: string,
 ): Promise<Result<true>> {
-  const requests = requireCapability(context.format, "requests");
+  const requests = requireCapability(context.format, REQUESTS);
   const write = requests.notify(context.format.codec.refOf("session", session), holder);
   const answer = await context.write(write, context.settings.requestTimeoutMs);
   // Refused: the session and its leases have ended.

@@ -3,6 +3,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
+import { REQUESTS } from "../formats/native-requests.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import type { OptionNames } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
@@ -96,7 +97,7 @@ export async function askHolderToRelease(
 ): Promise<ForceReleaseResult> {
   const { reason, by = defaultBy, now = false, signal } = options;
   const limitMs = checkForce(options, by);
-  const requests = requireCapability(context.format, "requests", "forced releases");
+  const requests = requireCapability(context.format, REQUESTS, "forced releases");
   const retries = new BoundedRetry(context, ref, limitMs, signal);
   const look = () => readOnce(context, ref);
   const first = await retries.send(look);

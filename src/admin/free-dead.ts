@@ -1,4 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import { decideHolder } from "../core/decide-holder.js";
 import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
@@ -13,7 +14,7 @@ function judge(context: AcquireContext, ref: RecordRef, record: HeldRecord): Dec
   const { holder, fence, session, leaseMs } = record;
   // A client keeps no observation of a permit.
   return ref.permit !== undefined && session !== undefined
-    ? context.decideHolder({ holder, fence, session, leaseMs })
+    ? decideHolder(context, { holder, fence, session, leaseMs })
     : context.decide(ref, false, { kind: "barge" });
 }
 

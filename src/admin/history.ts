@@ -3,6 +3,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { type ForcedRelease, forcedReleaseIn, type GrantNote } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
+import { HISTORY } from "../formats/native-history.js";
 import { unlessMisconfigured } from "../platform/retry.js";
 
 /** The last grants of a name, as noted by their holders, and the last forced releases. */
@@ -16,7 +17,7 @@ export interface History {
 
 /** Reads the history of a name: seventeen reads at once, each for half a read unit. Throws coded errors. */
 export async function historyOf(context: AcquireContext, ref: RecordRef): Promise<History> {
-  const history = requireCapability(context.format, "history");
+  const history = requireCapability(context.format, HISTORY);
   const keys = [...history.keysOf(ref), ref.key];
   const items = await Promise.all(
     keys.map(async (key) => {

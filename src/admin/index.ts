@@ -1,4 +1,5 @@
 /** For operators: functions over a client, and the types of their results. Each name is documented at its definition. @module */
+export type { GrantHistory } from "../core/options.js";
 export type { ForcedRelease, GrantNote } from "../core/record/record.js";
 export type { InspectedPermit, Inspection } from "../locks/inspect.js";
 export type { PermitInspection, PermitKind } from "../locks/inspect-permits.js";
@@ -17,6 +18,7 @@ export type {
   ForceReleasePermitOptions,
   ForceReleaseResult,
 } from "./force-release.js";
+export { grantHistory } from "./grant-history.js";
 export type { History } from "./history.js";
 export type {
   AnyKind,

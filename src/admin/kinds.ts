@@ -4,6 +4,7 @@ import type { LockName } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { checkName } from "../core/record/name.js";
 import { HoldfastError } from "../errors.js";
+import { PERMITS } from "../formats/native-permits.js";
 import type { OptionNames } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 
@@ -49,8 +50,7 @@ export function namedRef(format: LeaseFormat, name: LockName, options: InspectOp
 
 /** Returns the record of a semaphore or of a read-write lock. Throws `invalid-argument`. */
 export function permitRecordRef(format: LeaseFormat, name: LockName, kind: PermitKind): RecordRef {
-  requireCapability(format, "permits");
-  return format.codec.refOf(kind, checkName(name as string));
+  return requireCapability(format, PERMITS).refOf(kind, checkName(name as string));
 }
 
 /** Whether the records of this kind have permits. */

@@ -4,6 +4,8 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
+import { queueListing } from "../formats/native-listing.js";
+import { PERMITS } from "../formats/native-permits.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { serialisable } from "../internal/printed.js";
@@ -97,7 +99,7 @@ export async function* permitPagesOf(
   options: ListPermitOptions,
 ): AsyncGenerator<PermitListPage> {
   const { kind, free = false } = checkNames("listLocks()", options, LIST_PERMIT_NAMES);
-  requireCapability(context.format, "permits");
+  requireCapability(context.format, PERMITS);
   yield* scanned(context, kind, options, (page) => permitsOf(context, kind, page, free));
 }
 
@@ -126,11 +128,12 @@ async function* scanned<I>(
 
 /** Returns the key prefixes of the listed records, and of the places in their queues. */
 export function prefixesOf(
-  { format: { codec, queue } }: AcquireContext,
+  { format }: AcquireContext,
   kind: AnyKind,
   namePrefix: string,
 ): KeyPrefix[] {
-  const ofRecords = codec.prefixOf(kind, namePrefix);
+  const queue = queueListing(format);
+  const ofRecords = format.codec.prefixOf(kind, namePrefix);
   if (ofRecords === undefined) return [];
   return (kind === "lock" || isPermitKind(kind)) && queue !== undefined
     ? [ofRecords, queue.prefixOf(namePrefix)]
@@ -185,7 +188,8 @@ export function recordsOf(
   for (const item of items) {
     const name = context.format.codec.nameOf(kind, item);
     if (name === undefined) continue;
-    const ref = context.format.codec.refOf(kind, name, context.format.queue?.namespaceIn(item));
+    const namespace = queueListing(context.format)?.namespaceIn(item);
+    const ref = context.format.codec.refOf(kind, name, namespace);
     const found = context.see(ref, { item }, "eventual");
     if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
     else if (found.state === "held" || withFree) {
@@ -207,7 +211,7 @@ export function permitsOf(
   for (const item of items) {
     const name = context.format.codec.nameOf(kind, item);
     if (name === undefined) continue;
-    const ref = context.format.codec.refOf(kind, name);
+    const ref = requireCapability(context.format, PERMITS).refOf(kind, name as string);
     const listed = listedPermits(context, ref, { item, dateMs });
     if (listed.kind === "unreadable") unreadable.push({ name: ref.name, found: listed.found });
     else if (withFree || listed.inspection.state === "held") locks.push(listed.inspection);
@@ -228,9 +232,10 @@ export function placeIn(
   item: Item,
 ): FoundPlace | undefined {
   const { queue } = context.format;
-  const [name, ticket] = [queue?.nameIn(item, kind), queue?.ticketIn(item)];
+  const listing = queueListing(context.format);
+  const [name, ticket] = [listing?.nameIn(item, kind), queue?.ticketIn(item)];
   if (queue === undefined || name === undefined || ticket === undefined) return undefined;
-  const lock = context.format.codec.refOf(kind, name, queue.namespaceIn(item));
+  const lock = context.format.codec.refOf(kind, name, listing?.namespaceIn(item));
   const ref = queue.entryOf(lock, ticket);
   const found = context.see(ref, { item }, "eventual");
   if (found.state !== "held") return undefined;

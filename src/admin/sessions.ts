@@ -2,6 +2,9 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { watchMs } from "../core/record/decide.js";
 import type { PermitInRecord } from "../core/record/permits.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
+import { glanceAtSession } from "../core/remote-sessions.js";
+import { queueListing } from "../formats/native-listing.js";
+import { PERMITS } from "../formats/native-permits.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import type { Item } from "../platform/table.js";
 import { scanPage } from "./list.js";
@@ -54,7 +57,7 @@ export async function sessionsOf(context: AcquireContext): Promise<SessionListin
   const sessions = await leasesBySession(context);
   const listings: SessionListing[] = [];
   for await (const { name: id, item } of recordsOf(context, ["session"])) {
-    const found = context.sessions.glance(id, item);
+    const found = glanceAtSession(context, id, item);
     const on = sessions.get(id);
     if (found.state === "held" || on !== undefined) {
       listings.push(listingOf(context, id, found, on ?? NOTHING));
@@ -84,7 +87,7 @@ async function leasesBySession(context: AcquireContext): Promise<Map<string, OnS
       }
       continue;
     }
-    const namespace = context.format.queue?.namespaceIn(item);
+    const namespace = queueListing(context.format)?.namespaceIn(item);
     const found = context.see(
       context.format.codec.refOf("lock", name, namespace),
       { item },
@@ -97,7 +100,7 @@ async function leasesBySession(context: AcquireContext): Promise<Map<string, OnS
 }
 
 function permitsIn({ format }: AcquireContext, item: Item): readonly PermitInRecord[] {
-  const found = format.permits?.readAll(item);
+  const found = PERMITS.of(format)?.readAll(item);
   return found?.state === "shared" ? found.permits : [];
 }
 

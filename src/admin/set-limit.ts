@@ -4,6 +4,7 @@ import { checkName } from "../core/record/name.js";
 import type { FoundPermits } from "../core/record/permits.js";
 import { titleOf, unavailableError, unreadable } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
+import { PERMITS } from "../formats/native-permits.js";
 import { checkPermits } from "../locks/semaphore.js";
 import type { Unanswered } from "../platform/retry.js";
 import { fewTries, TRIES } from "./few-tries.js";
@@ -28,8 +29,8 @@ export async function changeLimit(
   limit: number,
 ): Promise<LimitChange> {
   checkPermits(limit);
-  const permits = requireCapability(context.format, "permits");
-  const ref = context.format.codec.refOf("semaphore", checkName(name));
+  const permits = requireCapability(context.format, PERMITS);
+  const ref = permits.refOf("semaphore", checkName(name));
   const { requestTimeoutMs } = context.settings;
   const read = await answered(context, name, () =>
     context.read({ key: ref.key, consistent: true }, requestTimeoutMs),

@@ -1,5 +1,8 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import { type GrantNote, isReadable } from "../core/record/record.js";
+import { glanceAtSession } from "../core/remote-sessions.js";
+import { briefOf } from "../formats/native-brief.js";
+import { HISTORY } from "../formats/native-history.js";
 import { Breaks } from "../internal/breaks.js";
 import type { OptionNames } from "../internal/option-names.js";
 import type { Inspection } from "../locks/inspect.js";
@@ -144,7 +147,7 @@ class Collection {
 
   add(whole: Item, dateMs: number | undefined): void {
     const context = this.#context;
-    const item = this.#isBrief ? (context.format.codec.briefOf?.(whole) ?? whole) : whole;
+    const item = this.#isBrief ? briefOf(context.format, whole) : whole;
     if (this.#isBrief) this.bytes += BYTES_OF_A_RECORD + textLength(item);
     const page = { items: [item], dateMs };
     this.#sessions.push(...sessionIn(context, item));
@@ -219,20 +222,21 @@ function textLength(item: Item): number {
 }
 
 // The notes lie beside the record, so the scan reads them in any case.
-function termIn({ format: { history } }: AcquireContext, item: Item): SurveyedTerm[] {
+function termIn({ format }: AcquireContext, item: Item): SurveyedTerm[] {
+  const history = HISTORY.of(format);
   const [name, grant] = [history?.leadershipIn(item), history?.noteIn(item)];
   return name === undefined || grant === undefined ? [] : [{ name, grant }];
 }
 
 interface FoundSession {
   readonly id: string;
-  readonly found: ReturnType<AcquireContext["sessions"]["glance"]>;
+  readonly found: ReturnType<typeof glanceAtSession>;
 }
 
 function sessionIn(context: AcquireContext, item: Item): FoundSession[] {
   const id = context.format.codec.nameOf("session", item);
   if (typeof id !== "string") return [];
-  return [{ id, found: context.sessions.glance(id, item) }];
+  return [{ id, found: glanceAtSession(context, id, item) }];
 }
 
 function sessionsOf(

@@ -1,4 +1,5 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { grantHistory } from "../admin/index.js";
 import type { LockFormat } from "../formats/index.js";
 import { type Duration, Holdfast, type HoldfastError } from "../index.js";
 import type { TableKeys, TableOptions } from "../table/index.js";
@@ -57,13 +58,12 @@ export async function locksOf(
     if (error.code === "unreachable" && error.lockName === undefined && isNoted()) return;
     tellFailure(output, error);
   };
-  const { history } = options;
   const { lease, renew, name = "" } = session;
   const maxClockError = (options.maxClockError || undefined) as Duration | "never" | undefined;
   return new Holdfast<AnyLocks>({
     ...connection,
     maxClockError,
-    history,
+    history: options.history === true ? grantHistory() : undefined,
     lease,
     renew,
     // A policy that covers the name also covers the session. The lock itself refuses a name that is too long.

@@ -11,7 +11,8 @@ import { AbandonedIds } from "./abandoned-ids.js";
 import { spread } from "./backoff.js";
 import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
-import { type Decision, decide, decideBySession } from "./record/decide.js";
+import type { GrantHistory } from "./options.js";
+import { type Decision, decide } from "./record/decide.js";
 import type {
   FreeOptions,
   Grant,
@@ -23,9 +24,10 @@ import type {
 } from "./record/format.js";
 import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
-import type { PermitInRecord } from "./record/permits.js";
 import {
   type Found,
+  type GrantNote,
+  type HeldRecord,
   isReadable,
   type LeaseRecord,
   type Passage,
@@ -50,8 +52,8 @@ export interface ClientEnvironment {
   readonly report: (error: HoldfastError) => void;
   /** As {@link TableAccess.onAheadDate}. */
   readonly onAheadDate?: ((ahead: AheadDate) => void) | undefined;
-  /** Whether the client notes grants beside their records. Default false. */
-  readonly keepsHistory?: boolean;
+  /** Notes each grant beside its record. Default: notes none. */
+  readonly noteGrant?: NoteGrant | undefined;
   /** Whether the user's client is lib-dynamodb's document client. Default false. */
   readonly sendsDocuments?: boolean;
 }
@@ -65,6 +67,22 @@ export interface OpenLease {
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
   end(reason: LossReason): void;
+}
+
+/** Notes a grant beside its record, in the background. */
+export type NoteGrant = (
+  context: ClientContext,
+  grant: {
+    readonly hold: Pick<OpenLease, "ref" | "held">;
+    readonly record: HeldRecord;
+    readonly how: GrantNote["how"];
+  },
+) => void;
+
+/** Makes a client's notes of its grants. */
+export interface NotesGrants extends GrantHistory {
+  /** Throws `invalid-argument` if records of the format have no history. */
+  noteGrant(format: LeaseFormat): NoteGrant;
 }
 
 /** An item, and the `Date` of the answer that shows it. */
@@ -90,7 +108,7 @@ export class ClientContext extends TableAccess {
   readonly timers: Timers;
   readonly random: Random;
   readonly finalization: Finalization;
-  readonly keepsHistory: boolean;
+  readonly noteGrant: NoteGrant | undefined;
   readonly sendsDocuments: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
@@ -117,7 +135,7 @@ export class ClientContext extends TableAccess {
     this.timers = environment.timers;
     this.random = environment.random;
     this.finalization = environment.finalization ?? NO_FINALIZATION;
-    this.keepsHistory = environment.keepsHistory === true;
+    this.noteGrant = environment.noteGrant;
     this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
   }
@@ -204,7 +222,7 @@ export class ClientContext extends TableAccess {
   /** Decides the next step for a record, from this client's observations. */
   decide(ref: RecordRef, onlyIfExists: boolean, passage?: Passage): Decision {
     return decide(this.observations.of(ref.id), {
-      ...this.#now(),
+      ...this.circumstances(),
       wallMs: this.wallMs(),
       isAbandoned: (holder) => this.abandoned.has(holder),
       onlyIfExists,
@@ -212,24 +230,8 @@ export class ClientContext extends TableAccess {
     });
   }
 
-  /**
-   * Decides whether the holder of a permit is dead: `take-over` means that its session has ended. This client's own
-   * sessions need no observation.
-   */
-  decideHolder({
-    holder,
-    fence,
-    session,
-    leaseMs,
-  }: Pick<PermitInRecord, "holder" | "fence" | "session" | "leaseMs">): Decision {
-    if (this.ownSessions.has(session)) {
-      return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };
-    }
-    const takeOver = { kind: "take-over", holder, version: fence, session } as const;
-    return decideBySession(leaseMs, session, takeOver, this.#now());
-  }
-
-  #now() {
+  /** The times, and the observations of sessions, by which a holder counts as dead. */
+  circumstances() {
     const sessionSeen = (session: string) =>
       this.observations.of(this.format.codec.refOf("session", session).id);
     return { ...this.times(), sessionSeen };

@@ -14,6 +14,11 @@ const POLL_NAMES: OptionNames<PollOptions> = { min: true, max: true };
 /** The lengths of time of a lease, the pauses of a waiter, and the label of the holder. */
 export type LeaseOptions = Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner">;
 
+/** How a client notes its grants: the result of {@link grantHistory}. */
+export interface GrantHistory {
+  readonly kind: "grant history";
+}
+
 /** The options of a client, for all its leases. */
 export interface ClientOptions
   extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner"> {

@@ -1,8 +1,7 @@
 import { HoldfastError } from "../errors.js";
-import { noAnswerText } from "../internal/cause-text.js";
 import type { Timer } from "../platform/timers.js";
 import type { ClientContext } from "./context.js";
-import type { Unavailable } from "./unavailable.js";
+import { troubleOf, type Unavailable } from "./unavailable.js";
 
 // Request timeouts may be far shorter; so short an outage is no news to a user.
 const LEAST_OUTAGE_MS = 2_000;
@@ -121,31 +120,15 @@ const RETRIED = "Acquisitions and campaigns try again until their wait is over."
 /** Returns the error for `onError`. It is not about a single lock, so it has no `lockName`. */
 function outageError(table: string, unavailable: Unavailable, lastedMs: number): HoldfastError {
   const { kind, cause } = unavailable;
-  const forMs = `for ${Math.round(lastedMs)} ms`;
-  switch (kind) {
-    case "denied":
-      return new HoldfastError(cause.code, `${cause.message} ${RETRIED}`, {
-        cause: cause.cause ?? cause,
-      });
-    case "unknown":
-      return new HoldfastError(
-        "unreachable",
-        `Table "${table}" has not answered ${forMs}${noAnswerText(unavailable)}. ${RETRIED} Check the endpoint, the ` +
-          "region and the network.",
-        { cause },
-      );
-    case "skewed":
-      return new HoldfastError(
-        "unreachable",
-        `DynamoDB has refused requests on table "${table}" ${forMs}, because the time in their signatures is wrong. ` +
-          `${RETRIED} Set the clock of this machine.`,
-        { cause },
-      );
-    default:
-      return new HoldfastError(
-        "throttled",
-        `DynamoDB has refused requests on table "${table}" ${forMs} (${kind}). ${RETRIED} Give the table more capacity.`,
-        { cause },
-      );
+  if (kind === "denied") {
+    return new HoldfastError(cause.code, `${cause.message} ${RETRIED}`, {
+      cause: cause.cause ?? cause,
+    });
   }
+  const { code, why, advice } = troubleOf(unavailable);
+  return new HoldfastError(
+    code,
+    `Table "${table}" has served no request of a waiting call for ${Math.round(lastedMs)} ms: ${why}. ${RETRIED} ${advice}`,
+    { cause },
+  );
 }

@@ -2,7 +2,6 @@ import { SingleFlight } from "../internal/single-flight.js";
 import type { SignalLike } from "../platform/abort.js";
 import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
 import type { ClientContext } from "./context.js";
-import { requireCapability } from "./record/capability.js";
 import type { Decision } from "./record/decide.js";
 import type { RecordRef } from "./record/format.js";
 import type { Observation } from "./record/observation.js";
@@ -57,14 +56,6 @@ export class RemoteSessions {
     return answer;
   }
 
-  /** Records a session's row from an eventual read of several items, unless a watch must not begin with that row. */
-  glance(session: string, item: Item): Found {
-    const found = this.#context.format.codec.read(item);
-    return isDoubtful(found)
-      ? found
-      : this.#context.see(this.#refOf(session), { item }, "eventual");
-  }
-
   /** Reads the session with strong consistency. */
   async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
@@ -82,14 +73,12 @@ export class RemoteSessions {
     const { format, settings } = this.#context;
     const ended = this.#ends.run(session, async () => {
       const wallMs = this.#context.wallMs();
+      const tombstone = { fence: BigInt(Math.floor(wallMs)), owner, wallMs };
       const write =
         watched === undefined
-          ? requireCapability(format, "sessions").tombstone(ref, {
-              fence: BigInt(Math.floor(wallMs)),
-              owner,
-              wallMs,
-            })
+          ? format.lease.tombstone?.(ref, tombstone)
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
+      if (write === undefined) throw new Error("The records of this format name no session.");
       const answer = await this.#context.write(write, settings.requestTimeoutMs);
       if (answer.kind === "applied" || answer.kind === "refused") {
         this.#context.seeRecord(ref, answer, "strong");
@@ -116,6 +105,15 @@ export class RemoteSessions {
     );
     return orAborted(reading, signal);
   }
+}
+
+/** Records a session's row from an eventual read of several items, unless a watch must not begin with that row. */
+export function glanceAtSession(context: ClientContext, session: string, item: Item): Found {
+  const { codec } = context.format;
+  const found = codec.read(item);
+  return isDoubtful(found)
+    ? found
+    : context.see(codec.refOf("session", session), { item }, "eventual");
 }
 
 // An abort ends only this waiter's wait. The request continues, because other waiters share the answer.

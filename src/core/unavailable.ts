@@ -1,4 +1,4 @@
-import { HoldfastError, isHoldfastError } from "../errors.js";
+import { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
 import type { NoAnswer } from "../platform/retry.js";
 import type { Queued } from "./admission.js";
@@ -19,37 +19,48 @@ export function unavailableError(
   title = `Lock "${name}"`,
 ): HoldfastError {
   if (unavailable.kind === "denied") return unavailable.cause;
-  const details = { lockName: name, cause: unavailable.cause };
-  if (unavailable.kind === "unknown") {
-    return new HoldfastError(
-      "unreachable",
-      `${title} ${whatFailed}: the table does not answer${noAnswerText(unavailable)}. Check the endpoint, the region and ` +
-        "the network. The state in the table is not known.",
-      details,
-    );
+  const { code, why, advice } = troubleOf(unavailable);
+  const unsure = unavailable.kind === "queued" ? "" : " The state in the table is not known.";
+  return new HoldfastError(code, `${title} ${whatFailed}: ${why}. ${advice}${unsure}`, {
+    lockName: name,
+    cause: unavailable.cause,
+  });
+}
+
+/** Says why DynamoDB served no request, and what helps. */
+export function troubleOf(unavailable: Exclude<Unavailable, { readonly kind: "denied" }>): {
+  readonly code: ErrorCode;
+  readonly why: string;
+  readonly advice: string;
+} {
+  switch (unavailable.kind) {
+    case "unknown":
+      return {
+        code: "unreachable",
+        why: `the table does not answer${noAnswerText(unavailable)}`,
+        advice: "Check the endpoint, the region and the network.",
+      };
+    case "skewed":
+      return {
+        code: "unreachable",
+        why: "DynamoDB refused every request, because the time in the request's signature is wrong",
+        advice: "Set the clock of this machine.",
+      };
+    case "queued":
+      return {
+        code: "throttled",
+        why:
+          `its request was not sent. This client sends ${unavailable.most} requests at once, and ` +
+          `${unavailable.waiting} more wait for their turn`,
+        advice: "Acquire fewer locks at the same time, or wait longer.",
+      };
+    default:
+      return {
+        code: "throttled",
+        why: `DynamoDB refused every request (${unavailable.kind})`,
+        advice: "Give the table more capacity, or wait longer.",
+      };
   }
-  if (unavailable.kind === "skewed") {
-    return new HoldfastError(
-      "unreachable",
-      `${title} ${whatFailed}: DynamoDB refused every request, because the time in the request's signature is wrong. ` +
-        "Set the clock of this machine. The state in the table is not known.",
-      details,
-    );
-  }
-  if (unavailable.kind === "queued") {
-    return new HoldfastError(
-      "throttled",
-      `${title} ${whatFailed}: its request was not sent. This client sends ${unavailable.most} requests at once, and ` +
-        `${unavailable.waiting} more wait for their turn. Acquire fewer locks at the same time, or wait longer.`,
-      details,
-    );
-  }
-  return new HoldfastError(
-    "throttled",
-    `${title} ${whatFailed}: DynamoDB refused every request (${unavailable.kind}). ` +
-      "Give the table more capacity, or wait longer. The state in the table is not known.",
-    details,
-  );
 }
 
 /**

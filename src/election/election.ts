@@ -6,6 +6,7 @@ import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import type { HeldRecord } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
+import { REQUESTS } from "../formats/native-requests.js";
 import { checkNames } from "../internal/option-names.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
@@ -52,7 +53,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     const ref = refOf(context.format, name, "leader");
     this.name = ref.name;
     if (options.preferred === true)
-      requireCapability(context.format, "requests", "preferred candidates");
+      requireCapability(context.format, REQUESTS, "preferred candidates");
     const settings = resolveElection(
       options,
       defaultOwner,
@@ -137,7 +138,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
    */
   async requestResign(options: RequestResignOptions = {}): Promise<boolean> {
     const waitMs = resolveWait(options);
-    requireCapability(this.#candidate.context.format, "requests", "requests to resign");
+    requireCapability(this.#candidate.context.format, REQUESTS, "requests to resign");
     if (this.#candidate.context.isUnlocked) {
       this.#term?.end("it was asked to resign");
       return this.#term?.isOver !== false;

@@ -3,6 +3,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { HolderRequest } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { HoldfastError } from "../errors.js";
+import { REQUESTS } from "../formats/native-requests.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { type Backoff, type NoAnswer, retry, unlessMisconfigured } from "../platform/retry.js";
@@ -36,7 +37,7 @@ export async function askOnce(
   holder: string,
   kind: Exclude<HolderRequest["kind"], "release">,
 ): Promise<{ readonly kind: "asked" | "gone" } | NoAnswer> {
-  const write = requireCapability(context.format, "requests").ask(ref, { kind, holder });
+  const write = requireCapability(context.format, REQUESTS).ask(ref, { kind, holder });
   const answer = unlessMisconfigured(
     await context.write(write, context.settings.requestTimeoutMs, context.closing),
   );

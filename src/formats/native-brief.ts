@@ -1,13 +1,18 @@
+import type { LeaseFormat } from "../core/record/format.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Item } from "../platform/table.js";
-
-/** A native record for a listing: without user data, and with long texts cut. Pure. */
+import { keysOf } from "./native-conditions.js";
 
 // Longer than every id and label that the library writes itself.
 const MOST_CHARACTERS = 200;
 
-/** Drops the user data, and cuts every other text but those of the key to 200 characters. */
-export function briefOf(keys: { pk: string; sk: string | null }, item: Item): Item {
+/**
+ * Returns what a listing needs of a native record: drops the user data, and cuts every other text but those of the key to
+ * 200 characters. Returns a record of another format as it is. Pure.
+ */
+export function briefOf(format: LeaseFormat, item: Item): Item {
+  const keys = keysOf(format);
+  if (keys === undefined) return item;
   const brief: Record<string, AttributeValue> = {};
   for (const [attribute, value] of Object.entries(item)) {
     if (attribute === keys.pk || attribute === keys.sk) brief[attribute] = value;

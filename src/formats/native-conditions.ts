@@ -1,4 +1,4 @@
-import type { Grant } from "../core/record/format.js";
+import type { Grant, Held, LeaseFormat } from "../core/record/format.js";
 import type { Version } from "../core/record/record.js";
 import type { AttributeValue, Condition, Increment } from "../platform/table.js";
 
@@ -55,4 +55,14 @@ export function queueCondition({ passage }: Pick<Grant, "passage">): Condition[]
 /** The TTL of a record with a lease of this length. */
 export function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
   return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
+}
+
+/** The condition that the record of a lock still has this grant. */
+export function heldCondition(held: Held): Condition {
+  return all(equals("holder", s(held.holder)), equals("fence", n(held.fence)));
+}
+
+/** The key attributes of a native table; undefined for another format. */
+export function keysOf(format: LeaseFormat): LeaseFormat["facts"]["schema"]["keys"] | undefined {
+  return format.name === "native" ? format.facts.schema.keys : undefined;
 }

@@ -12,18 +12,29 @@
  * | `forced` | M | the forced release that the record had at this grant; it may have made the grant possible |
  * | `expiresAt` | N | TTL in seconds since 1970, thirty days after the note |
  */
+import type { Capability } from "../core/record/capability.js";
 import type { HistoryFormat, RecordRef } from "../core/record/format.js";
 import type { GrantNote } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
 import type { AttributeValue, Condition, Item } from "../platform/table.js";
+import { keysOf } from "./native-conditions.js";
 import { forcedIn, forcedValue, numberIn, stringIn } from "./native-values.js";
 
 const SLOTS = 16;
 const LEADERSHIP = "leader#";
 const RETENTION_S = 30 * 24 * 3_600;
 
-/** Returns the history format of a table with these key attributes. */
-export function nativeHistory(pk: string, sk: string): HistoryFormat {
+/** Notes of grants beside a record. */
+export const HISTORY: Capability<HistoryFormat> = {
+  feature: "history",
+  why: "it needs native records, and a table with a sort key",
+  of(format) {
+    const { pk, sk = null } = keysOf(format) ?? {};
+    return pk === undefined || sk === null ? undefined : nativeHistory(pk, sk);
+  },
+};
+
+function nativeHistory(pk: string, sk: string): HistoryFormat {
   const keyAt = ({ key, namespace }: RecordRef, slot: number): Item => {
     const of = namespace === undefined ? "" : `${encodeURIComponent(namespace)}/`;
     const partition = key[pk] as AttributeValue;

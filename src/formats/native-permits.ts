@@ -20,11 +20,12 @@
  * session does.
  */
 
-import type { FreeOptions, Held, Holders, RecordRef } from "../core/record/format.js";
+import type { Capability } from "../core/record/capability.js";
+import type { FreeOptions, Held, Holders, RecordCodec, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import type { Found, FreeRecord, HolderRequest } from "../core/record/record.js";
-import type { PermitRef } from "../core/record/ref.js";
+import type { SharedCodec } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
 import {
@@ -35,6 +36,7 @@ import {
   isAbsent,
   isPresent,
   KNOWN,
+  keysOf,
   LAYOUT,
   NEXT_VERSION,
   n,
@@ -53,11 +55,27 @@ const REQUEST = "request#";
 // The label is in every write of the record, once for each permit.
 const LONGEST_OWNER = 60;
 
+/** Records with several holders. */
+export const PERMITS: Capability<PermitWrites> = {
+  feature: "semaphores and read-write locks",
+  why: "they need native records, and a table with a sort key",
+  of(format) {
+    const { pk, sk = null } = keysOf(format) ?? {};
+    return pk === undefined || sk === null ? undefined : nativePermits(pk, format.codec);
+  },
+};
+
 /** Composes the writes of records with permits. */
-export function nativePermits(pk: string, read: (item: Item | undefined) => Found): PermitWrites {
+export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
   return {
-    permitOf: (ref, permit) => ({ ...ref, id: JSON.stringify([ref.id, permit.holder]), permit }),
-    readAll: (item) => readPermits(read(item), item),
+    refOf: (kind, name) => ({ ...codec.refOf(kind, name), shared: SHARED }),
+    permitOf: (ref, permit) => ({
+      ...ref,
+      id: JSON.stringify([ref.id, permit.holder]),
+      shared: SHARED,
+      permit,
+    }),
+    readAll: (item) => readPermits(codec.read(item), item),
     has: (item, holder) => item?.[PERMIT + holder] !== undefined,
     grant: (ref, grant) => ({
       key: ref.key,
@@ -149,20 +167,21 @@ function created(fenceSeed: bigint, wallMs: number): Change["set"] {
 }
 
 /** Requires that the record has this permit. The fence is present exactly as long as the permit. */
-export function permitCondition({ holder, fence }: Held): Condition {
+function permitCondition({ holder, fence }: Held): Condition {
   return equals(FENCE + holder, n(fence));
 }
 
 /** Removes one permit, on condition that the record has the permit: so its weight is subtracted once. */
 export function permitRemoval(
-  ref: RecordRef,
-  { holder, weight, leavesMark }: PermitRef,
+  { key, permit }: RecordRef,
   { known }: Holders,
   { wallMs, forced }: Pick<FreeOptions, "wallMs" | "forced">,
 ): Write {
+  if (permit === undefined) throw new Error("Only one permit can be freed, and not its record.");
+  const { holder, weight, leavesMark } = permit;
   const marked = leavesMark ? { [WITHDRAWN + holder]: n(wallMs) } : {};
   return {
-    key: ref.key,
+    key,
     condition: all(
       KNOWN,
       isPresent(PERMIT + holder),
@@ -196,12 +215,9 @@ export function permitRequest(ref: RecordRef, request: HolderRequest): Write {
  * Reads one permit of a record: held, or free if the record does not have the permit. For a ref of the whole record, adds
  * the longest lease of its permits. Pure.
  */
-export function readPermit(found: Found, item: Item | undefined, ref?: RecordRef): Found {
-  if (ref?.permit === undefined) {
-    const isShared = ref?.kind === "semaphore" || ref?.kind === "read-write";
-    return isShared && found.state === "free" ? withLongestLease(found, item) : found;
-  }
-  const { holder } = ref.permit;
+function readShared(found: Found, item: Item | undefined, { permit: asked }: RecordRef): Found {
+  if (asked === undefined) return found.state === "free" ? withLongestLease(found, item) : found;
+  const { holder } = asked;
   const shared = readPermits(found, item);
   if (shared.state !== "shared" || item === undefined) return shared as Found;
   const { version, queue } = shared;
@@ -267,3 +283,10 @@ function permitIn(holder: string, value: AttributeValue, item: Item): PermitInRe
   if (session === undefined || fence === undefined) return undefined;
   return { holder, fence, weight, session, leaseMs, owner: stringIn(value.M, "owner") };
 }
+
+const SHARED: SharedCodec = {
+  read: readShared,
+  free: permitRemoval,
+  heldCondition: permitCondition,
+  ask: permitRequest,
+};

@@ -27,12 +27,13 @@
  * | `request#` and a holder | BOOL | in a session's record: this holder on the session has a request |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; absent in a record of kind `once` |
  *
- * Beside a record: the entries of its queue (below), and its history (`native-history.ts`). A grant of several
+ * Beside a record: the entries of its queue (below), and its history (`native-history.ts`). A record with several holders
+ * differs: `native-permits.ts`. A grant of several
  * records is one transaction: the claim or takeover of each, exactly as observed. Before the grant, another
  * transaction takes the tickets (`raise`) and claims the entries of all the queues. See spec/protocol.md,
  * "Several locks".
  *
- * Each step is one conditional UpdateItem: see `leaseWrites`, `sessionWrites` and `REQUESTS` below.
+ * Each step is one conditional UpdateItem: see `leaseWrites` below, `native-sessions.ts` and `native-requests.ts`.
  */
 
 import type {
@@ -49,22 +50,20 @@ import type {
   RecordCodec,
   RecordRef,
   Renewal,
-  RequestWrites,
-  SessionWrites,
   Watched,
 } from "../core/record/format.js";
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
-import type { Found, HolderRequest, Passage } from "../core/record/record.js";
+import type { Found } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
-import { briefOf } from "./native-brief.js";
 import {
   all,
   any,
   equals,
   expiresAt,
+  heldCondition,
   isAbsent,
   isNumber,
   isPresent,
@@ -76,14 +75,6 @@ import {
   s,
   TOO_LARGE,
 } from "./native-conditions.js";
-import { nativeHistory } from "./native-history.js";
-import {
-  nativePermits,
-  permitCondition,
-  permitRemoval,
-  permitRequest,
-  readPermit,
-} from "./native-permits.js";
 import { endIn, numberIn, requestIn, requestValue, sessionIn, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
@@ -101,13 +92,13 @@ export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 
 const SORT_KEY = "lease";
 // A lock, a semaphore and a read-write lock of one name have queues of their own.
-const ENTRY_KEYS: Readonly<Record<string, Kind>> = Object.freeze({
+export const ENTRY_KEYS: Readonly<Record<string, Kind>> = Object.freeze({
   ticket: "lock",
   semaphore: "semaphore",
   "read-write": "read-write",
 });
 // Entries have a partition of their own, so that a policy can let a process delete entries but no record of a lock.
-const QUEUE_PARTITION = "queue#";
+export const QUEUE_PARTITION = "queue#";
 // The exact digits of a DynamoDB number; texts padded to this length sort in the order of the numbers.
 const TICKET_DIGITS = 38;
 
@@ -142,12 +133,7 @@ export function nativeFormat(keys: NativeKeys): LeaseFormat {
     },
     codec: nativeCodec(keys),
     lease: leaseWrites(keys.pk),
-    sessions: sessionWrites(keys.pk),
     queue: keys.sk === null ? undefined : nativeQueue(keys.pk, keys.sk),
-    history: keys.sk === null ? undefined : nativeHistory(keys.pk, keys.sk),
-    requests: REQUESTS,
-    permits: keys.sk === null ? undefined : nativePermits(keys.pk, readNative),
-    transfers: { reserve: (ref, grant, from) => handOver(ref, grant, from, BARGE) },
   };
 }
 
@@ -170,7 +156,6 @@ const POLL_ATTRIBUTES = Object.freeze([
 function nativeCodec(keys: NativeKeys): RecordCodec {
   return {
     pollAttributes: POLL_ATTRIBUTES,
-    briefOf: (item) => briefOf(keys, item),
     refOf(kind: Kind, name: LockName, namespace?: string): RecordRef {
       if (typeof name !== "string") throw nameOfTwoParts();
       const pk = `${kind}#${name}`;
@@ -190,7 +175,10 @@ function nativeCodec(keys: NativeKeys): RecordCodec {
     },
     prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
     holderOf: (_owner, id) => id,
-    read: (item, ref) => readPermit(readNative(item), item, ref),
+    read(item, ref) {
+      const found = readNative(item);
+      return ref?.shared === undefined ? found : ref.shared.read(found, item, ref);
+    },
     checkData: (value) => void encodeJson(value),
   };
 }
@@ -207,7 +195,12 @@ function leaseWrites(pk: string): LeaseWrites {
       condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: lasting(ref, grantChange(grant)),
     }),
-    handOver: (ref, grant, from) => handOver(ref, grant, from, grant.passage),
+    // Without a ticket, a waiter of this process gets the lock only while no waiter is queued.
+    handOver: (ref, grant, from) => ({
+      key: ref.key,
+      condition: all(holdersCondition(from), ...queueCondition(grant)),
+      change: lasting(ref, grantChange(grant)),
+    }),
     renew: (ref, held, renewal) => ({
       key: ref.key,
       condition: all(
@@ -229,12 +222,23 @@ function leaseWrites(pk: string): LeaseWrites {
       condition: all(heldCondition(held), ...newerData(data)),
       change: { set: dataSet(data), remove: dataRemove(data.value) },
     }),
-    free: (ref, from, options): Write => {
-      if (ref.permit !== undefined) return permitRemoval(ref, ref.permit, from, options);
-      return freeing(ref, from, options);
-    },
-    heldCondition: (held, { permit }) =>
-      permit === undefined ? heldCondition(held) : permitCondition(held),
+    free: (ref, from, options) =>
+      ref.shared?.free(ref, from, options) ?? freeing(ref, from, options),
+    heldCondition: (held, { shared }) => shared?.heldCondition(held) ?? heldCondition(held),
+    tombstone: (ref, { fence, owner, wallMs }) => ({
+      key: ref.key,
+      condition: isAbsent(pk),
+      change: {
+        set: {
+          v: { N: LAYOUT },
+          version: n(0),
+          fence: n(fence),
+          owner: s(owner),
+          expiresAt: expiresAt(wallMs, 0),
+        },
+        remove: [],
+      },
+    }),
   };
 }
 
@@ -257,81 +261,6 @@ function freeing(ref: RecordRef, from: Holders, options: FreeOptions): Write {
   };
 }
 
-// A transfer passes the queue: the importer gets the lock from the exporter, and waits for no other process.
-const BARGE: Passage = Object.freeze({ kind: "barge" });
-
-// Without a ticket, a waiter of this process gets the lock only while no waiter is queued.
-function handOver(
-  ref: RecordRef,
-  grant: Grant,
-  from: Holders,
-  passage: Passage | undefined,
-): Write {
-  return {
-    key: ref.key,
-    condition: all(holdersCondition(from), ...queueCondition({ passage })),
-    change: lasting(ref, grantChange(grant)),
-  };
-}
-
-function sessionWrites(pk: string): SessionWrites {
-  return {
-    moveTo: (ref, held, renewal, session) => ({
-      key: ref.key,
-      condition: changeCondition(held, renewal),
-      // The session's own record has the end.
-      change: withSet(renewalChange(held, { ...renewal, endMs: undefined }), {
-        leaseMs: n(renewal.leaseMs),
-        session: s(session),
-      }),
-    }),
-    keepFromExpiring: (ref, held, { wallMs, leaseMs }) => ({
-      key: ref.key,
-      condition: ref.permit === undefined ? heldCondition(held) : permitCondition(held),
-      change: { set: { expiresAt: expiresAt(wallMs, leaseMs) }, remove: [] },
-    }),
-    tombstone: (ref, { fence, owner, wallMs }) => ({
-      key: ref.key,
-      condition: isAbsent(pk),
-      change: {
-        set: {
-          v: { N: LAYOUT },
-          version: n(0),
-          fence: n(fence),
-          owner: s(owner),
-          expiresAt: expiresAt(wallMs, 0),
-        },
-        remove: [],
-      },
-    }),
-  };
-}
-
-// A request to a holder is no grant and no renewal, so its write changes neither the holder nor the version. Otherwise
-// waiters would see a live holder, and watch for another lease.
-const REQUESTS: RequestWrites = Object.freeze({
-  ask: (ref: RecordRef, request: HolderRequest): Write =>
-    ref.permit === undefined ? holderRequest(ref, request) : permitRequest(ref, request),
-  notify: (session: RecordRef, holder: string): Write => ({
-    key: session.key,
-    condition: all(equals("v", n(1n)), isPresent("holder")),
-    change: { set: { [`${REQUEST_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
-  }),
-  settle: (session: RecordRef, holder: string): Write => ({
-    key: session.key,
-    condition: all(equals("v", n(1n)), isPresent("holder")),
-    change: { set: {}, remove: [`${REQUEST_ON_SESSION}${holder}`] },
-  }),
-});
-
-function holderRequest(ref: RecordRef, request: HolderRequest): Write {
-  return {
-    key: ref.key,
-    condition: all(equals("v", n(1n)), equals("holder", s(request.holder)), ...noStronger(request)),
-    change: { set: { request: requestValue(request) }, remove: [] },
-  };
-}
-
 function nameOfTwoParts(): HoldfastError {
   return new HoldfastError(
     "invalid-argument",
@@ -340,24 +269,7 @@ function nameOfTwoParts(): HoldfastError {
 }
 
 // A session has one attribute for each holder, so that no notification replaces another.
-const REQUEST_ON_SESSION = "request#";
-
-// The kinds that a request of each kind may replace, if both are to the same holder. Every request may replace
-// a request to an earlier holder, since that holder has ended.
-const REPLACED_BY = Object.freeze({ prefer: ["prefer"], resign: ["prefer", "resign"] });
-
-function noStronger({ kind, holder }: HolderRequest): Condition[] {
-  if (kind === "release") return [];
-  const member = (name: string, text: string) =>
-    ({ attribute: "request", member: name, value: s(text) }) as const;
-  return [
-    any(
-      isAbsent("request"),
-      { kind: "differs", ...member("holder", holder) },
-      ...REPLACED_BY[kind].map((one) => ({ kind: "equals" as const, ...member("kind", one) })),
-    ),
-  ];
-}
+export const REQUEST_ON_SESSION = "request#";
 
 /**
  * The queue before the record of a lock: entries at `pk` = `queue#` and the name, and `sk` = `ticket/`, the
@@ -401,18 +313,6 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
         parts.length === 3 && (kind ?? "") in ENTRY_KEYS && /^\d{38}$/.test(digits ?? "");
       return isEntry ? BigInt(digits ?? "") : undefined;
     },
-    namespaceIn(item) {
-      const [, encoded] = stringIn(item, skName)?.split("/") ?? [];
-      // The text comes from the table, so decoding must not throw.
-      return encoded === undefined || encoded === "" ? undefined : decoded(encoded);
-    },
-    nameIn(entry, kind = "lock") {
-      const [key = ""] = stringIn(entry, skName)?.split("/") ?? [];
-      if (ENTRY_KEYS[key] !== kind) return undefined;
-      const pk = this.ticketIn(entry) === undefined ? undefined : stringIn(entry, pkName);
-      return pk?.startsWith(QUEUE_PARTITION) ? pk.slice(QUEUE_PARTITION.length) : undefined;
-    },
-    prefixOf: (namePrefix) => ({ attribute: pkName, value: queueKey(namePrefix) }),
     upTo: (ref, ticket) => ({
       partition: { attribute: pkName, value: queueKey(ref.name) },
       sort: { attribute: skName, from: entrySortKey(ref, 0n), to: entrySortKey(ref, ticket) },
@@ -426,7 +326,7 @@ function nativeQueue(pkName: string, skName: string): QueueFormat {
   };
 }
 
-const queueKey = (name: string): string => `${QUEUE_PARTITION}${name}`;
+export const queueKey = (name: string): string => `${QUEUE_PARTITION}${name}`;
 
 // An encoded namespace never contains the separator, so no namespace is a prefix of another.
 function entrySortKey({ kind, namespace }: RecordRef, ticket: bigint): string {
@@ -441,7 +341,7 @@ function isRecordKey(sk: string): boolean {
   return namespace === undefined || decoded(namespace) !== undefined;
 }
 
-function decoded(namespace: string): string | undefined {
+export function decoded(namespace: string): string | undefined {
   try {
     return decodeURIComponent(namespace);
   } catch {
@@ -472,17 +372,13 @@ function watchedCondition({ holder, version, session }: Watched): Condition {
 
 // DynamoDB must apply a write that changes the length or the session once or never: waiters decide by both whether the
 // holder is dead (R5).
-function changeCondition(held: Held, renewal: Renewal): Condition {
+export function changeCondition(held: Held, renewal: Renewal): Condition {
   return all(
     heldCondition(held),
     equals("version", n(renewal.version)),
     NO_SESSION,
     ...newerData(renewal.data),
   );
-}
-
-function heldCondition(held: Held): Condition {
-  return all(equals("holder", s(held.holder)), equals("fence", n(held.fence)));
 }
 
 function holdersCondition(from: Holders): Condition {
@@ -563,7 +459,7 @@ function endRemove(endMs: number | undefined): string[] {
   return endMs === undefined ? ["leaseEnd"] : [];
 }
 
-function renewalChange({ holder }: Held, renewal: Renewal): Change {
+export function renewalChange({ holder }: Held, renewal: Renewal): Change {
   return {
     set: {
       version: NEXT_VERSION,
@@ -590,7 +486,7 @@ function dataRemove(value: unknown): string[] {
   return value === undefined ? ["data"] : [];
 }
 
-function withSet(change: Change, set: Change["set"]): Change {
+export function withSet(change: Change, set: Change["set"]): Change {
   return { set: { ...change.set, ...set }, remove: change.remove };
 }
 

@@ -14,6 +14,7 @@ import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
+import { TRANSFERS } from "../formats/native-transfers.js";
 import { checkNames } from "../internal/option-names.js";
 import { shown } from "../internal/shown.js";
 import { settingsOf } from "./locking.js";
@@ -77,7 +78,7 @@ function used(context: AcquireContext, ref: RecordRef): HoldfastError {
 
 /** Checks a transfer, which came from another process. Throws `invalid-argument`. */
 function checkHandle(format: LeaseFormat, handle: LeaseTransfer): void {
-  requireCapability(format, "transfers");
+  requireCapability(format, TRANSFERS);
   const { v, name, holder, fence, leaseMs } = handle ?? {};
   const isWell =
     v === 1 &&

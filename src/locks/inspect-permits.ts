@@ -1,10 +1,12 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
+import { decideHolder } from "../core/decide-holder.js";
 import { sharedRecord } from "../core/permits/grant.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import { forcedReleaseIn, standing } from "../core/record/record.js";
+import { PERMITS } from "../formats/native-permits.js";
 import { serialisable } from "../internal/printed.js";
 import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
 
@@ -54,7 +56,7 @@ function sessionsToRead(context: AcquireContext, permits: readonly PermitInRecor
   const due = permits.filter(
     (permit) =>
       context.nowMs() - readAtMs(permit.session) >= FRESH_MS ||
-      context.decideHolder(permit).kind !== "wait",
+      decideHolder(context, permit).kind !== "wait",
   );
   const sessions = [...new Set(due.map(({ session }) => session))];
   return sessions.sort((a, b) => readAtMs(a) - readAtMs(b)).slice(0, MOST_SESSIONS);
@@ -81,7 +83,7 @@ export function listedPermits(
   ref: RecordRef,
   shown: Shown,
 ): ListedPermits {
-  const record = requireCapability(context.format, "permits").readAll(shown.item);
+  const record = requireCapability(context.format, PERMITS).readAll(shown.item);
   if (record.state !== "absent" && record.state !== "shared") {
     return { kind: "unreadable", found: record.found };
   }
@@ -147,6 +149,6 @@ export function permitRefOf(
   ref: RecordRef,
   { holder, weight }: Pick<PermitInRecord, "holder" | "weight">,
 ): RecordRef {
-  const permits = requireCapability(context.format, "permits");
+  const permits = requireCapability(context.format, PERMITS);
   return permits.permitOf(ref, { holder, weight, leavesMark: true });
 }

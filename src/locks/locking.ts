@@ -4,10 +4,11 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
-import { requireCapability } from "../core/record/capability.js";
+import { ATTRIBUTES, requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { standing } from "../core/record/record.js";
-import { Session } from "../core/session/session.js";
+import { lifeOf } from "../core/session/life.js";
+import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { asSentence } from "../internal/sentence.js";
 
@@ -19,19 +20,23 @@ interface KeepAliveChoice {
   readonly options: AnyAcquireOptions;
 }
 
+/** Returns what keeps the leases on a session alive. Throws `invalid-argument` for another value. */
+export function lifeOfSession(session: Session): NonNullable<ReturnType<typeof lifeOf>> {
+  const life = lifeOf(session);
+  if (life !== undefined) return life;
+  throw new HoldfastError(
+    "invalid-argument",
+    "The option `session` must be a Session of this client, from `openSession()`.",
+  );
+}
+
 /** Chooses the session in the options, else the shared session of the client. Throws `invalid-argument`. */
 export function keepAliveChoice(
   session: Session | undefined,
   shared: KeepAliveSource<Hold> | undefined,
 ): KeepAliveChoice {
   if (session === undefined) return { keptAliveBy: shared, options: {} };
-  if (!(session instanceof Session)) {
-    throw new HoldfastError(
-      "invalid-argument",
-      "The option `session` must be a Session of this client, from `openSession()`.",
-    );
-  }
-  const life = Session.lifeOf(session);
+  const life = lifeOfSession(session);
   return { keptAliveBy: life, options: { lease: life.leaseMs, renew: life.renewMs } };
 }
 
@@ -46,7 +51,7 @@ export function settingsOf(
   const settings = resolveAcquire(layers, defaultOwner, format.facts.defaults);
   if (settings.data !== undefined) format.codec.checkData(settings.data);
   if (settings.attributes !== undefined) {
-    requireCapability(format, "attributes").check(settings.attributes);
+    requireCapability(format, ATTRIBUTES).check(settings.attributes);
   }
   const { leaseMs, renewMs } = settings;
   return {

@@ -6,6 +6,7 @@ import type { FormatTypes } from "../core/record/format-types.js";
 import { SessionKeepAlive } from "../core/session/keep-alive.js";
 import { Session } from "../core/session/session.js";
 import { HoldfastError } from "../errors.js";
+import { SESSIONS } from "../formats/native-sessions.js";
 import { checkNames } from "../internal/option-names.js";
 
 /**
@@ -18,7 +19,7 @@ export async function openSession(
   options: Pick<AcquireOptions, "lease" | "renew" | "wait" | "owner" | "signal"> = {},
 ): Promise<Session> {
   const { context, clientOptions, defaultOwner } = partsOf(client, "openSession()");
-  requireCapability(context.format, "sessions");
+  requireCapability(context.format, SESSIONS);
   checkNames("openSession()", options, SESSION_NAMES);
   const settings = resolveAcquire([options, clientOptions], defaultOwner);
   if (settings.renewMs === "manual") {

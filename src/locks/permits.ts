@@ -14,16 +14,17 @@ import type { NativeTypes } from "../core/record/format-types.js";
 import { checkName } from "../core/record/name.js";
 import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
 import type { SharedKind } from "../core/record/ref.js";
-import { Session } from "../core/session/session.js";
+import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
+import { PERMITS } from "../formats/native-permits.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { heirOf } from "./heirs.js";
 import type { Inspection } from "./inspect.js";
 import { inspectPermits } from "./inspect-permits.js";
 import type { Lock } from "./lock.js";
-import { type RunArguments, runHolding } from "./locking.js";
+import { lifeOfSession, type RunArguments, runHolding } from "./locking.js";
 import type { LockOptions } from "./mutex.js";
 
 /**
@@ -100,13 +101,13 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     options: PermitOptions,
   ) {
     const { context } = parts;
-    requireCapability(context.format, "permits");
-    this.#ref = context.format.codec.refOf(kind, checkName(name));
+    this.#ref = requireCapability(context.format, PERMITS).refOf(kind, checkName(name));
     this.#limit = limit;
     this.#weight = weight;
     this.#parts = parts;
     this.#options = options;
-    this.#sessions = options.session === undefined ? parts.sessions : sessionsOf(options.session);
+    this.#sessions =
+      options.session === undefined ? parts.sessions : lifeOfSession(options.session);
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#settings({});
   }
@@ -211,22 +212,14 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
   }
 }
 
-function sessionsOf(session: Session): PermitSessions & KeepAliveSource<Hold> {
-  if (session instanceof Session) return Session.lifeOf(session);
-  throw new HoldfastError(
-    "invalid-argument",
-    "The option `session` must be a Session of this client, from `openSession()`.",
-  );
-}
-
 function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {
-  const { leaseMs, renewMs } = Session.lifeOf(session);
+  const { leaseMs, renewMs } = lifeOfSession(session);
   return { leaseMs, renewMs };
 }
 
 /** Makes the session of a client's permits. Throws `invalid-argument` if the client's leases are renewed by hand. */
 function permitSessions({ context, clientOptions, defaultOwner }: ClientParts): SharedSession {
-  requireCapability(context.format, "permits");
+  requireCapability(context.format, PERMITS);
   const settings = resolveAcquire([clientOptions], defaultOwner, context.format.facts.defaults);
   if (settings.renewMs === "manual") {
     throw new HoldfastError(

@@ -2,6 +2,7 @@ import type { Kind } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { NATIVE_KEYS, nativeFormat } from "../formats/native.js";
+import { queueListing } from "../formats/native-listing.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { checkForeign, foreignNotes, foreignStatements, hasTtl } from "./foreign-policy.js";
 import {
@@ -215,7 +216,7 @@ function patternsOf(kind: KeyKind, prefixes: readonly string[]): string[] {
   const names = prefixes.length === 0 ? [""] : prefixes;
   const format = nativeFormat(NATIVE_KEYS);
   const prefixOf = (name: string) =>
-    kind === "queue" ? format.queue?.prefixOf(name) : format.codec.prefixOf(kind, name);
+    kind === "queue" ? queueListing(format)?.prefixOf(name) : format.codec.prefixOf(kind, name);
   return names.map((name) => `${literal(prefixOf(name)?.value ?? "")}*`);
 }
 

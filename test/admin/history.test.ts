@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { forceRelease, history, listLocks } from "../../src/admin/index.js";
+import type { GrantHistory } from "../../src/core/options.js";
 import { election } from "../../src/election/index.js";
 import { awsLockClient } from "../../src/formats/index.js";
 import { fairLock, Holdfast, HoldfastError, mutex, once, openSession } from "../../src/index.js";
@@ -7,7 +9,7 @@ import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
 import { MemoryTable } from "../../src/testing/table/memory-table.js";
 import { type Inhabitant, World } from "../support/world.js";
 
-const LENGTHS = { lease: 3_000, renew: 1_000, history: true } as const;
+const LENGTHS = { lease: 3_000, renew: 1_000, history: grantHistory() } as const;
 
 function scene(options: object = LENGTHS) {
   const world = new World();
@@ -242,13 +244,13 @@ describe("the history of a lock", () => {
       message: expect.stringMatching(/\bhistory\b/),
     });
     for (const options of [{ format: awsLockClient() }, { keys: { sk: null } }]) {
-      expect(() => new Holdfast({ client, table: "locks", history: true, ...options })).toThrow(
-        refused,
-      );
+      expect(
+        () => new Holdfast({ client, table: "locks", history: grantHistory(), ...options }),
+      ).toThrow(refused);
       const locks = new Holdfast({ client, table: "locks", ...options });
       await expect(history(locks, "a")).rejects.toEqual(refused);
     }
-    const told = "yes" as unknown as boolean;
+    const told = true as unknown as GrantHistory;
     expect(() => new Holdfast({ client, table: "locks", history: told })).toThrow(/`history`/);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { forceRelease, history, listLocks, releaseByHolder } from "../../src/admin/index.js";
 import { dynamolock } from "../../src/formats/index.js";
 import { fairLock, inspect } from "../../src/index.js";
@@ -48,7 +49,7 @@ describe("the fair locks of the same name", () => {
   });
 
   it("have separate histories", async () => {
-    const { world, holder, plain, spaced, other } = await scene({ history: true });
+    const { world, holder, plain, spaced, other } = await scene({ history: grantHistory() });
     await world.until(holder.locks.drain());
     const holders = async (options: object) =>
       (await world.until(history(other, "a", options))).grants.map((grant) => grant.holder);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import {
   forceRelease,
   history,
@@ -282,7 +283,7 @@ describe("releaseByHolder of a permit", () => {
 describe("the history of a semaphore", () => {
   it("notes each grant, at one write more", async () => {
     const world = new World(DATES);
-    const { locks } = world.inhabitant({ history: true, owner: "ada" });
+    const { locks } = world.inhabitant({ history: grantHistory(), owner: "ada" });
     const limited = semaphore(locks, "s", { permits: 3 });
     const one = await world.until(limited.acquire());
     await world.until(locks.drain());
@@ -302,7 +303,7 @@ describe("the history of a semaphore", () => {
 
   it("notes a downgrade as a grant that the writer handed over", async () => {
     const world = new World(DATES);
-    const { locks } = world.inhabitant({ history: true });
+    const { locks } = world.inhabitant({ history: grantHistory() });
     const writer = await world.until(writeLock(locks, "rw").acquire());
     const reader = await world.until(downgrade(writer));
     await world.until(locks.drain());

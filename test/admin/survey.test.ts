@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { survey } from "../../src/admin/index.js";
 import { election } from "../../src/election/index.js";
 import { fairLock, mutex, semaphore, writeLock } from "../../src/index.js";
@@ -56,7 +57,7 @@ describe("survey", () => {
 
   it("lists the noted grants of leaderships, but not of locks, by the same scan", async () => {
     const world = new World(DATES);
-    const { locks } = world.inhabitant({ owner: "one", history: true });
+    const { locks } = world.inhabitant({ owner: "one", history: grantHistory() });
     const fences: bigint[] = [];
     for (let count = 0; count < 18; count += 1) {
       const term = await world.until(election(locks, "x/cron").campaign());

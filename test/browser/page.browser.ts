@@ -1,5 +1,6 @@
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { election } from "../../src/election/index.js";
 import { fairLock, Holdfast, mutex, readLock, semaphore, sharedSession } from "../../src/index.js";
 import { pause, until } from "../cli/support.js";
@@ -146,7 +147,7 @@ describe("the view of leaders", () => {
 
   it("shows noted terms from before the server's first reading, with open ends", async () => {
     await using client = new Holdfast({
-      ...{ client: world.cli.client, table: "locks", history: true },
+      ...{ client: world.cli.client, table: "locks", history: grantHistory() },
     });
     const campaign = (owner: string) => election(client, "cron", { owner }).campaign();
     for (const owner of ["ann", "bob"]) {

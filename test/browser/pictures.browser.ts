@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { listQueue } from "../../src/admin/index.js";
 import { election } from "../../src/election/index.js";
 import { fairLock, Holdfast, mutex, readLock, semaphore, sharedSession } from "../../src/index.js";
@@ -44,7 +45,7 @@ async function scene(): Promise<Holdfast[]> {
         client: world.cli.client,
         table: "locks",
         owner,
-        history: true,
+        history: grantHistory(),
         sharedSession: sharedSession(),
       },
     });

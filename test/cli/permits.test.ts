@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import type { PermitInspection } from "../../src/admin/index.js";
 import { permitChanges } from "../../src/cli/output/permits.js";
 import {
@@ -67,7 +68,7 @@ describe("the command line on semaphores and read-write locks", () => {
   });
 
   it("shows the history of a semaphore", async () => {
-    await using locks = holderOf({ history: true });
+    await using locks = holderOf({ history: grantHistory() });
     const permit = await semaphore(locks, "h", { permits: 1 }).acquire();
     await locks.drain();
     const words = ["h", "--kind", "semaphore"];

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { requireCapability } from "../../src/core/record/capability.js";
+import { QUEUE, requireCapability } from "../../src/core/record/capability.js";
 import { nativeFormat } from "../../src/formats/native.js";
+import { queueListing } from "../../src/formats/native-listing.js";
+import { PERMITS } from "../../src/formats/native-permits.js";
 import type { Item } from "../../src/platform/table.js";
 
-const permits = requireCapability(nativeFormat({ pk: "pk", sk: "sk" }), "permits");
+const permits = requireCapability(nativeFormat({ pk: "pk", sk: "sk" }), PERMITS);
 const { codec } = nativeFormat({ pk: "pk", sk: "sk" });
-const REF = codec.refOf("semaphore", "s");
+const REF = permits.refOf("semaphore", "s");
 
 const PERMIT = {
   M: { weight: { N: "2" }, session: { S: "s1" }, leaseMs: { N: "30000" }, owner: { S: "me" } },
@@ -52,10 +54,11 @@ describe("a native record with permits", () => {
   });
 
   it("has a queue apart from the queue of a lock of the same name", () => {
-    const queue = requireCapability(nativeFormat({ pk: "pk", sk: "sk" }), "queue");
+    const queue = requireCapability(nativeFormat({ pk: "pk", sk: "sk" }), QUEUE);
     const entry = queue.entryOf(REF, 5n);
     expect(entry.key["sk"]).toEqual({ S: `semaphore//${"5".padStart(38, "0")}` });
-    expect([queue.ticketIn(entry.key), queue.nameIn(entry.key, "semaphore")]).toEqual([5n, "s"]);
-    expect(queue.nameIn(entry.key)).toBeUndefined();
+    const listing = queueListing(nativeFormat({ pk: "pk", sk: "sk" }));
+    expect([queue.ticketIn(entry.key), listing?.nameIn(entry.key, "semaphore")]).toEqual([5n, "s"]);
+    expect(listing?.nameIn(entry.key)).toBeUndefined();
   });
 });

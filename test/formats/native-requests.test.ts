@@ -3,12 +3,13 @@ import { requireCapability } from "../../src/core/record/capability.js";
 import type { Grant } from "../../src/core/record/format.js";
 import type { HolderRequest } from "../../src/core/record/record.js";
 import { NATIVE_KEYS, nativeFormat } from "../../src/formats/native.js";
+import { REQUESTS } from "../../src/formats/native-requests.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Item, Write } from "../../src/platform/table.js";
 import { changed, holds } from "../../src/testing/table/interpret.js";
 
 const format = nativeFormat(NATIVE_KEYS);
-const requests = requireCapability(format, "requests");
+const requests = requireCapability(format, REQUESTS);
 const ref = format.codec.refOf("leader", "a");
 
 const GRANT: Grant = {

@@ -7,6 +7,8 @@ import {
   SHAPES,
 } from "../../scripts/lib/native-scenes.mjs";
 import { nativeFormat } from "../../src/formats/native.js";
+import { REQUESTS } from "../../src/formats/native-requests.js";
+import { SESSIONS } from "../../src/formats/native-sessions.js";
 import { Holdfast, inspect, mutex, openSession } from "../../src/index.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
@@ -76,7 +78,9 @@ describe("the native record's vectors", () => {
 
   // rule: protocol 9, protocol 48
   it("send DynamoDB the same requests, word for word", () => {
-    expect(nativeRequests({ nativeFormat, compileWrite })).toEqual(vectors.requests);
+    expect(nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite })).toEqual(
+      vectors.requests,
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { history, listQueue, survey } from "../../src/admin/index.js";
 import { emitPlaceExpired } from "../../src/core/events.js";
 import { election, leaderTasks } from "../../src/election/index.js";
@@ -103,7 +104,7 @@ describe("JSON.stringify", () => {
   let values: Record<string, unknown>;
   beforeAll(async () => {
     const world = new World();
-    const { locks } = world.inhabitant({ history: true });
+    const { locks } = world.inhabitant({ history: grantHistory() });
     const waiter = world.inhabitant();
     values = await world.time.runUntil(returnedBy(locks, waiter.locks));
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { grantHistory } from "../../src/admin/grant-history.js";
 import { history } from "../../src/admin/index.js";
 import { election } from "../../src/election/index.js";
 import { Holdfast, mutex } from "../../src/index.js";
@@ -79,7 +80,7 @@ describe.each(POLICY_FEATURES)("the policy for %s", (feature) => {
 describe("the policy for lock", () => {
   it("is sufficient for keeping and reading a history", async () => {
     scene.allows = allowedBy(documentFor("lock"));
-    const locks = new Holdfast({ client: scene.client, table: "locks", history: true });
+    const locks = new Holdfast({ client: scene.client, table: "locks", history: grantHistory() });
     await (await mutex(locks, "kept").acquire()).release();
     await locks.close();
     expect((await history(scene.locks(), "kept")).grants).toHaveLength(1);
@@ -92,7 +93,12 @@ describe("the policy for lock", () => {
     // Refuses the second of two writes: IAM cannot distinguish them by the key alone.
     let writes = 0;
     scene.allows = ({ action }) => action !== "dynamodb:UpdateItem" || ++writes % 2 === 1;
-    const locks = new Holdfast({ client: scene.client, table: "locks", history: true, onError });
+    const locks = new Holdfast({
+      client: scene.client,
+      table: "locks",
+      history: grantHistory(),
+      onError,
+    });
     for (const name of ["a", "b"]) {
       await mutex(locks, name).acquire({ renew: "manual" });
       await locks.drain();

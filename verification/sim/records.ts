@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { nativeFormat } from "../../src/formats/native.js";
+import { PERMITS } from "../../src/formats/native-permits.js";
 import type { Item } from "../../src/platform/table.js";
 import type { TableChange } from "../../src/testing/table/memory-table.js";
 import type { Event } from "./history.js";
@@ -63,7 +64,7 @@ export class Records {
   readonly #grants = new Map<string, { readonly name: string; readonly fence: bigint }>();
   /** Holders whose records an operator freed at once: each may believe beside the next holder. */
   readonly #freed = new Set<string>();
-  readonly #permits = nativeFormat({ pk: "pk", sk: "sk" }).permits;
+  readonly #permits = PERMITS.of(nativeFormat({ pk: "pk", sk: "sk" }));
   /** The held records that no session keeps alive, by name. */
   readonly #expiring = new Map<string, Expiring>();
   /** The last change of the length of each lease, by fence and name. */

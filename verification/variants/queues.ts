@@ -100,8 +100,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { nativeFormat },
-        from: "    condition: all(holdersCondition(from), ...queueCondition({ passage })),\n",
-        to: '    condition: all(holdersCondition(from), ...(passage?.kind === "ticket" ? queueCondition({ passage }) : [])),\n',
+        from: "    condition: all(holdersCondition(from), ...queueCondition(grant)),\n",
+        to: '    condition: all(holdersCondition(from), ...(grant.passage?.kind === "ticket" ? queueCondition(grant) : [])),\n',
       },
       {
         in: { giveUpLease },

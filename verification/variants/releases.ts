@@ -66,8 +66,8 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { nativeFormat },
-        from: "    condition: all(holdersCondition(from), ...queueCondition({ passage })),\n",
-        to: '    condition: all(isPresent("version"), ...queueCondition({ passage })),\n',
+        from: "    condition: all(holdersCondition(from), ...queueCondition(grant)),\n",
+        to: '    condition: all(isPresent("version"), ...queueCondition(grant)),\n',
       },
     ],
     caughtBy: { invariant: "exclusion", within: 100, shortRange: 5 },

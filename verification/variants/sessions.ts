@@ -8,6 +8,7 @@ import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
 import { openSession } from "../../src/core/session/open.js";
 import { SharedSession } from "../../src/core/session/shared.js";
 import { nativeFormat } from "../../src/formats/native.js";
+import { SESSIONS as LEASES_ON_SESSIONS } from "../../src/formats/native-sessions.js";
 import type { Variant } from "./variant.js";
 
 const RENEW = `    renew: (ref, held, renewal) => ({
@@ -22,9 +23,9 @@ const RENEW = `    renew: (ref, held, renewal) => ({
       change: lasting(ref, renewalChange(held, renewal)),
     }),
 `;
-const MOVE = `    moveTo: (ref, held, renewal, session) => ({
-      key: ref.key,
-      condition: changeCondition(held, renewal),
+const MOVE = `  moveTo: (ref, held, renewal, session) => ({
+    key: ref.key,
+    condition: changeCondition(held, renewal),
 `;
 
 /** Defects in sessions, which keep alive locks without renewals of their own. */
@@ -336,9 +337,12 @@ export const SESSIONS: readonly Variant[] = [
     rules: ["R5", "R7"],
     edits: [
       {
-        in: { nativeFormat },
+        in: { SESSIONS: LEASES_ON_SESSIONS },
         from: MOVE,
-        to: MOVE.replace("changeCondition(held, renewal)", 'all(isPresent("holder"), NO_SESSION)'),
+        to: MOVE.replace(
+          "changeCondition(held, renewal)",
+          '{ kind: "present", attribute: "holder" }',
+        ),
       },
     ],
     caughtBy: { invariant: "ownership", within: 1_000, shortRange: 6 },

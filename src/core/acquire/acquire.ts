@@ -7,7 +7,6 @@ import type { RecordRef } from "../record/format.js";
 import { Cancellation } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { AcquireLoop } from "./loop.js";
-import { noteGrant } from "./note-grant.js";
 import type { AcquireOutcome } from "./outcome.js";
 import type { AcquireSettings, Contending, Granted } from "./settings.js";
 
@@ -54,7 +53,7 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
     }
     for (const one of granted) {
       emitGrant(one.hold, one.how, waitedMs);
-      noteGrant(context, one);
+      context.noteGrant?.(context, one);
     }
     const { keptAliveBy } = settings;
     if (keptAliveBy?.prepare !== undefined) {

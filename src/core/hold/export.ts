@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { TRANSFERS } from "../../formats/native-transfers.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { instantOf } from "../../platform/clock.js";
@@ -93,7 +94,7 @@ export async function exportLease(
 
 function checkExportable(hold: Hold): void {
   const { ref, living, handles, settings } = hold;
-  requireCapability(hold.context.format, "transfers");
+  requireCapability(hold.context.format, TRANSFERS);
   const why =
     ref.kind !== "lock"
       ? `only locks can be exported, and this record (of kind "${ref.kind}") is not a lock`
@@ -115,7 +116,7 @@ async function reserve(hold: Hold, leaseMs: number) {
     ...{ leaseMs, owner: settings.owner, data: undefined, attributes: undefined },
     ...{ existingData: "keep", existingAttributes: "keep" },
   });
-  const write = requireCapability(context.format, "transfers").reserve(ref, grant, {
+  const write = requireCapability(context.format, TRANSFERS).reserve(ref, grant, {
     known: held,
   });
   const deadline = new Deadline(

@@ -6,7 +6,7 @@ import type { WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { LocalWaiter } from "../local-queue.js";
-import { requireCapability } from "../record/capability.js";
+import { QUEUE, requireCapability } from "../record/capability.js";
 import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js";
 import { standing } from "../record/record.js";
 import { phraseOf } from "../unavailable.js";
@@ -293,7 +293,7 @@ export function removeEntry(
   signal?: SignalLike,
   timeoutMs = context.settings.requestTimeoutMs,
 ): Promise<WriteAnswer> {
-  const queue = requireCapability(context.format, "queue");
+  const queue = requireCapability(context.format, QUEUE);
   // The client stores no observation of the entry, because each waiter reads the entries again.
   return context.write(queue.remove(entry, from), timeoutMs, signal);
 }

@@ -1,4 +1,5 @@
 import { HoldfastError, type LossReason } from "../../errors.js";
+import { SESSIONS } from "../../formats/native-sessions.js";
 import type { Duration } from "../../internal/duration.js";
 import type { OptionNames } from "../../internal/option-names.js";
 import { instantOf } from "../../platform/clock.js";
@@ -131,7 +132,7 @@ export function moveTo(hold: Hold, life: KeepAlive<Hold>, session: string): Prom
       if (!hold.isHeld) throw lossOf(hold);
       if (hold.settings.keptAliveBy?.current(hold.leaseMs) !== life) return undefined;
       const renewal = hold.exactRenewal(life.leaseMs);
-      const write = requireCapability(format, "sessions").moveTo(
+      const write = requireCapability(format, SESSIONS).moveTo(
         hold.ref,
         hold.held,
         renewal,

@@ -1,6 +1,6 @@
+import { PERMITS } from "../../formats/native-permits.js";
 import { instantOf } from "../../platform/clock.js";
 import { retry } from "../../platform/retry.js";
-import { noteGrant } from "../acquire/note-grant.js";
 import { Hold } from "../hold/hold.js";
 import { forcedIn } from "../hold/loss.js";
 import { freeOnce } from "../hold/release.js";
@@ -28,7 +28,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const { context, settings, held } = from;
   const { life } = from.living;
   if (life === undefined || !from.beginRelease()) throw lossOf(from);
-  const permits = requireCapability(context.format, "permits");
+  const permits = requireCapability(context.format, PERMITS);
   const start = instantOf(context.clock);
   const holder = context.random.id();
   const grant: PermitGrant = {
@@ -57,7 +57,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
     }
     to = new Hold(context, own, from.localQueue, { record, start, settings });
     life.keep(to);
-    noteGrant(context, { hold: to, record, how: "hand-over" });
+    context.noteGrant?.(context, { hold: to, record, how: "hand-over" });
     return to;
   } finally {
     context.ownPermits.delete(held.holder);
@@ -72,7 +72,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
  */
 function freeBoth({ context, ref, held, living }: Hold, to: RecordRef): void {
   const holder = to.permit?.holder ?? "";
-  const { has } = requireCapability(context.format, "permits");
+  const { has } = requireCapability(context.format, PERMITS);
   context.ownPermits.delete(holder);
   living.life?.untilAnswered(async () => {
     const freed = await freeOnce(context, ref, { known: held }, { keepData: false });

@@ -1,3 +1,4 @@
+import { PERMITS } from "../../formats/native-permits.js";
 import { AGAIN } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import { GrantRetry } from "../acquire/grant-retry.js";
@@ -51,7 +52,7 @@ export class PermitGrantWrite {
     const { context, ref, cancellation } = this.#contending;
     const { holder } = this.#grant;
     const repetition = new GrantRetry(this.#contending, turn);
-    const write = requireCapability(context.format, "permits").grant(ref, this.#grant);
+    const write = requireCapability(context.format, PERMITS).grant(ref, this.#grant);
     context.ownPermits.add(holder);
     const { life } = this.#wish;
     life.checkPermitsBy((asked) => checked({ context, ref: asked }, life));
@@ -77,7 +78,7 @@ export class PermitGrantWrite {
     const { context, ref, settings, cancellation } = this.#contending;
     const { weight, life } = this.#wish;
     const { holder } = this.#grant;
-    const permits = requireCapability(context.format, "permits");
+    const permits = requireCapability(context.format, PERMITS);
     const wasGranted = permits.has(answer.item, holder);
     const record = sharedRecord(this.#contending, answer, "strong", wasGranted);
     this.#wish.onSeen(record);
@@ -107,7 +108,7 @@ export class PermitGrantWrite {
     const { context, ref } = this.#contending;
     const { weight, life } = this.#wish;
     const { holder } = this.#grant;
-    const permits = requireCapability(context.format, "permits");
+    const permits = requireCapability(context.format, PERMITS);
     const own = permits.permitOf(ref, { holder, weight, leavesMark: true });
     const mark = permits.withdraw(ref, this.#grant);
     life.untilAnswered(async () => {
@@ -131,7 +132,7 @@ export function sharedRecord(
   wasGranted = false,
 ): AbsentRecord | SharedRecord {
   context.seeRecord(ref, answer, consistency);
-  const permits = requireCapability(context.format, "permits");
+  const permits = requireCapability(context.format, PERMITS);
   const record = permits.readAll(answer.item);
   if (record.state !== "absent" && record.state !== "shared") {
     throw unreadable(ref, record, context.format.name, wasGranted);
@@ -152,7 +153,7 @@ export function freeStrays(
     if (session !== life.id || context.ownPermits.has(holder)) continue;
     // A single removal is enough: it leaves a mark, so DynamoDB refuses further copies of the grant.
     context.ownPermits.add(holder);
-    const permits = requireCapability(context.format, "permits");
+    const permits = requireCapability(context.format, PERMITS);
     const stray = permits.permitOf(ref, { holder, weight, leavesMark: true });
     const from = { known: { holder, fence } };
     life.untilAnswered(async () => {
@@ -171,7 +172,7 @@ async function checked(
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read(read, requestTimeoutMs, undefined, KEEP);
   if (answer.kind !== "found") return false;
-  const record = context.format.permits?.readAll(answer.item);
+  const record = PERMITS.of(context.format)?.readAll(answer.item);
   // A record that cannot be read is left alone: the note is about it, and not the caller of an acquisition.
   if (record?.state === "shared") freeStrays({ context, ref }, record, life);
   return true;

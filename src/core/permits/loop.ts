@@ -1,10 +1,13 @@
 import { HoldfastError } from "../../errors.js";
+import { PERMITS } from "../../formats/native-permits.js";
+import { REQUESTS } from "../../formats/native-requests.js";
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
 import type { Contending } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { untilAnswered } from "../acquire/until-answered.js";
+import { decideHolder } from "../decide-holder.js";
 import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
 import { requireCapability } from "../record/capability.js";
@@ -107,7 +110,7 @@ export class PermitLoop {
   #decide(): PermitDecision {
     const { context, settings } = this.#contending;
     const wish = { weight: this.#wish.weight, limit: this.#limit, passage: settings.passage };
-    return decidePermit(this.#seen, wish, (permit) => context.decideHolder(permit));
+    return decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
   }
 
   async #grant(): Promise<AcquireOutcome | undefined> {
@@ -136,7 +139,7 @@ export class PermitLoop {
 
   async #remove({ holder, fence, weight }: PermitInRecord): Promise<void> {
     const { context, ref } = this.#contending;
-    const permits = requireCapability(context.format, "permits");
+    const permits = requireCapability(context.format, PERMITS);
     // A late copy of the request may grant the permit again. The next waiter then removes it again: its session has
     // ended.
     const dead = permits.permitOf(ref, { holder, weight, leavesMark: false });
@@ -175,7 +178,7 @@ export class PermitLoop {
     const isLong = context.nowMs() - this.#fromMs > life.leaseMs;
     if (!isLong || this.#hasNotified) return;
     this.#hasNotified = true;
-    const requests = requireCapability(context.format, "requests");
+    const requests = requireCapability(context.format, REQUESTS);
     const sessions = new Set(this.#holders.map(({ session }) => session));
     const notify = (session: string) => {
       const ref = context.format.codec.refOf("session", session);
@@ -189,7 +192,7 @@ export class PermitLoop {
   /** Reads, in parallel, the sessions of all permits for which the client's decision is `kind`. */
   async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<void> {
     const { context, cancellation } = this.#contending;
-    const due = this.#holders.filter((permit) => context.decideHolder(permit).kind === kind);
+    const due = this.#holders.filter((permit) => decideHolder(context, permit).kind === kind);
     const sessions = [...new Set(due.map(({ session }) => session))];
     const look = (session: string) =>
       this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));

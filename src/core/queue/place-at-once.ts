@@ -2,7 +2,7 @@ import type { AcquireContext } from "../acquire/context.js";
 import { GrantManyWrite } from "../acquire/grant-many.js";
 import type { Acquisition } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
-import { requireCapability } from "../record/capability.js";
+import { QUEUE, requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import { entrySettings, QueuePlace } from "./place.js";
 import type { Tickets } from "./ticket.js";
@@ -22,7 +22,7 @@ export async function placesAtOnce(
   refs: readonly RecordRef[],
   tickets: Tickets,
 ): Promise<QueuePlace[] | undefined> {
-  const queue = requireCapability(context.format, "queue");
+  const queue = requireCapability(context.format, QUEUE);
   const { first, last } = tickets;
   const wallMs = context.wallMs();
   const asides = refs.map((ref) => {

@@ -4,7 +4,7 @@ import type { RecordAcquisition } from "../acquire/settings.js";
 import { untilAnswered } from "../acquire/until-answered.js";
 import { steady } from "../backoff.js";
 import { Pacer } from "../pacer.js";
-import { requireCapability } from "../record/capability.js";
+import { QUEUE, requireCapability } from "../record/capability.js";
 import type { RecordRef } from "../record/format.js";
 import type { QueueState } from "../record/record.js";
 import { CLAIM } from "../table-access.js";
@@ -58,7 +58,7 @@ function ticketsAbove(
   count: number,
   served: bigint | undefined,
 ): Write {
-  const queue = requireCapability(context.format, "queue");
+  const queue = requireCapability(context.format, QUEUE);
   const wallMs = context.wallMs();
   if (served === undefined) return queue.take(ref, count, { wallMs });
   const last = served + BigInt(count);

@@ -1,63 +1,49 @@
 import { HoldfastError } from "../../errors.js";
-import type { LeaseFormat } from "./format.js";
-
-/** The optional groups of a format: a format has a group only if its records support the feature. */
-type Capability =
-  | "sessions"
-  | "queue"
-  | "history"
-  | "requests"
-  | "transfers"
-  | "attributes"
-  | "permits";
-
-/** The names of the capabilities in messages, and why a format may lack them. */
-const LACKING: Readonly<Record<Capability, { readonly feature: string; readonly why: string }>> =
-  /* @__PURE__ */ Object.freeze({
-    sessions: {
-      feature: "sessions",
-      why: "its records cannot name a session, so every lock renews its own record",
-    },
-    queue: { feature: "fair locks", why: "its other clients ignore the queue" },
-    history: {
-      feature: "history",
-      why: "it needs native records, and a table with a sort key",
-    },
-    requests: {
-      feature: "requests to a holder",
-      why: "its records cannot store a request",
-    },
-    transfers: {
-      feature: "transfers",
-      why: "its other clients ignore the reservation of a lock for an importer",
-    },
-    permits: {
-      feature: "semaphores and read-write locks",
-      why: "they need native records, and a table with a sort key",
-    },
-    attributes: {
-      feature: "the option `attributes`",
-      why: "its records store only user data. Use the option `data`",
-    },
-  });
+import type { AttributeCheck, LeaseFormat, QueueFormat } from "./format.js";
 
 /**
- * Returns a group of the format. Throws `invalid-argument` if the format lacks the group. `feature` names the feature
- * in the message.
+ * What not every format supports, and not every program needs. The module of a capability has its code: a program carries
+ * the code only if it imports a function that uses the capability.
  */
-export function requireCapability<C extends Capability>(
+export interface Capability<C> {
+  /** The name in messages. */
+  readonly feature: string;
+  /** Why a format may lack it. */
+  readonly why: string;
+  /** Why the native format may lack it. Default: {@link why}. */
+  readonly whyNative?: string;
+  /** Returns the capability of a format, or undefined if the format lacks it. Pure. */
+  of(format: LeaseFormat): C | undefined;
+}
+
+/** The queue, which also keeps the waiters of a mutex from starving. */
+export const QUEUE: Capability<QueueFormat> = {
+  feature: "fair locks",
+  why: "its other clients ignore the queue",
+  whyNative: "the entries of the queue need a table with a sort key. See the option `keys`",
+  of: ({ queue }) => queue,
+};
+
+export const ATTRIBUTES: Capability<AttributeCheck> = {
+  feature: "the option `attributes`",
+  why: "its records store only user data. Use the option `data`",
+  of: ({ attributes }) => attributes,
+};
+
+/**
+ * Returns a capability of the format. Throws `invalid-argument` if the format lacks it. `feature` names the feature in the
+ * message.
+ */
+export function requireCapability<C>(
   format: LeaseFormat,
-  capability: C,
-  feature: string = LACKING[capability].feature,
-): NonNullable<LeaseFormat[C]> {
-  const group = format[capability];
-  if (group !== undefined) return group;
-  const isNativeQueue = capability === "queue" && format.name === "native";
-  const why = isNativeQueue
-    ? "the entries of the queue need a table with a sort key. See the option `keys`"
-    : LACKING[capability].why;
+  capability: Capability<C>,
+  feature: string = capability.feature,
+): C {
+  const found = capability.of(format);
+  if (found !== undefined) return found;
+  const { why, whyNative = why } = capability;
   throw new HoldfastError(
     "invalid-argument",
-    `Format "${format.name}" does not support ${feature}: ${why}.`,
+    `Format "${format.name}" does not support ${feature}: ${format.name === "native" ? whyNative : why}.`,
   );
 }

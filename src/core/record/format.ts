@@ -1,12 +1,11 @@
 import type { Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { LockFormat, LockName } from "./format-types.js";
-import type { PermitWrites } from "./permit-writes.js";
-import type { ForcedRelease, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
-import type { Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
+import type { Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
+import type { FreeOptions, Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
 import type { Sighting } from "./sighting.js";
 
-export type { Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
+export type { FreeOptions, Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
 
 /** The values that a grant writes. */
 export interface Grant {
@@ -76,9 +75,8 @@ export interface FenceCounter {
  * Describes how records look in a table: key shape, attributes, and the condition of each write. A format is
  * pure: no requests, no clock, no decisions.
  *
- * Every format has {@link facts}, {@link codec} and {@link lease}. Each further group is a capability: the
- * format supports the capability if the group is present. `requireCapability` in `capability.ts` checks for a
- * group.
+ * Every format has {@link facts}, {@link codec} and {@link lease}. The other members are capabilities that every program
+ * needs, if the format has them. The rest of what only some formats can do is not here: see `Capability`.
  */
 export interface LeaseFormat extends LockFormat {
   readonly facts: FormatFacts;
@@ -88,20 +86,10 @@ export interface LeaseFormat extends LockFormat {
   readonly fenceCounter?: FenceCounter | undefined;
   /** Stores sightings of held records in items beside them. Present if the user enabled sightings. */
   readonly sightings?: SightingFormat | undefined;
-  /** A lease can be kept alive by a session instead of its own renewals. */
-  readonly sessions?: SessionWrites | undefined;
   /** Waiters can queue before a record. */
   readonly queue?: QueueFormat | undefined;
-  /** Grants can be noted beside a record. */
-  readonly history?: HistoryFormat | undefined;
-  /** A client can ask a holder to release. */
-  readonly requests?: RequestWrites | undefined;
-  /** A lock can be transferred to another process. */
-  readonly transfers?: TransferWrites | undefined;
   /** A record carries further attributes for its users. */
   readonly attributes?: AttributeCheck | undefined;
-  /** A record can have several holders. */
-  readonly permits?: PermitWrites | undefined;
 }
 
 /** Translates between records and items: keys, names, user data. */
@@ -119,8 +107,6 @@ export interface RecordCodec {
   prefixOf(kind: Kind, namePrefix: string): KeyPrefix | undefined;
   /** Returns the holder that a grant writes, from a new id. */
   holderOf(owner: string, id: string): string;
-  /** Returns what a listing needs of an item: no user data, and no long texts. Default: the whole item. */
-  briefOf?(item: Item): Item;
   /** Reads a record; with `ref` of a permit, that permit: held, or free if the record does not have the permit. */
   read(item: Item | undefined, ref?: RecordRef): Found;
   /** Throws `invalid-argument` for a value that the table cannot store. */
@@ -143,9 +129,11 @@ export interface LeaseWrites {
   free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
   /** A condition for the user's own transaction: the record still has this holder and this fence. */
   heldCondition(held: Held, ref: RecordRef): Condition;
+  /** Ends a session without a record: creates a free record. Undefined in a format whose records name no session. */
+  tombstone?(ref: RecordRef, options: TombstoneOptions): Write;
 }
 
-/** Composes the writes of leases that a session keeps alive, and of the session's own record. */
+/** Composes the writes of leases that a session keeps alive. */
 export interface SessionWrites {
   /**
    * Moves the holder to a session: from now on the session keeps the holder alive. `renewal.leaseMs` is the
@@ -154,8 +142,6 @@ export interface SessionWrites {
   moveTo(ref: RecordRef, held: Held, renewal: Renewal, session: string): Write;
   /** Extends the TTL of a record that has no renewals, because a session keeps the lease alive. */
   keepFromExpiring(ref: RecordRef, held: Held, options: KeptOptions): Write;
-  /** Creates a free record for a name that was never held; requires an absent record. */
-  tombstone(ref: RecordRef, options: TombstoneOptions): Write;
 }
 
 /** Composes the writes that ask a holder to release. */
@@ -173,13 +159,13 @@ export interface RequestWrites {
 }
 
 /** Composes the write that transfers a lock. */
-interface TransferWrites {
+export interface TransferWrites {
   /** Grants the record to a future holder, the process that will import the lock. */
   reserve(ref: RecordRef, grant: Grant, from: Holders): Write;
 }
 
 /** Checks the further attributes of a record. */
-interface AttributeCheck {
+export interface AttributeCheck {
   /** Throws `invalid-argument` for attributes that a record cannot store. */
   check(attributes: Item): void;
 }
@@ -220,14 +206,6 @@ export interface QueueFormat {
   entryOf(ref: RecordRef, ticket: bigint): RecordRef;
   /** Returns the ticket of an entry, or undefined if the item is not an entry. */
   ticketIn(item: Item): bigint | undefined;
-  namespaceIn(item: Item): string | undefined;
-  /**
-   * Returns the name of the lock whose queue has the entry, or undefined if the item is not an entry before a record of
-   * this kind; default `lock`.
-   */
-  nameIn(entry: Item, kind?: Kind): string | undefined;
-  /** Returns the prefix of the keys of all entries of these locks, for a scan. */
-  prefixOf(namePrefix: string): KeyPrefix;
   /** The range of the entries up to and including this ticket. */
   upTo(ref: RecordRef, ticket: bigint): Pick<Query, "partition" | "sort">;
   /** Deletes the entry. */
@@ -251,20 +229,4 @@ export interface TombstoneOptions {
   readonly fence: bigint;
   readonly owner: string;
   readonly wallMs: number;
-}
-
-/** The values of a release. */
-export interface FreeOptions {
-  readonly keepData: boolean;
-  /** User data to write, only with `keepData`. If undefined, the record keeps its data. */
-  readonly lastData?: unknown;
-  /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */
-  readonly served?: bigint | undefined;
-  /** The id to record as the last holder. */
-  readonly lastHolder: string;
-  readonly wallMs: number;
-  /** A forced release to record. */
-  readonly forced?: ForcedRelease | undefined;
-  /** New with every write in a format that needs a mark; otherwise empty. */
-  readonly mark: string;
 }

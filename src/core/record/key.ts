@@ -1,4 +1,4 @@
-import { requireCapability } from "./capability.js";
+import { QUEUE, requireCapability } from "./capability.js";
 import type { Kind, LeaseFormat, RecordRef } from "./format.js";
 import type { LockName } from "./format-types.js";
 import { checkName, checkNamespace, KEY_BYTES } from "./name.js";
@@ -21,7 +21,7 @@ export function queueRefOf(
   name: string,
   namespace: string | undefined,
 ): RecordRef {
-  requireCapability(format, "queue");
+  requireCapability(format, QUEUE);
   const known = namespace === undefined ? undefined : checkNamespace(namespace);
   return format.codec.refOf("lock", checkName(name), known);
 }

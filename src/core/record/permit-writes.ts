@@ -1,7 +1,7 @@
 import type { Item, Write } from "../../platform/table.js";
 import type { FoundPermits } from "./permits.js";
 import type { Passage } from "./record.js";
-import type { Held, PermitRef, RecordRef } from "./ref.js";
+import type { Held, PermitRef, RecordRef, SharedKind } from "./ref.js";
 
 /** The values that the grant of a permit writes. */
 export interface PermitGrant {
@@ -24,6 +24,8 @@ export interface PermitGrant {
 
 /** Composes the writes of a record with several holders. Each is one conditional write on the record. */
 export interface PermitWrites {
+  /** Returns the ref of the record with this name. */
+  refOf(kind: SharedKind, name: string): RecordRef;
   /** Returns the ref of one permit in the record. */
   permitOf(ref: RecordRef, permit: PermitRef): RecordRef;
   readAll(item: Item | undefined): FoundPermits;

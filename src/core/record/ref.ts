@@ -1,6 +1,6 @@
-import type { Item } from "../../platform/table.js";
+import type { Condition, Item, Write } from "../../platform/table.js";
 import type { CompositeName } from "./format-types.js";
-import type { Version } from "./record.js";
+import type { ForcedRelease, Found, HolderRequest, Version } from "./record.js";
 
 /** The purpose of a record. Records of different kinds never share a key, even with equal names. */
 export type Kind = "lock" | "leader" | "once" | "session" | "semaphore" | "read-write";
@@ -22,8 +22,19 @@ export interface RecordRef {
   readonly namespace?: string | undefined;
   /** Whether the record is an entry of a queue: a release deletes an entry, and frees a lock's record. */
   readonly isEntry?: boolean;
+  /** How a record with several holders differs from all others. The ref of one permit has it, too. */
+  readonly shared?: SharedCodec | undefined;
   /** The permit of one holder in the record: reads and writes then concern this permit alone. */
   readonly permit?: PermitRef | undefined;
+}
+
+/** Reads a record with several holders, or one of its permits, and composes the writes of one permit. */
+export interface SharedCodec {
+  /** Describes the record, or the permit of the ref, in an item that was read as the record of a lock. */
+  read(found: Found, item: Item | undefined, ref: RecordRef): Found;
+  free(ref: RecordRef, from: Holders, options: FreeOptions): Write;
+  heldCondition(held: Held): Condition;
+  ask(ref: RecordRef, request: HolderRequest): Write;
 }
 
 /** One permit in a record with several. */
@@ -58,4 +69,20 @@ export interface Holders {
   readonly maybe?: readonly string[] | undefined;
   /** A dead holder in the middle of a takeover, exactly as observed. */
   readonly watched?: Watched | undefined;
+}
+
+/** The values of a release. */
+export interface FreeOptions {
+  readonly keepData: boolean;
+  /** User data to write, only with `keepData`. If undefined, the record keeps its data. */
+  readonly lastData?: unknown;
+  /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */
+  readonly served?: bigint | undefined;
+  /** The id to record as the last holder. */
+  readonly lastHolder: string;
+  readonly wallMs: number;
+  /** A forced release to record. */
+  readonly forced?: ForcedRelease | undefined;
+  /** New with every write in a format that needs a mark; otherwise empty. */
+  readonly mark: string;
 }

@@ -1,4 +1,6 @@
 import { HoldfastError } from "../../errors.js";
+import { REQUESTS } from "../../formats/native-requests.js";
+import { SESSIONS } from "../../formats/native-sessions.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import { type Again, retry } from "../../platform/retry.js";
@@ -216,7 +218,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   }
 
   async #keepFromExpiring(): Promise<void> {
-    const sessions = requireCapability(this.#context.format, "sessions");
+    const sessions = requireCapability(this.#context.format, SESSIONS);
     for (const hold of [...this.#leases]) {
       await hold.requests.run(async () => {
         if (!hold.living.isMoved) return;
@@ -256,7 +258,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
       for (const ref of asked) {
         // Without an answer, the next renewal shows the notification again.
         if (!this.isHeld || !(await permitCheck(ref))) break;
-        const write = requireCapability(context.format, "requests").settle(
+        const write = requireCapability(context.format, REQUESTS).settle(
           this.hold.ref,
           noteAbout(ref),
         );

@@ -2,9 +2,8 @@ import type { HoldfastError } from "../../errors.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
 import type { AcquireContext } from "../acquire/context.js";
-import type { Hold } from "../hold/hold.js";
-import type { KeepAliveSource } from "../hold/keep-alive.js";
 import type { SessionKeepAlive } from "./keep-alive.js";
+import { setLife } from "./life.js";
 
 const CLOSE_NAMES: OptionNames<{ leases?: unknown }> = { leases: true };
 
@@ -29,15 +28,11 @@ export class Session implements AsyncDisposable {
   constructor(context: AcquireContext, life: SessionKeepAlive) {
     this.#context = context;
     this.#life = life;
+    setLife(this, life);
     printAs(this, "Session", () => ({
       ...{ id: this.id, owner: this.owner, size: this.size },
       ...{ isHeld: this.isHeld, remainingMs: this.remainingMs() },
     }));
-  }
-
-  /** @internal Returns the session for the leases on the session. */
-  static lifeOf(session: Session): SessionKeepAlive & KeepAliveSource<Hold> {
-    return session.#life;
   }
 
   /** The random id of the session, never used twice. Records on the session name the id. */

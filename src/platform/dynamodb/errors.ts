@@ -160,7 +160,8 @@ function noTable(cause: unknown, table: string, { flags }: TableUse): HoldfastEr
   );
 }
 
-function refused(
+/** The error of a request, or of a transaction, that DynamoDB would refuse again. Pure. */
+export function refused(
   cause: unknown,
   name: string,
   message: unknown,
@@ -192,7 +193,7 @@ function isTableName(table: string): boolean {
 }
 
 /** Whether a refusal's message is about the key of the table. Pure. */
-export function isAboutKeys(message: unknown): boolean {
+function isAboutKeys(message: unknown): boolean {
   return /\bkeys?\b|\bschema\b/i.test(String(message));
 }
 

@@ -1,8 +1,6 @@
 import type { TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
-import { HoldfastError } from "../../errors.js";
-import { shown } from "../../internal/shown.js";
 import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "../table.js";
-import { isAboutKeys } from "./errors.js";
+import { FOR_LOCKS, refused } from "./errors.js";
 import { compileCondition, compileWrite } from "./expressions.js";
 
 /** Transactions on DynamoDB: the request, and the reasons of a cancellation. */
@@ -82,19 +80,8 @@ export function cancellationOf(error: unknown, table: string): TransactionAnswer
   if (codes.some((code) => THROTTLED.includes(code))) return { kind: "throttled", cause: error };
   if (codes.includes(CONFLICT)) return { kind: "conflict", cause: error };
   const message = reasons.find(({ Code }) => (Code ?? "None") !== "None")?.Message;
-  return {
-    kind: "misconfigured",
-    error: new HoldfastError(
-      "misconfigured",
-      `DynamoDB cancelled a transaction on table "${table}" (${[...new Set(codes)].join(", ")}): ` +
-        `${shown(String(message)).replace(/\.$/, "")}. ` +
-        (isAboutKeys(message)
-          ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
-            "`holdfast table check`."
-          : "DynamoDB would cancel the same transaction again. Fix the problem that DynamoDB names."),
-      { cause: error },
-    ),
-  };
+  const names = [...new Set(codes)].join(", ");
+  return { kind: "misconfigured", error: refused(error, names, message, table, FOR_LOCKS) };
 }
 
 function refusalOf({ Code, Item: item }: Reason): Refusal | undefined {

@@ -4,6 +4,7 @@ import { requireCapability } from "../../../src/core/record/capability.js";
 import type { LeaseFormat } from "../../../src/core/record/format.js";
 import { awsLockClient, dynamolock } from "../../../src/formats/index.js";
 import { nativeFormat } from "../../../src/formats/native.js";
+import { SESSIONS } from "../../../src/formats/native-sessions.js";
 import {
   adoptLease,
   type ErrorCode,
@@ -182,7 +183,7 @@ const ARGUMENTS: readonly Row[] = [
   [
     "sessions in a format without any",
     invalid('"dynamolock"', /\bsessions\b/),
-    () => () => requireCapability(dynamolock() as unknown as LeaseFormat, "sessions"),
+    () => () => requireCapability(dynamolock() as unknown as LeaseFormat, SESSIONS),
   ],
   [
     "a warning that would come before a renewal is late",

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { grantHistory } from "../../../src/admin/grant-history.js";
 import { history, releaseByHolder } from "../../../src/admin/index.js";
 import { LEASE_CHANNELS } from "../../../src/events/index.js";
 import { awsLockClient } from "../../../src/formats/index.js";
@@ -355,7 +356,7 @@ describe("a transferred lock", () => {
   it("emits a grant of kind import, with an entry in the history", async () => {
     const { world, one } = scene();
     const { handle } = await exported(world, one);
-    const keeping = world.inhabitant({ ...LENGTHS, owner: "keeping", history: true });
+    const keeping = world.inhabitant({ ...LENGTHS, owner: "keeping", history: grantHistory() });
     await world.until(adoptLease(keeping.locks, handle));
     await world.time.advance(100);
     const { grants } = await world.until(history(keeping.locks, "a"));

@@ -1,27 +1,38 @@
 import { describe, expect, it } from "vitest";
-import { requireCapability } from "../../../src/core/record/capability.js";
+import {
+  ATTRIBUTES,
+  type Capability,
+  QUEUE,
+  requireCapability,
+} from "../../../src/core/record/capability.js";
 import type { LeaseFormat } from "../../../src/core/record/format.js";
 import { dynamodbLease } from "../../../src/formats/dynamodb-lease.js";
 import { NATIVE_KEYS, nativeFormat } from "../../../src/formats/native.js";
+import { HISTORY } from "../../../src/formats/native-history.js";
+import { PERMITS } from "../../../src/formats/native-permits.js";
+import { REQUESTS } from "../../../src/formats/native-requests.js";
+import { SESSIONS } from "../../../src/formats/native-sessions.js";
+import { TRANSFERS } from "../../../src/formats/native-transfers.js";
 import { type ExpectedError, expectThrown } from "../../support/errors.js";
 
-const CAPABILITIES = [
-  "sessions",
-  "queue",
-  "history",
-  "requests",
-  "transfers",
-  "attributes",
-] as const;
+const CAPABILITIES: Record<string, Capability<unknown>> = {
+  sessions: SESSIONS,
+  queue: QUEUE,
+  history: HISTORY,
+  requests: REQUESTS,
+  transfers: TRANSFERS,
+  permits: PERMITS,
+  attributes: ATTRIBUTES,
+};
 
 describe("requireCapability", () => {
-  it("returns a group of the format", () => {
+  it("returns a capability of the format", () => {
     const format = nativeFormat(NATIVE_KEYS);
-    expect(requireCapability(format, "queue")).toBe(format.queue);
-    expect(requireCapability(format, "requests")).toBe(format.requests);
+    expect(requireCapability(format, QUEUE)).toBe(format.queue);
+    expect(requireCapability(format, REQUESTS)).toBe(REQUESTS.of(format));
   });
 
-  it.each(CAPABILITIES)("refuses a format without %s and names the format", (capability) => {
+  it.each(Object.entries(CAPABILITIES))("refuses a format without %s", (_, capability) => {
     const format = dynamodbLease() as LeaseFormat;
     const expected: ExpectedError = { code: "invalid-argument", mentions: ['"dynamodb-lease"'] };
     expectThrown(() => requireCapability(format, capability), expected);
@@ -29,12 +40,12 @@ describe("requireCapability", () => {
 
   it("names the caller's feature", () => {
     const format = dynamodbLease() as LeaseFormat;
-    const require = () => requireCapability(format, "requests", "forced releases");
+    const require = () => requireCapability(format, REQUESTS, "forced releases");
     expectThrown(require, { code: "invalid-argument", mentions: ["forced releases"] });
   });
 
   it("names the other clients of a foreign format, and no sort key", () => {
-    const require = () => requireCapability(dynamodbLease() as LeaseFormat, "queue");
+    const require = () => requireCapability(dynamodbLease() as LeaseFormat, QUEUE);
     expectThrown(require, {
       ...{ code: "invalid-argument", mentions: ["other clients"], omits: ["sort key"] },
     });
@@ -43,6 +54,6 @@ describe("requireCapability", () => {
   it("names the missing sort key of a native table", () => {
     const format = nativeFormat({ pk: "pk", sk: null });
     const expected: ExpectedError = { code: "invalid-argument", mentions: ["sort key", "`keys`"] };
-    expectThrown(() => requireCapability(format, "queue"), expected);
+    expectThrown(() => requireCapability(format, QUEUE), expected);
   });
 });

@@ -1,0 +1,23 @@
+import type { ClientContext } from "./context.js";
+import { type Decision, decideBySession } from "./record/decide.js";
+import type { PermitInRecord } from "./record/permits.js";
+
+/**
+ * Decides whether the holder of a permit is dead: `take-over` means that its session has ended. This client's own sessions
+ * need no observation.
+ */
+export function decideHolder(
+  context: ClientContext,
+  {
+    holder,
+    fence,
+    session,
+    leaseMs,
+  }: Pick<PermitInRecord, "holder" | "fence" | "session" | "leaseMs">,
+): Decision {
+  if (context.ownSessions.has(session)) {
+    return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };
+  }
+  const takeOver = { kind: "take-over", holder, version: fence, session } as const;
+  return decideBySession(leaseMs, session, takeOver, context.circumstances());
+}

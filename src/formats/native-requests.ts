@@ -1,0 +1,55 @@
+import type { Capability } from "../core/record/capability.js";
+import type { RecordRef, RequestWrites } from "../core/record/format.js";
+import type { HolderRequest } from "../core/record/record.js";
+import type { Condition, Write } from "../platform/table.js";
+import { REQUEST_ON_SESSION } from "./native.js";
+import { all, any, equals, isAbsent, isPresent, keysOf, n, s } from "./native-conditions.js";
+import { requestValue } from "./native-values.js";
+
+/** Requests to a holder: to release, to resign, or to prefer another candidate. */
+export const REQUESTS: Capability<RequestWrites> = {
+  feature: "requests to a holder",
+  why: "its records cannot store a request",
+  of: (format) => (keysOf(format) === undefined ? undefined : nativeRequests),
+};
+
+// A request to a holder is no grant and no renewal, so its write changes neither the holder nor the version. Otherwise
+// waiters would see a live holder, and watch for another lease.
+const nativeRequests: RequestWrites = {
+  ask: (ref, request) => ref.shared?.ask(ref, request) ?? holderRequest(ref, request),
+  notify: (session, holder) => ({
+    key: session.key,
+    condition: all(equals("v", n(1n)), isPresent("holder")),
+    change: { set: { [`${REQUEST_ON_SESSION}${holder}`]: { BOOL: true } }, remove: [] },
+  }),
+  settle: (session, holder) => ({
+    key: session.key,
+    condition: all(equals("v", n(1n)), isPresent("holder")),
+    change: { set: {}, remove: [`${REQUEST_ON_SESSION}${holder}`] },
+  }),
+};
+
+function holderRequest(ref: RecordRef, request: HolderRequest): Write {
+  return {
+    key: ref.key,
+    condition: all(equals("v", n(1n)), equals("holder", s(request.holder)), ...noStronger(request)),
+    change: { set: { request: requestValue(request) }, remove: [] },
+  };
+}
+
+// The kinds that a request of each kind may replace, if both are to the same holder. Every request may replace
+// a request to an earlier holder, since that holder has ended.
+const REPLACED_BY = Object.freeze({ prefer: ["prefer"], resign: ["prefer", "resign"] });
+
+function noStronger({ kind, holder }: HolderRequest): Condition[] {
+  if (kind === "release") return [];
+  const member = (name: string, text: string) =>
+    ({ attribute: "request", member: name, value: s(text) }) as const;
+  return [
+    any(
+      isAbsent("request"),
+      { kind: "differs", ...member("holder", holder) },
+      ...REPLACED_BY[kind].map((one) => ({ kind: "equals" as const, ...member("kind", one) })),
+    ),
+  ];
+}
