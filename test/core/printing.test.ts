@@ -28,10 +28,10 @@ describe("in a log", () => {
     const world = new World();
     const { locks } = world.inhabitant();
     const both = await world.until(all(locks, ["a", "b"]).acquire());
-    expect(inspection(both)).toMatch(/^MultiLease \{\s+names: \[ 'a', 'b' \]/);
+    expect(inspection(both)).toMatch(/^Lease \{\s+name: 'a, b'/);
     expect(parsed(both)).toMatchObject({ fences: { a: String(fencesOf(both).get("a")) } });
     const term = await world.until(election(locks, "pool").campaign());
-    expect(inspection(term)).toMatch(/^Term \{\s+name: 'pool'/);
+    expect(inspection(term)).toMatch(/^Lease \{\s+name: 'pool'/);
     const session = await world.until(openSession(locks));
     expect(inspection(session)).toMatch(/^Session \{/);
     expect(parsed(session)).toMatchObject({ id: session.id, isHeld: true });
