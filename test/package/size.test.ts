@@ -40,6 +40,20 @@ it("bundles a program with a mutex within the size budget", async () => {
   expect(gzipSync(text).length).toBeLessThanOrEqual(MOST_GZIPPED_BYTES);
 });
 
+it.each([
+  ["permits", "withdrawn#", "semaphore(locks, 'a', { permits: 1 })"],
+  ["the history", "history/", "grantHistory()"],
+  ["requests to a holder", "cannot store a request", "election(locks, 'a')"],
+])("carries %s only in a program that imports a function which uses them", async (_, mark, use) => {
+  const options = { format: "esm", minify: true } as const;
+  expect(await bundle(PROGRAM, options)).not.toContain(mark);
+  const names =
+    'import { election, semaphore } from "holdfast";\nimport { grantHistory } from "holdfast/admin";';
+  expect(await bundle(`${names}${PROGRAM}export const use = () => ${use};`, options)).toContain(
+    mark,
+  );
+});
+
 it("leaves the page and its packages out of the library", () => {
   const dist = join(ROOT, "dist");
   const files = readdirSync(dist, { recursive: true, encoding: "utf8" })

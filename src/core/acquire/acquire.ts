@@ -8,7 +8,7 @@ import { Cancellation } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { AcquireLoop } from "./loop.js";
 import type { AcquireOutcome } from "./outcome.js";
-import type { AcquireSettings, Contending, Granted } from "./settings.js";
+import type { AcquireSettings, AtTable, Contending, Granted } from "./settings.js";
 
 interface Releasable {
   release(): Promise<unknown>;
@@ -94,72 +94,60 @@ export function acquire(
   settings: AcquireSettings,
   onGrant?: (how: GrantEvent["how"]) => void,
 ): Promise<HeldLease | undefined> {
-  return withAcquisition(new LeaseAcquisition(context, ref, settings, onGrant));
+  return withAcquisition<readonly [Granted] | undefined, HeldLease>({
+    context,
+    refs: [ref],
+    settings,
+    grant: (cancellation) => granted({ context, ref, settings, cancellation }),
+    begin: ([{ how, hold }]) => {
+      onGrant?.(how);
+      return HeldLease.toCaller(hold);
+    },
+  });
 }
 
-/** The acquisition of one record: waits in the local queue, then contends with other processes. */
-class LeaseAcquisition implements Wanted<readonly [Granted] | undefined, HeldLease> {
-  readonly context: AcquireContext;
-  readonly refs: readonly [RecordRef];
-  readonly settings: AcquireSettings;
-  readonly #onGrant: ((how: GrantEvent["how"]) => void) | undefined;
-
-  constructor(
-    context: AcquireContext,
-    ref: RecordRef,
-    settings: AcquireSettings,
-    onGrant: ((how: GrantEvent["how"]) => void) | undefined,
-  ) {
-    this.context = context;
-    this.refs = [ref];
-    this.settings = settings;
-    this.#onGrant = onGrant;
-  }
-
-  async grant(cancellation: Cancellation): Promise<readonly [Granted] | undefined> {
-    const { context, refs, settings } = this;
-    const [ref] = refs;
-    // Throws before the wait if the lease is too short. Otherwise a local hand-off of this lease would make the release
-    // of the former holder fail.
-    actingMs(context, settings.leaseMs);
-    // A call that passes the queue does not wait behind the waiters of its own process either.
-    const isBarging = settings.queueing?.joins === "at once" && settings.passage?.kind === "barge";
-    const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
-    const contending = { context, ref, localQueue, settings, cancellation };
-    cancellation.standIn(localQueue);
-    if (!localQueue.tryEnter()) {
-      if (settings.waitMs === 0) return undefined;
-      cancellation.onWait(settings.owner);
-      // A listener to that event may just have ended the wait. Nothing would then remove the waiter from the queue.
-      if (cancellation.isStopped) throw cancellation.error();
-      const turn = await localTurn(contending);
-      if (turn.kind === "granted") {
-        const hold = new Hold(context, ref, localQueue, turn.result);
-        return [{ hold, record: turn.result.record, how: "hand-over" }];
-      }
+/** Waits in the local queue, then contends with other processes. */
+async function granted({
+  context,
+  ref,
+  settings,
+  cancellation,
+}: Omit<AtTable, "localQueue">): Promise<readonly [Granted] | undefined> {
+  // Throws before the wait if the lease is too short. Otherwise a local hand-off of this lease would make the release
+  // of the former holder fail.
+  actingMs(context, settings.leaseMs);
+  // A call that passes the queue does not wait behind the waiters of its own process either.
+  const isBarging = settings.queueing?.joins === "at once" && settings.passage?.kind === "barge";
+  const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
+  const contending = { context, ref, localQueue, settings, cancellation };
+  cancellation.standIn(localQueue);
+  if (!localQueue.tryEnter()) {
+    if (settings.waitMs === 0) return undefined;
+    cancellation.onWait(settings.owner);
+    // A listener to that event may just have ended the wait. Nothing would then remove the waiter from the queue.
+    if (cancellation.isStopped) throw cancellation.error();
+    const turn = await localTurn(contending);
+    if (turn.kind === "granted") {
+      const hold = new Hold(context, ref, localQueue, turn.result);
+      return [{ hold, record: turn.result.record, how: "hand-over" }];
     }
-    let granted: Granted | undefined;
-    try {
-      // A waiter of this process may have left its place to this one: no claim without a ticket can succeed then.
-      const hasPlace = localQueue.place !== undefined && settings.queueing !== undefined;
-      const outcome: AcquireOutcome = hasPlace
-        ? { kind: "queued" }
-        : await new AcquireLoop(contending).run();
-      if (outcome.kind === "granted") granted = outcome.granted;
-      else if (outcome.kind === "queued") {
-        granted = await settings.queueing?.acquire(contending);
-      }
-    } finally {
-      // A lease keeps the turn until the lease ends. Without a lease, the next local waiter gets the turn.
-      if (granted === undefined) localQueue.next();
+  }
+  let got: Granted | undefined;
+  try {
+    // A waiter of this process may have left its place to this one: no claim without a ticket can succeed then.
+    const hasPlace = localQueue.place !== undefined && settings.queueing !== undefined;
+    const outcome: AcquireOutcome = hasPlace
+      ? { kind: "queued" }
+      : await new AcquireLoop(contending).run();
+    if (outcome.kind === "granted") got = outcome.granted;
+    else if (outcome.kind === "queued") {
+      got = await settings.queueing?.acquire(contending);
     }
-    return granted && [granted];
+  } finally {
+    // A lease keeps the turn until the lease ends. Without a lease, the next local waiter gets the turn.
+    if (got === undefined) localQueue.next();
   }
-
-  begin([granted]: readonly [Granted]): HeldLease {
-    this.#onGrant?.(granted.how);
-    return HeldLease.toCaller(granted.hold);
-  }
+  return got && [got];
 }
 
 /** Waits for a turn in the local queue. Rejects with the error of the cancellation. */
