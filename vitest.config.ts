@@ -29,7 +29,9 @@ const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts
 // that first install large tools.
 const LONG = [
   "test/sim/*variants.test.ts",
-  ...["useful", "starvation", "memory", "outage"].map((subject) => `test/sim/${subject}.test.ts`),
+  ...["useful", "starvation", "memory", "outage", "exhaustive"].map(
+    (subject) => `test/sim/${subject}.test.ts`,
+  ),
   "test/model/**/*.test.ts",
   "test/table/as-code/**/*.test.ts",
 ];

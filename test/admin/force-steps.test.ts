@@ -307,3 +307,40 @@ describe("a forced release without options", () => {
     expect(network.requests.read).toBe(0);
   });
 });
+
+const REQUEST_TIMEOUT_MS = 500;
+const QUICK = { ...LENGTHS, requestTimeout: REQUEST_TIMEOUT_MS } as const;
+
+describe("the release after a forced end", () => {
+  it.each<readonly [string, Fault]>([
+    ["is lost", { fault: "request-lost", unknownAfterMs: 20 }],
+    ["hangs", { fault: "request-lost" }],
+    ["is throttled", { fault: "throttled" }],
+    ["meets a transaction", { fault: "conflict" }],
+  ])("is sent again if it %s: no lock idles for a lease", async (_, fault) => {
+    const world = new World();
+    const holder = world.inhabitant(QUICK);
+    const operator = world.inhabitant();
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
+    const forced = forceRelease(operator.locks, "a", WHY);
+    await expectTold(world, lease);
+    holder.network.next("write", fault);
+    const toldMs = world.time.nowMs;
+    await world.until(lease.release());
+    expect(await world.until(forced)).toMatchObject({ isFree: true });
+    expect(world.time.nowMs - toldMs).toBeLessThan(LEASE_MS / 2);
+  });
+
+  it("is given up after twice the request timeout", async () => {
+    const world = new World();
+    const holder = world.inhabitant(QUICK);
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
+    void forceRelease(world.inhabitant().locks, "a", WHY);
+    await expectTold(world, lease);
+    holder.network.next("write", { fault: "throttled" }, 1_000);
+    const toldMs = world.time.nowMs;
+    await world.until(lease.release());
+    expect(world.time.nowMs - toldMs).toBeGreaterThan(REQUEST_TIMEOUT_MS);
+    expect(world.time.nowMs - toldMs).toBeLessThan(3 * REQUEST_TIMEOUT_MS);
+  });
+});

@@ -10,8 +10,10 @@ import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
 import { Budget } from "./budget.js";
 import { copiedRandom } from "./copied-random.js";
 import type { Event, Happening } from "./history.js";
+import { observed } from "./observed.js";
 import { paced } from "./pacing.js";
 import { type Plan, wallOffsetOf } from "./plan.js";
+import type { Protocol } from "./protocol/protocol.js";
 import type { Believed } from "./records.js";
 import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
@@ -34,6 +36,8 @@ export interface Run {
   /** Whether all workers have to rest until `awakening` resolves. */
   readonly isQuiet: boolean;
   readonly awakening: Promise<void>;
+  /** Judges every write by the rules of the protocol. */
+  readonly protocol: Protocol;
   /** Faults of every process's requests; they come before the faults of one process. */
   readonly commonScript: FaultScript;
   /** The data that the processes of a world exchange. */
@@ -104,7 +108,11 @@ export class Incarnation {
     this.locks = new Holdfast({
       client: this.silence.port(
         paced(
-          new Witness(this.#signed(), this.#listener(), plan.kind === "calm"),
+          new Witness(
+            observed(this.#signed(), run.protocol.observerOf(name)),
+            this.#listener(),
+            plan.kind === "calm",
+          ),
           () => time.nowMs,
           (what) => run.fail("paced", `${name} ${what}`),
         ),

@@ -32,6 +32,9 @@ export interface Believed {
   readonly isHeld: boolean;
 }
 
+/** The process of a lease. */
+type Holder = Pick<Incarnation, "name" | "process">;
+
 /** A request to the holder of a record, in the record. */
 interface RequestIn {
   readonly holder: string | undefined;
@@ -51,7 +54,7 @@ interface SessionRow {
 /** Observes every change of the table at the instant of the change. */
 export class Records {
   /** Leases which were handed out and may be valid, with their processes. */
-  readonly #leases = new Set<{ readonly lease: Believed; readonly self: Incarnation }>();
+  readonly #leases = new Set<{ readonly lease: Believed; readonly self: Holder }>();
   readonly #note: (event: Event) => void;
   readonly #fail: (invariant: string, what: string) => void;
   readonly #isExclusive: boolean;
@@ -97,7 +100,7 @@ export class Records {
     this.#fail = fail;
   }
 
-  handedOut(self: Incarnation, lease: Believed): void {
+  handedOut(self: Holder, lease: Believed): void {
     this.#leases.add({ lease, self });
   }
 

@@ -54,7 +54,7 @@ interface EffectiveDeadline {
 }
 
 /** The deadline of every lease, by true time, at one point of a history. */
-class Deadlines {
+export class Deadlines {
   readonly #maxClockDrift: number;
   readonly #leases = new Map<string, EffectiveDeadline>();
   readonly #sessions = new Map<string, number>();

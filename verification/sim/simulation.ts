@@ -19,6 +19,7 @@ import { type Event, type Timed, textOf, type Violation } from "./history.js";
 import { Incarnation, type Run } from "./incarnation.js";
 import { Mishaps, type Scenery } from "./mishaps.js";
 import { firstRateOf, type Plan, planOf, termsOf } from "./plan.js";
+import { Protocol } from "./protocol/protocol.js";
 import { type Believed, Records } from "./records.js";
 import { Settling } from "./settling.js";
 import { Tampering } from "./tampering.js";
@@ -51,6 +52,7 @@ const LATE_MS = 1_000;
 class Simulation implements Run {
   readonly plan: Plan;
   readonly time = new VirtualTime();
+  readonly protocol: Protocol;
   readonly reported: Error[] = [];
   readonly live = new Map<string, Incarnation>();
   isOver = false;
@@ -84,6 +86,12 @@ class Simulation implements Run {
     this.#random = plan.random.fork();
     this.#dates = seededRandom(1_000_003 * plan.seed + 11);
     this.#mishaps = new Mishaps(this, plan.random.fork());
+    this.protocol = new Protocol({
+      terms: termsOf(plan),
+      nowMs: () => this.time.nowMs,
+      trueWallMs: () => this.time.wallMs,
+      fail: (invariant, what) => this.fail(invariant, what),
+    });
     this.#records = new Records(
       {
         isExclusive: termsOf(plan).isExclusive,
@@ -102,6 +110,8 @@ class Simulation implements Run {
       // As if no client sent a token: only the conditions prevent that a transaction is carried out twice.
       ...(plan.world === undefined ? {} : { remembersTokens: false }),
       onChange: (change) => {
+        const { write, before, after } = change;
+        if (write !== undefined) this.protocol.applied(this.#writer, write, before, after);
         this.#records.changed(change, this.#writer);
         this.#tampering?.changed(change);
       },
@@ -120,7 +130,9 @@ class Simulation implements Run {
 
   note(event: Event): void {
     if (event.kind === "granted") this.#grants += 1;
-    this.#history.push({ ...event, atMs: this.time.nowMs });
+    const timed = { ...event, atMs: this.time.nowMs };
+    this.#history.push(timed);
+    this.protocol.noted(timed);
   }
 
   /** Returns the table for a process, so each request has a known sender. */
@@ -379,6 +391,7 @@ class Simulation implements Run {
       for (const incarnation of live) incarnation.happened("at rest");
     }
     await settling.expectClosed(live.map(({ locks }) => locks.close()));
+    for (const { name } of live) this.protocol.closed(name);
     await this.time.advance(60_000);
     settling.expectNothingLeft(live, this.reported, { hasFaults: this.plan.kind !== "calm" });
   }

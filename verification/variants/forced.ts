@@ -1,5 +1,6 @@
 import { askHolderToRelease } from "../../src/admin/force-release.js";
 import { freeDead } from "../../src/admin/free-dead.js";
+import { freeEarly } from "../../src/core/hold/writes.js";
 import type { Variant } from "./variant.js";
 
 const SESSION_OF_ANSWER = "  const { session } = asked;\n";
@@ -71,6 +72,22 @@ export const FORCED: readonly Variant[] = [
     caughtBy: {
       test: "test/admin/force-steps.test.ts",
       title: "frees no lock whose session was renewed during the pause",
+    },
+  },
+  {
+    name: "forced-release-sent-once",
+    what: "The release of a lease that an operator ended is sent once, so a lost one leaves the lock idle for a lease.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { freeEarly },
+        from: "if (!RESERVED_AFTER_LOSS.includes(reason)) return",
+        to: "if (reason !== undefined) return",
+      },
+    ],
+    caughtBy: {
+      test: "test/admin/force-steps.test.ts",
+      title: "is sent again if it %s: no lock idles for a lease",
     },
   },
 ];

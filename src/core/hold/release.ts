@@ -246,7 +246,8 @@ export function releaseNotAcknowledged(
   );
 }
 
-const RELEASE_RETRY_MS = 100;
+/** The pause before a release is sent again, in milliseconds. */
+export const RELEASE_RETRY_MS = 100;
 
 function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
   return new HoldfastError(

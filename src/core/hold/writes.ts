@@ -4,13 +4,15 @@ import type { Duration } from "../../internal/duration.js";
 import type { OptionNames } from "../../internal/option-names.js";
 import { instantOf } from "../../platform/clock.js";
 import { AGAIN, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
+import { steady } from "../backoff.js";
 import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
 import { titleOf } from "../unavailable.js";
 import type { Hold } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
-import { freeOnce, giveUpLease } from "./release.js";
+import { RESERVED_AFTER_LOSS } from "./loss.js";
+import { freeOnce, giveUpLease, RELEASE_RETRY_MS } from "./release.js";
 import type { HoldAnswer, HoldWrite, RenewalAnswer } from "./renewal.js";
 
 /**
@@ -257,13 +259,23 @@ const STAYS_IN_TABLE: readonly LossReason[] = [
 ];
 
 /**
- * Frees the record of an expired lease, or of a lease that an operator ended, so that waiters need not watch
- * the record to the end. Sends one request without a retry, because no guarantee depends on it.
+ * Frees the record of an expired lease, or of a lease that an operator or the loss of another lock ended, so that waiters
+ * need not watch the record to the end. No guarantee depends on it. An expired record is free soon without it, so one
+ * request is enough. In the other cases nobody may take the record before its end: the request is sent again, for at most
+ * twice the request timeout.
  */
 export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
   if (reason === undefined || !STAYS_IN_TABLE.includes(reason)) return;
-  await hold.requests.run(() =>
-    freeOnce(hold.context, hold.ref, { known: hold.held }, { keepData }),
-  );
+  const { context, ref, held } = hold;
+  const free = () => freeOnce(context, ref, { known: held }, { keepData });
+  await hold.requests.run(async () => {
+    if (!RESERVED_AFTER_LOSS.includes(reason)) return void (await free());
+    const untilMs = context.nowMs() + 2 * context.settings.requestTimeoutMs;
+    await retry(context, free, {
+      backoff: context.patient(steady(RELEASE_RETRY_MS)),
+      isOver: () => context.nowMs() >= untilMs,
+      onMisconfigured: "end",
+    });
+  });
 }

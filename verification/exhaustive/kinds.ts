@@ -1,0 +1,352 @@
+import { forceRelease } from "../../src/admin/index.js";
+import { election } from "../../src/election/index.js";
+import {
+  adoptLease,
+  all,
+  exportLease,
+  fairLock,
+  isHoldfastError,
+  type Lease,
+  type LeaseTransfer,
+  lossSignal,
+  mutex,
+  once,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../src/index.js";
+import type { Actor } from "./actor.js";
+import { LEASE_MS, POLL } from "./choices.js";
+
+/** What the processes of a run give each other outside of the table. */
+export interface Exchange {
+  /** Resolves to the transfer of the first process, or to undefined if it made none. */
+  readonly transfer: Promise<LeaseTransfer | undefined>;
+  give(transfer: LeaseTransfer | undefined): void;
+}
+
+/** A use of the library by all processes of a run. */
+export interface Kind {
+  readonly name: string;
+  /** The client has a shared session. */
+  readonly onSession?: boolean;
+  /** The names of the locks with a queue. */
+  readonly queues: readonly string[];
+  /** The partition key of the records that the operator may spoil. */
+  readonly record: string;
+  /**
+   * What a process does. `a` begins, `b` comes 50 ms later, `c` may come later; `n` comes when all of them have ended, and
+   * `m` behind it.
+   */
+  work(self: Actor, exchange: Exchange): Promise<void>;
+}
+
+/** A lease, a grant of several locks, or a term, in the hands of a process. */
+interface Held {
+  readonly parts: readonly {
+    readonly name: string;
+    readonly fence: bigint;
+    readonly holder: string;
+  }[];
+  readonly isHeld: boolean;
+  readonly signal: AbortSignal;
+  release?(): Promise<void>;
+}
+
+const WAIT_MS = 60_000;
+const PATIENT = { wait: WAIT_MS, poll: POLL } as const;
+const ACT_EVERY_MS = 250;
+const AGAIN_AFTER_MS = 500;
+const UNREADABLE_CODES = ["unsupported-layout", "foreign-record"];
+const UNACKNOWLEDGED = ["outcome-unknown", "lost", "unreachable", "throttled", "access-denied"];
+
+// The first process renews its lease once.
+const holdMsOf = ({ name }: Actor): number => (name === "a" ? 2_600 : 500);
+
+/**
+ * Acquires, and again as long as the record is unreadable, or after another of these errors. Where a lease may be lost, any
+ * fault may end a call early. Every other error ends the work.
+ */
+async function acquired<L>(
+  self: Actor,
+  what: string,
+  acquire: () => Promise<L>,
+  expected: readonly string[] = [],
+): Promise<L> {
+  const rough = self.stage.isRough ? [...UNACKNOWLEDGED, "not-acquired", "closed"] : [];
+  self.moment("asks");
+  for (;;) {
+    try {
+      return await self.silence.watch(what, { wait: WAIT_MS }, acquire);
+    } catch (error) {
+      self.codeOf(error, [...UNREADABLE_CODES, ...expected, ...rough]);
+      await self.sleep(AGAIN_AFTER_MS);
+    }
+  }
+}
+
+/** Notes a grant, acts with it for the time of this process, and releases it. */
+async function use(
+  self: Actor,
+  held: Held,
+  waited: boolean,
+  holdMs = holdMsOf(self),
+): Promise<void> {
+  begin(self, held, waited);
+  await act(self, held, holdMs);
+  await end(self, held);
+}
+
+function begin(self: Actor, held: Held, waited: boolean): void {
+  for (const { name, fence } of held.parts) {
+    self.stage.handedOut(self, {
+      name,
+      fence,
+      get isHeld() {
+        return held.isHeld;
+      },
+    });
+    self.note({ kind: "granted", name, fence, waited });
+  }
+  if (!held.isHeld) self.stage.fail("lost is final", `${self.name} was granted a lost lease`);
+  const lost = (): void => {
+    const reason = isHoldfastError(held.signal.reason) ? held.signal.reason.reason : undefined;
+    if (reason === "exported") return;
+    for (const { name, fence } of held.parts) {
+      self.note({ kind: "lost", name, fence, reason: reason ?? "lost-with-another" });
+    }
+  };
+  if (held.signal.aborted) lost();
+  else held.signal.addEventListener("abort", lost, { once: true });
+}
+
+async function act(self: Actor, held: Held, holdMs: number): Promise<void> {
+  self.moment("held");
+  for (let leftMs = holdMs; leftMs > 0 && noteActed(self, held); leftMs -= ACT_EVERY_MS) {
+    await self.sleep(Math.min(leftMs, ACT_EVERY_MS));
+  }
+  noteActed(self, held);
+  self.moment("ends");
+}
+
+function noteActed(self: Actor, { parts, isHeld }: Held): boolean {
+  if (isHeld) for (const { name, fence } of parts) self.note({ kind: "acted", name, fence });
+  return isHeld;
+}
+
+async function end(self: Actor, held: Held): Promise<void> {
+  const isHeld = held.isHeld;
+  const released = held.release?.();
+  if (isHeld) noteReleased(self, held);
+  await released?.catch((error: unknown) => self.codeOf(error, UNACKNOWLEDGED));
+}
+
+function noteReleased(self: Actor, { parts }: Held): void {
+  for (const { name, fence, holder } of parts) self.note({ kind: "released", name, fence, holder });
+}
+
+function ofOne(lease: Lease): Held {
+  const { name, fence, holder, signal } = lease;
+  return {
+    parts: [{ name, fence, holder }],
+    get isHeld() {
+      return lease.isHeld;
+    },
+    signal,
+    release: () => lease.release(),
+  };
+}
+
+const NAME = "x";
+
+async function takeMutex(self: Actor): Promise<Lease> {
+  self.note({ kind: "waits", name: NAME });
+  const acquire = () => mutex(self.locks, NAME).acquire(PATIENT);
+  return acquired(self, `waited for "${NAME}"`, acquire);
+}
+
+async function useMutex(self: Actor): Promise<void> {
+  await use(self, ofOne(await takeMutex(self)), true);
+}
+
+async function useFairLock(self: Actor): Promise<void> {
+  self.note({ kind: "waits", name: NAME });
+  const acquire = () => fairLock(self.locks, NAME, { lease: LEASE_MS }).acquire(PATIENT);
+  await use(self, ofOne(await acquired(self, `waited for "${NAME}"`, acquire)), true);
+}
+
+async function useBoth(self: Actor): Promise<void> {
+  const locks = all(self.locks, [NAME, "y"], { lease: LEASE_MS });
+  const lease = await acquired(self, "waited for two locks", () => locks.acquire(PATIENT));
+  const parts = lease.parts.map(({ name, holder, fence }) => ({ name, holder, fence }));
+  self.note({
+    kind: "granted together",
+    parts: parts.map(({ name, fence }) => `${fence} ${name}`),
+  });
+  const held: Held = {
+    parts,
+    get isHeld() {
+      return lease.isHeld;
+    },
+    signal: lease.signal,
+    release: () => lease.release(),
+  };
+  await use(self, held, false);
+}
+
+async function usePermit(
+  self: Actor,
+  name: string,
+  limit: number,
+  acquire: () => Promise<Lease>,
+): Promise<void> {
+  const permit = await acquired(self, "waited for a permit", acquire);
+  const { holder, weight } = permit;
+  const note = (what: "granted" | "acted" | "released" | "lost"): void =>
+    self.note({ kind: "permit", name, holder, what, weight, limit });
+  note("granted");
+  permit.signal.addEventListener("abort", () => note("lost"), { once: true });
+  self.moment("held");
+  for (let leftMs = holdMsOf(self); leftMs > 0 && permit.isHeld; leftMs -= ACT_EVERY_MS) {
+    note("acted");
+    await self.sleep(Math.min(leftMs, ACT_EVERY_MS));
+  }
+  self.moment("ends");
+  const isHeld = permit.isHeld;
+  const released = permit.release();
+  if (isHeld) note("released");
+  await released.catch((error: unknown) => self.codeOf(error, UNACKNOWLEDGED));
+}
+
+function useSemaphore(self: Actor): Promise<void> {
+  const limited = semaphore(self.locks, NAME, { permits: 1 });
+  return usePermit(self, `semaphore#${NAME}`, 1, () => limited.acquire(PATIENT));
+}
+
+function useReadWriteLock(self: Actor): Promise<void> {
+  const isWriter = ["a", "n", "m"].includes(self.name);
+  const acquire = isWriter
+    ? () => writeLock(self.locks, NAME).acquire(PATIENT)
+    : () => readLock(self.locks, NAME).acquire(PATIENT);
+  return usePermit(self, `read-write#${NAME}`, 1_000, acquire);
+}
+
+async function lead(self: Actor): Promise<void> {
+  const candidate = election(self.locks, NAME, { lease: LEASE_MS, poll: POLL.max });
+  const standing = () =>
+    candidate.lead({ again: false }, async (term) => {
+      self.silence.waits(false);
+      const { fence, holder } = term;
+      const loss = lossSignal(term);
+      const held: Held = {
+        parts: [{ name: `leader#${NAME}`, fence, holder }],
+        get isHeld() {
+          return !loss.aborted && term.remainingMs() > 0;
+        },
+        signal: loss,
+      };
+      begin(self, held, false);
+      await act(self, held, holdMsOf(self));
+      if (held.isHeld) noteReleased(self, held);
+    });
+  const unacknowledged = (error: unknown): void => void self.codeOf(error, UNACKNOWLEDGED);
+  await acquired(self, "stood by", () => standing().catch(unacknowledged));
+}
+
+async function runOnce(self: Actor): Promise<void> {
+  const occurrence = ["n", "m"].includes(self.name) ? "2" : "1";
+  const of = { kind: "occurrence", name: `once#${NAME}`, occurrence, isRerun: true } as const;
+  const options = { occurrence, atMostFor: LEASE_MS, ifInterrupted: "rerun" } as const;
+  const call = () =>
+    once(self.locks, NAME, options, async (lease) => {
+      self.silence.waits(false);
+      self.note({ ...of, what: "began" });
+      const { fence, holder, signal } = lease;
+      const held: Held = {
+        parts: [{ name: of.name, fence, holder }],
+        get isHeld() {
+          return lease.isHeld;
+        },
+        signal,
+      };
+      begin(self, held, false);
+      await act(self, held, holdMsOf(self));
+      if (held.isHeld) self.note({ ...of, what: "ended" });
+      if (held.isHeld) noteReleased(self, held);
+    });
+  // Until it waits for a run of another caller, such a call ends with the first request that has no result.
+  const result = await acquired(self, "waited for a run", call, UNACKNOWLEDGED);
+  if (result.ran) self.note({ ...of, what: "completed" });
+}
+
+async function transfer(self: Actor, exchange: Exchange): Promise<void> {
+  if (self.name === "b") return adopt(self, exchange);
+  if (self.name !== "a") return useMutex(self);
+  const lease = await takeMutex(self);
+  const held = ofOne(lease);
+  begin(self, held, true);
+  await act(self, held, 600);
+  const { name, fence, isHeld } = lease;
+  if (!isHeld) return exchange.give(undefined);
+  self.note({ kind: "exports", name, fence });
+  const exporting = exportLease(lease);
+  noteReleased(self, held);
+  try {
+    const handle = await exporting;
+    self.note({ kind: "exported", name, fence: BigInt(handle.fence) });
+    exchange.give(handle);
+  } catch (error) {
+    self.codeOf(error, UNACKNOWLEDGED);
+    exchange.give(undefined);
+  }
+}
+
+async function adopt(self: Actor, exchange: Exchange): Promise<void> {
+  const handle = await self.process.gate(exchange.transfer);
+  if (handle === undefined) return useMutex(self);
+  const { name } = handle;
+  const from = BigInt(handle.fence);
+  self.moment("asks");
+  self.note({ kind: "imports", name, fence: from });
+  try {
+    const lease = await adoptLease(self.locks, handle, { wait: WAIT_MS });
+    self.note({ kind: "imported", name, fence: lease.fence, from });
+    return await use(self, ofOne(lease), false);
+  } catch (error) {
+    const rough = self.stage.isRough ? ["not-acquired", ...UNACKNOWLEDGED] : [];
+    self.codeOf(error, rough);
+  }
+  return useMutex(self);
+}
+
+async function force(self: Actor): Promise<void> {
+  if (self.name === "a") return use(self, ofOne(await takeMutex(self)), true, LEASE_MS);
+  if (self.name === "b") {
+    await self.sleep(400);
+    self.note({ kind: "forces", name: NAME, isNow: false });
+    try {
+      const { holder, wasDead } = await forceRelease(self.locks, NAME, { reason: "a drill" });
+      if (holder !== undefined && !wasDead) self.note({ kind: "forced", name: NAME, holder });
+    } catch (error) {
+      self.codeOf(error, [...UNACKNOWLEDGED, ...UNREADABLE_CODES, "not-acquired"]);
+    }
+  }
+  return useMutex(self);
+}
+
+/** Every kind of lock, and what else processes do with them. */
+export const KINDS = [
+  { name: "mutex", queues: [], record: `lock#${NAME}`, work: useMutex },
+  { name: "fair", queues: [NAME], record: `lock#${NAME}`, work: useFairLock },
+  { name: "several", queues: [NAME, "y"], record: `lock#${NAME}`, work: useBoth },
+  { name: "semaphore", queues: [NAME], record: `semaphore#${NAME}`, work: useSemaphore },
+  { name: "read-write", queues: [NAME], record: `read-write#${NAME}`, work: useReadWriteLock },
+  { name: "session", queues: [], onSession: true, record: `lock#${NAME}`, work: useMutex },
+  { name: "election", queues: [], record: `leader#${NAME}`, work: lead },
+  { name: "once", queues: [], record: `once#${NAME}`, work: runOnce },
+  { name: "transfer", queues: [], record: `lock#${NAME}`, work: transfer },
+  { name: "forced", queues: [], record: `lock#${NAME}`, work: force },
+] as const satisfies readonly Kind[];
+
+/** The name of a kind. */
+export type KindName = (typeof KINDS)[number]["name"];

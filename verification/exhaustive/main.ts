@@ -1,0 +1,113 @@
+/** The command line of the exhaustive search: see HELP. In a worker thread, runs placements. */
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { lineOf } from "../sim/history.js";
+import { KINDS, type KindName } from "./kinds.js";
+import { nameOf, type Placement, placementOf } from "./placement.js";
+import { Report } from "./report.js";
+import { run } from "./run.js";
+import { type Found, found, searchAll } from "./search.js";
+import { Workers } from "./workers.js";
+
+const HELP = `node scripts/exhaustive.mjs [options]
+  Runs the shipped code with every placement of up to two faults, for every kind of lock. Ends with 1 if a run breaks an
+  invariant or a bound, and prints the name of its placement.
+  --faults N         up to N faults in each run (default 2); 3 take hours
+  --whole            beside further faults, places also those for which another one stands, such as \`hangs\` for \`lost\`
+  --kind KIND        only this kind of lock; repeatable: ${KINDS.map(({ name }) => name).join(", ")}
+  --only PLACEMENT   runs one placement again, such as "mutex: a1 answer-lost, b3 dies", and prints its timeline
+  --workers N        the number of threads (default: the number of processors)
+  --stop             ends at the first violation
+  --json             prints the figures as JSON`;
+
+const { values } = parseArgs({
+  options: {
+    faults: { type: "string", default: "2" },
+    whole: { type: "boolean", default: false },
+    kind: { type: "string", multiple: true, default: [] },
+    only: { type: "string" },
+    workers: { type: "string", default: String(availableParallelism()) },
+    stop: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+/** Exits with a message about the command line. */
+function refuse(message: string): never {
+  console.error(`${message}\n${HELP}`);
+  process.exit(64);
+}
+
+function numberOf(option: string, text: string, least: number): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  return refuse(`--${option} takes a whole number from ${least}; got "${text}".`);
+}
+
+function kindsOf(names: readonly string[]): KindName[] {
+  const unknown = names.find((name) => !KINDS.some((kind) => kind.name === name));
+  if (unknown !== undefined) refuse(`--kind takes one of the kinds; got "${unknown}".`);
+  return KINDS.map(({ name }) => name).filter((name) => names.length === 0 || names.includes(name));
+}
+
+async function replay(name: string): Promise<number> {
+  let placement: Placement;
+  try {
+    placement = placementOf(name);
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+  const { history, violations, costs } = await run(placement);
+  for (const event of history) console.log(lineOf(event));
+  for (const violation of violations) console.log("VIOLATION", violation);
+  const { endMs, requests } = costs;
+  console.log(`${nameOf(placement)}: ended after ${endMs.toFixed(0)} ms and ${requests} requests`);
+  return violations.length;
+}
+
+async function main(): Promise<number> {
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  if (values.only !== undefined) return replay(values.only);
+  const faults = numberOf("faults", values.faults, 0);
+  const workers = new Workers(new URL(import.meta.url), numberOf("workers", values.workers, 1));
+  const report = new Report();
+  const depth = { faults, isWhole: values.whole };
+  await searchAll(kindsOf(values.kind), depth, (placements, onFound) => {
+    report.begins(placements);
+    return workers.run(placements, (one) => {
+      report.add(one);
+      onFound(one);
+      return !(values.stop && report.bad > 0);
+    });
+  });
+  await workers.end();
+  report.print(values.json);
+  return report.bad;
+}
+
+// A run waits for one turn of the event loop per event: several runs share each turn.
+const AT_ONCE = 20;
+
+function serve(port: NonNullable<typeof parentPort>): void {
+  // Injected errors are created by the hundred thousand; their stacks are never read.
+  Error.stackTraceLimit = 0;
+  port.on("message", async (placements: readonly Placement[]) => {
+    const left = [...placements];
+    const results: Found[] = [];
+    const work = async (): Promise<void> => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        results.push(await found(next));
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    port.postMessage(results);
+  });
+}
+
+if (isMainThread) process.exitCode = (await main()) > 0 ? 1 : 0;
+else if (parentPort !== null && workerData === Workers.DATA) serve(parentPort);

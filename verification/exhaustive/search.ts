@@ -1,0 +1,83 @@
+import type { Violation } from "../sim/history.js";
+import { isStoodFor } from "./choices.js";
+import type { KindName } from "./kinds.js";
+import { nameOf, type Placement } from "./placement.js";
+import { type Moment, run } from "./run.js";
+
+/** What the search keeps of one run. */
+export interface Found {
+  readonly placement: Placement;
+  readonly violations: readonly Violation[];
+  readonly hash: string;
+  readonly depth: number;
+  readonly later: readonly Moment[];
+  readonly costs: { readonly endMs: number; readonly requests: number };
+}
+
+/** Runs a placement for the search. */
+export async function found(placement: Placement): Promise<Found> {
+  try {
+    const { violations, hash, depth, later, costs } = await run(placement);
+    return { placement, violations, hash, depth, later, costs };
+  } catch (error) {
+    const violations = [{ invariant: "error", atMs: 0, what: String(error) }];
+    const costs = { endMs: 0, requests: 0 };
+    return { placement, violations, hash: nameOf(placement), depth: 0, later: [], costs };
+  }
+}
+
+/**
+ * The placements with one fault more, each after all faults of this one. Unless `isWhole`, a choice for which another one
+ * stands is only placed alone.
+ */
+export function extended({ placement, later }: Found, isWhole: boolean): Placement[] {
+  const { kind, placed } = placement;
+  const isFirst = placed.length === 0;
+  if (!isWhole && placed.some(({ choice }) => isStoodFor(choice))) return [];
+  return later.flatMap(({ point, choices }) =>
+    choices
+      .filter((choice) => isWhole || isFirst || !isStoodFor(choice))
+      .map((choice): Placement => ({ kind, placed: [...placed, { point, choice }] })),
+  );
+}
+
+/**
+ * Keeps one run of each state. Of two runs with equal traces every further fault has the same effects, so only one is
+ * extended: the one whose last fault is the earlier, since its extensions contain those of the other.
+ */
+export class Distinct {
+  readonly #byHash = new Map<string, Found>();
+  readonly #earlier = new Set<string>();
+
+  add(one: Found): void {
+    const key = `${one.placement.kind} ${one.hash}`;
+    if (this.#earlier.has(key)) return;
+    const known = this.#byHash.get(key);
+    if (known === undefined || one.depth < known.depth) this.#byHash.set(key, one);
+  }
+
+  /** Returns the runs to extend, and begins the next level: runs with fewer faults stand for those of the next. */
+  take(): Found[] {
+    const all = [...this.#byHash.values()];
+    for (const key of this.#byHash.keys()) this.#earlier.add(key);
+    this.#byHash.clear();
+    return all;
+  }
+}
+
+/** Runs placements, and calls back with each result. */
+type RunAll = (placements: readonly Placement[], onFound: (one: Found) => void) => Promise<void>;
+
+/** Runs every placement of up to so many faults, level by level. */
+export async function searchAll(
+  kinds: readonly KindName[],
+  { faults, isWhole }: { readonly faults: number; readonly isWhole: boolean },
+  runAll: RunAll,
+): Promise<void> {
+  const distinct = new Distinct();
+  let next: readonly Placement[] = kinds.map((kind) => ({ kind, placed: [] }));
+  for (let level = 0; level <= faults && next.length > 0; level += 1) {
+    await runAll(next, (one) => distinct.add(one));
+    if (level < faults) next = distinct.take().flatMap((one) => extended(one, isWhole));
+  }
+}
