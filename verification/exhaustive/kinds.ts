@@ -201,7 +201,7 @@ async function usePermit(
   acquire: () => Promise<Lease>,
 ): Promise<void> {
   const permit = await acquired(self, "waited for a permit", acquire);
-  const { holder, weight } = permit;
+  const { holder, weight = 1 } = permit;
   const note = (what: "granted" | "acted" | "released" | "lost"): void =>
     self.note({ kind: "permit", name, holder, what, weight, limit });
   note("granted");
