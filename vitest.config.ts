@@ -14,8 +14,8 @@ const ALONE = [
   // Short timeouts in real time: this file needs the processor for itself.
   "test/conformance/trouble.test.ts",
   // Each replaces a module, which the others share, or counts the requests of its process for ever.
-  "test/telemetry/quiet.test.ts",
-  "test/platform/random.test.ts",
+  "packages/holdfast/test/telemetry/quiet.test.ts",
+  "packages/holdfast/test/platform/random.test.ts",
   "test/bench/meter.test.ts",
 ];
 
@@ -33,7 +33,7 @@ const LONG = [
     (subject) => `test/sim/${subject}.test.ts`,
   ),
   "test/model/**/*.test.ts",
-  "test/table/as-code/**/*.test.ts",
+  "packages/holdfast/test/table/as-code/**/*.test.ts",
 ];
 
 // Both: a few seeds of each search in `npm test`, and many in `npm run test:long`.
@@ -43,7 +43,7 @@ const SEARCHES = [
     "denied",
   ].map((kind) => `test/sim/${kind}.test.ts`),
   "test/bench/scale.test.ts",
-  "test/formats/sightings-simulation.test.ts",
+  "packages/formats/test/sightings-simulation.test.ts",
   "test/conformance/agreement.test.ts",
 ];
 

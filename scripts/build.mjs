@@ -104,7 +104,7 @@ const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: 
  * The file of a worker thread, which shares no module with the program. Chunks shared with this file would be two more
  * files for every `import "holdfast"`.
  */
-const THREAD = "src/thread/run.ts";
+const THREAD = "packages/holdfast/src/thread/run.ts";
 
 /** Names a chunk after its largest folder of src, for readable stack traces. */
 function sharedName({ moduleIds, name }) {
@@ -198,7 +198,7 @@ async function rollUpDeclarations(sources) {
     input: entriesOf(sources),
     external: isExternal,
     plugins: [importThePackage(), dts({ tsconfig: TSCONFIG })],
-    // Types without an exported name are listed in api/, where each is a decision.
+    // Types without an exported name are listed in packages/holdfast/api/, where each is a decision.
     onwarn: ({ message }) => {
       if (!message.includes("private shared type exports")) console.warn(message);
     },

@@ -32,7 +32,9 @@ function testsOf(path) {
   let folder = dirname(path).replace(/^src/, "test");
   while (!existsSync(folder)) folder = dirname(folder);
   // The files at the top of src belong to every part: the core and the locks use most of them.
-  return folder === "test" ? ["test/core/", "test/locks/"] : [`${folder}/`];
+  return folder === "test"
+    ? ["packages/holdfast/test/core/", "packages/holdfast/test/locks/"]
+    : [`${folder}/`];
 }
 
 /** Runs a program to its end. Resolves with the title if it failed; its output comes in one piece. */

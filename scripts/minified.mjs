@@ -15,9 +15,9 @@ const TESTS = [
   "test/package/adapter.test.ts",
   "test/package/lean.test.ts",
   "test/package/object-adapter.test.ts",
-  "test/object-commit/protocol.test.ts",
-  "test/locks/mutex",
-  "test/core/hold",
+  "packages/object-commit/test/protocol.test.ts",
+  "packages/holdfast/test/locks/mutex",
+  "packages/holdfast/test/core/hold",
   "test/conformance",
 ];
 // Compares two servers by their answers on the wire, where nothing is minified.

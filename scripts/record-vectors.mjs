@@ -18,9 +18,9 @@ const {
   compileWrite,
   seededRandom,
 } = await loadSource(
-  "formats/native",
-  "formats/native-requests",
-  "formats/native-sessions",
+  "native/native",
+  "native/native-requests",
+  "native/native-sessions",
   "index",
   "table/index",
   "platform/dynamodb/expressions",

@@ -18,13 +18,13 @@ const COMPILERS = { oldest: "5.2.2", ours: MANIFEST.devDependencies.typescript }
 const JAVASCRIPT = {
   "imports.mjs": `
     import { Holdfast, mutex } from "holdfast";
-    import { MemoryTable } from "holdfast/testing";
+    import { MemoryTable } from "@holdfast/testing";
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
     console.log(await mutex(locks, "a").run(async (lease) => lease.isHeld));
     await locks.close();`,
   "requires.cjs": `
     const { Holdfast, mutex } = require("holdfast");
-    const { MemoryTable } = require("holdfast/testing");
+    const { MemoryTable } = require("@holdfast/testing");
     const { DynamoDBClient } = require("@aws-sdk/client-dynamodb");
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
     mutex(locks, "a").run(async (lease) => lease.isHeld && typeof DynamoDBClient === "function").then(console.log);`,
@@ -43,11 +43,11 @@ work().then((fence) => console.log(typeof fence === "bigint"));
 const TYPESCRIPT = {
   "typed.mts": `
 import { Holdfast, type Lease, mutex } from "holdfast";
-import { MemoryTable } from "holdfast/testing";
+import { MemoryTable } from "@holdfast/testing";
 ${WORK}`,
   "typed.cts": `
 import holdfast = require("holdfast");
-import testing = require("holdfast/testing");
+import testing = require("@holdfast/testing");
 const { Holdfast, mutex } = holdfast;
 const { MemoryTable } = testing;
 type Lease = holdfast.Lease;

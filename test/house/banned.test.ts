@@ -3,7 +3,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { placeOf, program, ROOT, sourcePaths, walk } from "./source.js";
 
-/** The globals for time, chance and the outside world; src/platform has a port for each. */
+/** The globals for time, chance and the outside world; packages/holdfast/src/platform has a port for each. */
 const BANNED = new Set([
   "Date",
   "performance",
@@ -72,7 +72,7 @@ function uses(): { readonly path: string; readonly name: string; readonly place:
 describe("a banned global", () => {
   const found = uses();
 
-  it("is used only in src/platform, behind a port", () => {
+  it("is used only in packages/holdfast/src/platform, behind a port", () => {
     const isAllowed = ({ path, name }: { path: string; name: string }): boolean =>
       ALLOWED.some((rule) => rule.in.test(path) && rule.what.includes(name));
     const wrong = found.filter((use) => !isAllowed(use));
@@ -80,7 +80,7 @@ describe("a banned global", () => {
   });
 
   it("is found by this test", () => {
-    const platform = found.filter(({ path }) => path.startsWith("src/platform/"));
+    const platform = found.filter(({ path }) => path.startsWith("packages/holdfast/src/platform/"));
     const names = new Set(platform.map(({ name }) => name));
     expect([...names].sort()).toEqual(["Date", "Math.random", "process", "setTimeout"]);
   });

@@ -1,20 +1,21 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { diagnoseEngine } from "../../packages/cli/src/engine/diagnose-engine.js";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../packages/formats/src/index.js";
 import {
   forceRelease,
   history,
   listLocks,
   listQueue,
   releaseByHolder,
-} from "../../src/admin/index.js";
-import { election, leaderTasks } from "../../src/election/index.js";
-import {
-  awsLockClient,
-  dynamodbLease,
-  dynamolock,
-  lockClientFailOpen,
-} from "../../src/formats/index.js";
+} from "../../packages/holdfast/src/admin/index.js";
+import { election, leaderTasks } from "../../packages/holdfast/src/election/index.js";
 import {
   adoptLease,
   all,
@@ -29,23 +30,22 @@ import {
   readLock,
   semaphore,
   writeLock,
-} from "../../src/index.js";
-import { lockMiddleware, withLock } from "../../src/lambda/index.js";
-import { lean } from "../../src/lean/index.js";
-import { HoldfastModule } from "../../src/nestjs/module.js";
-import { Once } from "../../src/nestjs/once.js";
-import { WithLock } from "../../src/nestjs/with-lock.js";
-import { nodeCronCoordinator } from "../../src/node-cron/index.js";
-import { objectCommitter } from "../../src/object-commit/index.js";
+} from "../../packages/holdfast/src/index.js";
+import { lockMiddleware, withLock } from "../../packages/holdfast/src/lambda/index.js";
+import { lean } from "../../packages/holdfast/src/lean/index.js";
+import { HoldfastModule } from "../../packages/holdfast/src/nestjs/module.js";
+import { Once } from "../../packages/holdfast/src/nestjs/once.js";
+import { WithLock } from "../../packages/holdfast/src/nestjs/with-lock.js";
+import { nodeCronCoordinator } from "../../packages/holdfast/src/node-cron/index.js";
 import {
   checkTable,
   createTable,
   diagnose,
-  diagnoseEngine,
   policyFor,
-} from "../../src/table/index.js";
-import { startTelemetry } from "../../src/telemetry/index.js";
-import { local, MemoryObjects } from "../../src/testing/index.js";
+} from "../../packages/holdfast/src/table/index.js";
+import { startTelemetry } from "../../packages/holdfast/src/telemetry/index.js";
+import { objectCommitter } from "../../packages/object-commit/src/index.js";
+import { local, MemoryObjects } from "../../packages/testing/src/index.js";
 import { expectErrorToBe } from "../support/errors.js";
 
 /** A misspelt `lease` left the default in place, and nothing said so. */

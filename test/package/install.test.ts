@@ -30,7 +30,7 @@ import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynam
 import { createTable } from "holdfast/table";
 import { condition, Holdfast, isHoldfastError, type Lease, mutex } from "holdfast";
 import { lean } from "holdfast/lean";
-import { MemoryTable } from "holdfast/testing";
+import { MemoryTable } from "@holdfast/testing";
 
 const client = new DynamoDBClient({});
 export const locks = new Holdfast({ client, table: "locks", lease: "30s" });
@@ -130,7 +130,7 @@ describe("the packed package, installed", () => {
       join(project, "both.mjs"),
       `import { createRequire } from "node:module";
        import * as imported from "holdfast";
-       import * as testing from "holdfast/testing";
+       import * as testing from "@holdfast/testing";
        const required = createRequire(import.meta.url)("holdfast");
        console.log(required.Holdfast === imported.Holdfast, typeof testing.MemoryTable);`,
     );

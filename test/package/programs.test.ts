@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
-const CLI = fileURLToPath(new URL("../../dist/cli", import.meta.url));
+const CLI = fileURLToPath(new URL("../../packages/cli/dist", import.meta.url));
 const LOADS = /(?:\bfrom\s*|\bimport\s*\(?\s*|\b(?:__)?require\(\s*)"([^".][^"]*)"/g;
 
 it("the built command loads its own package, the SDK and Node only", () => {

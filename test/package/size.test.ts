@@ -85,7 +85,7 @@ it("works in a CommonJS bundle", async () => {
     const outfile = join(folder, "main.cjs");
     const contents = `
       import { Holdfast, mutex } from "holdfast";
-      import { MemoryTable } from "holdfast/testing";
+      import { MemoryTable } from "@holdfast/testing";
       const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
       export const run = () => mutex(locks, "a").run(async (lease) => lease.isHeld);`;
     await bundle(contents, { format: "cjs", outfile, write: true, external: [] });

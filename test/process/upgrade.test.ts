@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listQueue } from "../../src/admin/index.js";
-import { fairLock } from "../../src/index.js";
+import { listQueue } from "../../packages/holdfast/src/admin/index.js";
+import { fairLock } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually, pause } from "../support/sdk.js";
 

@@ -1,5 +1,5 @@
-import { forceRelease } from "../../src/admin/index.js";
-import { election } from "../../src/election/index.js";
+import { forceRelease } from "../../packages/holdfast/src/admin/index.js";
+import { election } from "../../packages/holdfast/src/election/index.js";
 import {
   adoptLease,
   all,
@@ -14,7 +14,7 @@ import {
   readLock,
   semaphore,
   writeLock,
-} from "../../src/index.js";
+} from "../../packages/holdfast/src/index.js";
 import type { Actor } from "./actor.js";
 import { LEASE_MS, POLL } from "./choices.js";
 
@@ -201,7 +201,7 @@ async function usePermit(
   acquire: () => Promise<Lease>,
 ): Promise<void> {
   const permit = await acquired(self, "waited for a permit", acquire);
-  const { holder, weight } = permit;
+  const { holder, weight = 1 } = permit;
   const note = (what: "granted" | "acted" | "released" | "lost"): void =>
     self.note({ kind: "permit", name, holder, what, weight, limit });
   note("granted");

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Condition, Item, Write } from "../../../src/platform/table.js";
+import type { Condition, Item, Write } from "../../../packages/holdfast/src/platform/table.js";
 import type { Timed } from "../history.js";
 import type { Exchanged, Observer, Sent } from "../observed.js";
 import { Deadlines } from "../safety.js";
