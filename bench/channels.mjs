@@ -11,7 +11,7 @@ const { Holdfast, mutex } = await import("../packages/holdfast/dist/index.js");
 const { startTelemetry } = await import("../packages/holdfast/dist/telemetry/index.js");
 const { MemoryTable } = await import("../packages/testing/dist/index.js");
 
-const { publish } = await loadSource("platform/diagnostics");
+const { publish } = await loadSource("holdfast/src/platform/diagnostics");
 
 const LOCKS = 5_000;
 const ROUNDS = 7;

@@ -5,7 +5,8 @@ import { grantHistory } from "holdfast/admin";
 import type { TableKeys, TableOptions } from "holdfast/table";
 import type { CommonOptions } from "./options.js";
 import { usageError } from "./output/exit-codes.js";
-import { type AnyLocks, formatOf } from "./output/format.js";
+import type { AnyLocks } from "./output/format.js";
+import { formatOf } from "./output/other-formats.js";
 import { type Output, tellFailure } from "./output/output.js";
 import { noteSilence } from "./waiting.js";
 

@@ -1,6 +1,7 @@
 import { type PolicyFeature, policyFor } from "holdfast/table";
 import { EXIT, usageError } from "../../output/exit-codes.js";
-import { type FormatOptions, formatOf } from "../../output/format.js";
+import type { FormatOptions } from "../../output/format.js";
+import { formatOf } from "../../output/other-formats.js";
 import { jsonLine, type Output, prettyJson } from "../../output/output.js";
 
 /** The options of `holdfast table policy`, as parsed by commander. */
