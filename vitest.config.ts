@@ -1,8 +1,11 @@
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 
+/** A test runs on the sources of every package, which `paths` in tsconfig.json names. */
+export const ON_SOURCES = { resolve: { tsconfigPaths: true } };
+
 /** What all runs of tests have, however they are told apart. */
 export const COMMON = {
-  include: ["test/**/*.test.ts"],
+  include: ["{test,packages/*/test}/**/*.test.ts"],
   // Needs the toolchains of five languages: npm run interop.
   exclude: [...configDefaults.exclude, "test/interop/**"],
   globalSetup: ["test/support/global-setup.ts"],
@@ -21,9 +24,12 @@ const ALONE = [
 
 // Virtual time and tables in memory.
 export const IN_MEMORY_FOLDERS = [
-  ...["admin", "core", "election", "formats", "internal", "locks", "once"],
+  ...["admin", "core", "election", "internal", "locks", "native", "once"].map(
+    (folder) => `packages/holdfast/test/${folder}`,
+  ),
+  "packages/formats/test",
 ];
-const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`);
+const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `${folder}/**/*.test.ts`);
 
 // `npm run test:long`: minutes of simulation on code with known errors, exhaustive searches of the models, and tests
 // that first install large tools.
@@ -78,6 +84,7 @@ function project(
   } = {},
 ): TestProjectConfiguration {
   return {
+    ...ON_SOURCES,
     test: {
       ...OF_A_PROJECT,
       name,

@@ -9,7 +9,8 @@ import { outputOf } from "./lib/processes.mjs";
 import { toolCommand } from "./lib/tools.mjs";
 
 // As in vitest.config.ts.
-const IN_MEMORY = ["admin", "core", "election", "formats", "internal", "locks", "once"];
+const IN_MEMORY =
+  /^packages\/(?:formats\/test|holdfast\/test\/(?:admin|core|election|internal|locks|native|once))\//;
 
 const lines = (text) => text.split("\n").filter((line) => line !== "");
 
@@ -23,18 +24,17 @@ function changedFiles() {
   return [...new Set(all)].filter((path) => existsSync(path));
 }
 
-const isInMemory = (path) => IN_MEMORY.includes(path.split("/")[1]);
+const isInMemory = (path) => IN_MEMORY.test(path);
 
 /** The tests for a changed file, as filters of vitest: the file itself, or the nearest folder of its name in `test`. */
 function testsOf(path) {
   if (path.endsWith(".test.ts")) return [path];
-  if (!/^(?:src|test)\//.test(path)) return [];
-  let folder = dirname(path).replace(/^src/, "test");
+  if (!/^(?:packages\/[\w-]+\/(?:src|test)|test)\//.test(path)) return [];
+  let folder = dirname(path).replace(/^(packages\/[\w-]+)\/src/, "$1/test");
   while (!existsSync(folder)) folder = dirname(folder);
-  // The files at the top of src belong to every part: the core and the locks use most of them.
-  return folder === "test"
-    ? ["packages/holdfast/test/core/", "packages/holdfast/test/locks/"]
-    : [`${folder}/`];
+  // The files at the top of holdfast belong to every part: the core and the locks use most of them.
+  const TOP = "packages/holdfast/test";
+  return folder === TOP ? [`${TOP}/core/`, `${TOP}/locks/`] : [`${folder}/`];
 }
 
 /** Runs a program to its end. Resolves with the title if it failed; its output comes in one piece. */

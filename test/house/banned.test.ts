@@ -22,13 +22,22 @@ const BANNED = new Set([
 const ALLOWED: readonly { readonly in: RegExp; readonly what: readonly string[] }[] = [
   // A command knows its process only as a `Host`, so that tests can run it in their own process. These files are programs,
   // or start them.
-  { in: /^src\/cli\/(?:host|main|run|output\/reader|commands\/clocks)\.ts$/, what: ["process"] },
-  { in: /^src\/cli\/(?:guard\/(?:guard|process-group)|demo\/worker)\.ts$/, what: ["process"] },
+  {
+    in: /^packages\/cli\/src\/(?:host|main|run|output\/reader|commands\/clocks)\.ts$/,
+    what: ["process"],
+  },
+  {
+    in: /^packages\/cli\/src\/(?:guard\/(?:guard|process-group)|demo\/worker)\.ts$/,
+    what: ["process"],
+  },
   // Runs in a browser, which has no port of ours; the simulation does not run the page.
-  { in: /^src\/cli\/serve\/page\//, what: ["performance", "setInterval", "setTimeout"] },
+  { in: /^packages\/cli\/src\/serve\/page\//, what: ["performance", "setInterval", "setTimeout"] },
   // Lets promises settle between two events of virtual time, which a virtual timer cannot do.
-  { in: /^src\/testing\/time\/virtual-time\.ts$/, what: ["setImmediate"] },
-  { in: /^src\/platform\//, what: [...BANNED, "Math.random"].filter((name) => name !== "console") },
+  { in: /^packages\/testing\/src\/time\/virtual-time\.ts$/, what: ["setImmediate"] },
+  {
+    in: /^packages\/holdfast\/src\/platform\//,
+    what: [...BANNED, "Math.random"].filter((name) => name !== "console"),
+  },
 ];
 
 const types = program();

@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { diagnoseEngine } from "../../packages/cli/src/engine/diagnose-engine.js";
 import {
@@ -47,6 +45,7 @@ import { startTelemetry } from "../../packages/holdfast/src/telemetry/index.js";
 import { objectCommitter } from "../../packages/object-commit/src/index.js";
 import { local, MemoryObjects } from "../../packages/testing/src/index.js";
 import { expectErrorToBe } from "../support/errors.js";
+import { sourcePaths, textOf } from "./source.js";
 
 /** A misspelt `lease` left the default in place, and nothing said so. */
 type Options = Record<string, unknown>;
@@ -167,9 +166,9 @@ describe("an option that does not exist", () => {
   );
 
   it("is refused wherever the library takes options", () => {
-    const files = readdirSync("src", { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".ts") && !/^(?:cli|testing)\//.test(path))
-      .map((path) => ({ path, text: readFileSync(join("src", path), "utf8") }));
+    const files = sourcePaths()
+      .filter((path) => !/^packages\/(?:cli\/src\/(?!engine\/)|testing\/)/.test(path))
+      .map((path) => ({ path, text: textOf(path) }));
     const declared = files.flatMap(({ text }) =>
       [...text.matchAll(/^export (?:interface|type) (\w+Options)\b/gm)].map(([, name]) => name),
     );
