@@ -5,7 +5,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from
 import { createRequire } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import { MANIFEST, ROOT, subpaths } from "../lib/entries.mjs";
+import { MANIFEST, packages, ROOT, subpaths } from "../lib/entries.mjs";
 import { installTools } from "../lib/tools.mjs";
 
 const SITE = join(ROOT, "site");
@@ -17,7 +17,7 @@ const SECTIONS = [
   ["Protocol and formats", ["spec/*.md", "spec/formats/*.md"]],
   ["Verification", ["verification/**/*.md", "test/interop/README.md", "test/interop/results.md"]],
   ["Decisions", ["docs/adr/*.md"]],
-  ["Project", ["*.md", "examples/README.md"]],
+  ["Project", ["*.md", "packages/*/README.md", "examples/README.md"]],
 ];
 // The README is the first page.
 const FRONT = "README.md";
@@ -31,7 +31,8 @@ const sections = SECTIONS.map(([title, patterns]) => ({
     exclude: (path) => /(?:^|[\\/])node_modules$/.test(path),
   })
     .map((path) => path.split(sep).join("/"))
-    .filter((path) => path !== FRONT)
+    // The build copies the first page to the package of its name.
+    .filter((path) => path !== FRONT && path !== `${packages[0].folder}/${FRONT}`)
     .sort(),
 }));
 const documents = sections.flatMap(({ paths }) => paths);
@@ -112,10 +113,11 @@ async function render() {
 function nameModules(modules) {
   for (const one of modules) {
     const found = subpaths.find(
-      ({ source }) => source === `src/${one.name}.ts` || source === `src/${one.name}/index.ts`,
+      ({ source }) =>
+        source === `packages/${one.name}.ts` || source === `packages/${one.name}/index.ts`,
     );
     if (found === undefined) throw new Error(`No entry is called ${one.name}.`);
-    one.name = join(MANIFEST.name, found.subpath);
+    one.name = found.name;
   }
 }
 
