@@ -5,8 +5,8 @@
 // with --force.
 import {
   copyFileSync,
-  cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -260,22 +260,30 @@ async function writeManPage(one) {
   writeFileSync(join(ROOT, one.folder, one.manifest.man), manPage(grammar, MANIFEST.version));
 }
 
-/** npm packs files of the package's own folder alone. */
+/** npm packs files of the package's own folder alone. Writes only what differs: several commands may build at once. */
 function copyDocuments() {
+  const [{ folder: main }] = packages;
+  const documents = readdirSync(join(ROOT, "docs"), { recursive: true })
+    .filter((path) => path.endsWith(".md") && !path.startsWith("adr"))
+    .map((path) => join("docs", path));
   for (const { folder } of packages) {
-    for (const file of ["LICENSE", "CHANGELOG.md"]) copyFileSync(file, join(folder, file));
+    const own = folder === main ? ["README.md", "AGENTS.md", ...documents] : [];
+    for (const file of ["LICENSE", "CHANGELOG.md", ...own]) copyIfOther(file, join(folder, file));
   }
-  const [{ folder }] = packages;
-  for (const file of ["README.md", "AGENTS.md"]) copyFileSync(file, join(folder, file));
-  const docs = join(folder, "docs");
-  rmSync(docs, { recursive: true, force: true });
-  for (const path of readdirSync("docs", { recursive: true })) {
-    if (path.endsWith(".md") && !path.startsWith("adr"))
-      cpSync(join("docs", path), join(docs, path));
+  const copied = join(ROOT, main, "docs");
+  for (const path of readdirSync(copied, { recursive: true, withFileTypes: true })) {
+    const file = relative(join(ROOT, main), join(path.parentPath, path.name));
+    if (path.isFile() && !documents.includes(file)) rmSync(join(ROOT, main, file), { force: true });
   }
 }
 
-process.chdir(ROOT);
+function copyIfOther(from, to) {
+  const [text, target] = [readFileSync(join(ROOT, from)), join(ROOT, to)];
+  if (existsSync(target) && readFileSync(target).equals(text)) return;
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, text);
+}
+
 const variant = withTypes ? "with types" : "without types";
 const isFresh = isBuilt(variant) || isBuilt("with types");
 if (isFresh && !process.argv.includes("--force")) {
