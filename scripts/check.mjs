@@ -74,7 +74,7 @@ process.chdir(ROOT);
 const changed = changedFiles();
 const filters = [...new Set(changed.flatMap(testsOf))];
 console.log(`${changed.length} changed files; tests of ${filters.join(", ") || "none"}`);
-const biome = toolCommand("scripts/lint", "biome");
+const biome = toolCommand("biome");
 const results = await Promise.all([
   step("types", "npx", ["tsc", "-p", "tsconfig.check.json"]),
   step("lint", biome, ["check", "--no-errors-on-unmatched", ...changed]),

@@ -10,11 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
 import { packages, ROOT } from "../lib/entries.mjs";
-import { installTools } from "../lib/tools.mjs";
-
-installTools("scripts/api");
-const { Extractor, ExtractorConfig } = await import("@microsoft/api-extractor");
 
 // In the checkout, so that dependencies are found as from dist.
 const TEMPORARY = join(ROOT, ".tmp");

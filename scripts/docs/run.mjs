@@ -2,11 +2,10 @@
 // warning is an error. The site also has each document as plain Markdown, listed in llms.txt. In the end, the script follows
 // every link within the site.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
-import { pathToFileURL } from "node:url";
+import { LinkChecker } from "linkinator";
+import { Application, Comment, CommentTag, Converter, ReflectionKind } from "typedoc";
 import { MANIFEST, packages, ROOT, subpaths } from "../lib/entries.mjs";
-import { installTools } from "../lib/tools.mjs";
 
 const SITE = join(ROOT, "site");
 
@@ -53,12 +52,7 @@ const summaryOf = (path) =>
     .map(([, heading]) => heading.replaceAll("`", ""))
     .join("; ");
 
-const require = createRequire(pathToFileURL(join(installTools("scripts/docs"), "package.json")));
-const load = (name) => import(pathToFileURL(require.resolve(name)));
-
 async function render() {
-  const typedoc = await load("typedoc");
-  const { Application, Converter, ReflectionKind } = typedoc;
   const app = await Application.bootstrap({
     name: "Holdfast",
     entryPoints: subpaths.map(({ source }) => join(ROOT, source)),
@@ -100,7 +94,7 @@ async function render() {
   });
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     nameModules(project.getReflectionsByKind(ReflectionKind.Module));
-    nameDocuments(project.documents ?? [], project, typedoc);
+    nameDocuments(project.documents ?? [], project);
   });
   const project = await app.convert();
   if (project === undefined) throw new Error("TypeDoc found errors.");
@@ -122,7 +116,7 @@ function nameModules(modules) {
 }
 
 /** Titles each document by its first heading, and puts it into its section of the menu. */
-function nameDocuments(all, { files }, { Comment, CommentTag }) {
+function nameDocuments(all, { files }) {
   for (const one of all) {
     const path = relative(ROOT, files.getReflectionPath(one)).split(sep).join("/");
     one.name = titleOf(path);
@@ -156,7 +150,6 @@ function writeMarkdown() {
 }
 
 async function checkLinks() {
-  const { LinkChecker } = await load("linkinator");
   const { links, passed } = await new LinkChecker().check({
     path: ["**/*.html"],
     serverRoot: SITE,

@@ -4,11 +4,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MANIFEST, outputOf, packages, TOOLS } from "../lib/projects.mjs";
-import { installTools } from "../lib/tools.mjs";
+import { MANIFEST, outputOf, packages, ROOT, TOOLS } from "../lib/projects.mjs";
 import { checkCommands } from "./commands.mjs";
 
-const tool = (...path) => join(installTools("scripts/package-check"), "node_modules", ...path);
+const tool = (...path) => join(ROOT, "node_modules", ...path);
 
 const SDK = TOOLS["@aws-sdk/client-dynamodb"];
 const S3 = TOOLS["@aws-sdk/client-s3"];

@@ -31,8 +31,6 @@ const LIST = join(import.meta.dirname, "packed-files.txt");
 // publint packs the package, which would build once more.
 const UNBUILT = { ...process.env, npm_config_ignore_scripts: "true" };
 
-const checker = (name) => toolCommand("scripts/package-check", name);
-
 function promisedFiles({ exports, bin = {}, man, files }) {
   const targets = Object.values(exports).flatMap((target) =>
     typeof target === "string" ? [target] : Object.values(target),
@@ -103,7 +101,7 @@ function checkCommand() {
 // which every supported Node can `require`: see docs/adr/0020-the-package.md.
 function checkTypes(tarball) {
   const { status, stdout } = spawnSync(
-    checker("attw"),
+    toolCommand("attw"),
     // A file that a worker thread runs: it exports nothing.
     [tarball, "--ignore-rules", "cjs-resolves-to-esm", "--exclude-entrypoints", "thread.js"],
     {
@@ -125,7 +123,7 @@ for (const [index, one] of packages.entries()) {
   const { folder, manifest } = one;
   types.push(
     await attempt(`publint: ${manifest.name}`, () =>
-      run(checker("publint"), ["--strict"], { cwd: join(ROOT, folder), env: UNBUILT }),
+      run(toolCommand("publint"), ["--strict"], { cwd: join(ROOT, folder), env: UNBUILT }),
     ),
   );
   if (!isLibrary(one)) continue;

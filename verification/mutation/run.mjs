@@ -30,7 +30,7 @@ const force = given.filter((word) => word === "--force");
 const files = given.filter((word) => !FLAGS.includes(word));
 const only = files.length === 0 ? [] : ["--mutate", files.join(",")];
 const { status } = spawnSync(
-  toolCommand("verification/mutation", "stryker"),
+  toolCommand("stryker", "verification/mutation"),
   ["run", "verification/mutation/stryker.config.json", ...force, ...only],
   { cwd: ROOT, stdio: "inherit" },
 );
