@@ -156,7 +156,7 @@ export const PROCESS_CHOICES: readonly ProcessChoice[] = [
     name: "third",
     happens: "third",
     only: "moment",
-    price: { costMs: LEASE_MS, times: 3, because: "three processes in place of two" },
+    price: { costMs: LEASE_MS, times: 5, because: "a third process polls, too" },
   },
   clock("fast", (process) => process.setRate(1 + MAX_CLOCK_DRIFT)),
   clock("slow", (process) => process.setRate(1 - MAX_CLOCK_DRIFT)),
