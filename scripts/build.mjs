@@ -112,7 +112,7 @@ async function bundle(one, sources, { chunkFileNames, leastChunkBytes, sourcemap
 }
 
 // Few chunks, since each file takes a third of a millisecond of every import.
-const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 200_000, sourcemap: true };
+const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 120_000, sourcemap: true };
 // No merging: help and the version must not wait for the SDK, nor fail without the SDK.
 const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: false };
 

@@ -173,7 +173,11 @@ export async function checkCommands(folder) {
   try {
     for (const command of COMMANDS) {
       if (command.isOurs)
-        locks = await hold(await load("holdfast"), await load("holdfast/admin"), client);
+        locks = await hold(
+          { ...(await load("holdfast")), ...(await load("holdfast", "election/index.js")) },
+          await load("holdfast", "admin/index.js"),
+          client,
+        );
       else await checkCommand(command, file, { cwd: folder, env });
     }
   } finally {
