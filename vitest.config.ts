@@ -1,8 +1,11 @@
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 
+/** A test runs on the sources of every package, which `paths` in tsconfig.json names. */
+export const ON_SOURCES = { resolve: { tsconfigPaths: true } };
+
 /** What all runs of tests have, however they are told apart. */
 export const COMMON = {
-  include: ["test/**/*.test.ts"],
+  include: ["{test,packages/*/test}/**/*.test.ts"],
   // Needs the toolchains of five languages: npm run interop.
   exclude: [...configDefaults.exclude, "test/interop/**"],
   globalSetup: ["test/support/global-setup.ts"],
@@ -14,16 +17,19 @@ const ALONE = [
   // Short timeouts in real time: this file needs the processor for itself.
   "test/conformance/trouble.test.ts",
   // Each replaces a module, which the others share, or counts the requests of its process for ever.
-  "test/telemetry/quiet.test.ts",
-  "test/platform/random.test.ts",
+  "packages/holdfast/test/telemetry/quiet.test.ts",
+  "packages/holdfast/test/platform/random.test.ts",
   "test/bench/meter.test.ts",
 ];
 
 // Virtual time and tables in memory.
 export const IN_MEMORY_FOLDERS = [
-  ...["admin", "core", "election", "formats", "internal", "locks", "once"],
+  ...["admin", "core", "election", "internal", "locks", "native", "once"].map(
+    (folder) => `packages/holdfast/test/${folder}`,
+  ),
+  "packages/formats/test",
 ];
-const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `test/${folder}/**/*.test.ts`);
+const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `${folder}/**/*.test.ts`);
 
 // `npm run test:long`: minutes of simulation on code with known errors, exhaustive searches of the models, and tests
 // that first install large tools.
@@ -33,7 +39,7 @@ const LONG = [
     (subject) => `test/sim/${subject}.test.ts`,
   ),
   "test/model/**/*.test.ts",
-  "test/table/as-code/**/*.test.ts",
+  "packages/holdfast/test/table/as-code/**/*.test.ts",
 ];
 
 // Both: a few seeds of each search in `npm test`, and many in `npm run test:long`.
@@ -43,7 +49,7 @@ const SEARCHES = [
     "denied",
   ].map((kind) => `test/sim/${kind}.test.ts`),
   "test/bench/scale.test.ts",
-  "test/formats/sightings-simulation.test.ts",
+  "packages/formats/test/sightings-simulation.test.ts",
   "test/conformance/agreement.test.ts",
 ];
 
@@ -78,6 +84,7 @@ function project(
   } = {},
 ): TestProjectConfiguration {
   return {
+    ...ON_SOURCES,
     test: {
       ...OF_A_PROJECT,
       name,

@@ -19,9 +19,12 @@ function failure(path, { fullName, failureMessages }) {
 }
 
 function testFiles() {
-  return readdirSync("test", { recursive: true })
-    .map((path) => join("test", path).split(sep).join("/"))
-    .filter((path) => path.endsWith(".test.ts"));
+  const folders = readdirSync("packages").map((name) => join("packages", name, "test"));
+  return ["test", ...folders].flatMap((folder) =>
+    readdirSync(folder, { recursive: true })
+      .map((path) => join(folder, path).split(sep).join("/"))
+      .filter((path) => path.endsWith(".test.ts")),
+  );
 }
 
 function summary({ report, status }) {

@@ -3,8 +3,8 @@
 import { writeSync } from "node:fs";
 import { uptime } from "node:os";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { leaderTasks } from "../dist/election/index.js";
-import { Holdfast } from "../dist/index.js";
+import { leaderTasks } from "../packages/holdfast/dist/election/index.js";
+import { Holdfast } from "../packages/holdfast/dist/index.js";
 
 const task = JSON.parse(process.argv[2]);
 const say = (event, more = {}) => {

@@ -6,12 +6,12 @@ import { built } from "../scripts/lib/ready.mjs";
 import { loadSource } from "../scripts/lib/source.mjs";
 
 await built();
-const { LEASE_CHANNELS } = await import("../dist/events/index.js");
-const { Holdfast, mutex } = await import("../dist/index.js");
-const { startTelemetry } = await import("../dist/telemetry/index.js");
-const { MemoryTable } = await import("../dist/testing/index.js");
+const { LEASE_CHANNELS } = await import("../packages/holdfast/dist/events/index.js");
+const { Holdfast, mutex } = await import("../packages/holdfast/dist/index.js");
+const { startTelemetry } = await import("../packages/holdfast/dist/telemetry/index.js");
+const { MemoryTable } = await import("../packages/testing/dist/index.js");
 
-const { publish } = await loadSource("platform/diagnostics");
+const { publish } = await loadSource("holdfast/src/platform/diagnostics");
 
 const LOCKS = 5_000;
 const ROUNDS = 7;

@@ -9,8 +9,8 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { built } from "../scripts/lib/ready.mjs";
 
 await built();
-const { createTable } = await import("../dist/table/index.js");
-const { startFaultProxy, startMemoryServer } = await import("../dist/testing/index.js");
+const { createTable } = await import("../packages/holdfast/dist/table/index.js");
+const { startFaultProxy, startMemoryServer } = await import("../packages/testing/dist/index.js");
 
 const { values } = parseArgs({
   options: {

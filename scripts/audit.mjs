@@ -1,9 +1,9 @@
-// Checks what the package is made of: node scripts/audit.mjs. Reads the licences from the lock files, and asks npm for known
+// Checks what the packages are made of: node scripts/audit.mjs. Reads the licences from the lock files, and asks npm for known
 // vulnerabilities. Where npm's service does not answer, it says so; with --require-audit that is a failure.
 import { spawnSync } from "node:child_process";
 import fs, { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { attempt, finish, MANIFEST, ROOT } from "./lib/projects.mjs";
+import { attempt, finish, packages, ROOT, WORKSPACE } from "./lib/projects.mjs";
 import { built } from "./lib/ready.mjs";
 
 await built();
@@ -47,9 +47,12 @@ const read = (path) => JSON.parse(readFileSync(join(ROOT, path), "utf8"));
 const nameOf = (place) => place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
 
 function bundled() {
-  const text = readFileSync(join(ROOT, "dist", "THIRD-PARTY.txt"), "utf8");
-  const notices = [...text.matchAll(/^(\S+) \d\S*, (\S.*)$/gm)];
-  if (notices.length === 0) throw new Error("dist/THIRD-PARTY.txt names no package");
+  const texts = packages
+    .map(({ folder }) => join(ROOT, folder, "dist", "THIRD-PARTY.txt"))
+    .filter((path) => fs.existsSync(path))
+    .map((path) => readFileSync(path, "utf8"));
+  const notices = texts.flatMap((text) => [...text.matchAll(/^(\S+) \d\S*, (\S.*)$/gm)]);
+  if (notices.length === 0) throw new Error("no dist/THIRD-PARTY.txt names a package");
   return notices.map(([, name, license]) => ({ name, license }));
 }
 
@@ -65,7 +68,7 @@ function checkToolLicences() {
   });
   for (const lock of locks) {
     for (const [place, { license, link }] of Object.entries(read(lock).packages)) {
-      if (place === "" || link || FOR_TOOLS.includes(license)) continue;
+      if (!place.includes("node_modules/") || link || FOR_TOOLS.includes(license)) continue;
       if (license === undefined && NAMED_ELSEWHERE.includes(nameOf(place))) continue;
       throw new Error(`${lock}: ${nameOf(place)} has the licence ${license ?? "(none)"}`);
     }
@@ -73,7 +76,7 @@ function checkToolLicences() {
 }
 
 function checkInstallScripts() {
-  const allowed = Object.keys(MANIFEST.allowScripts);
+  const allowed = Object.keys(WORKSPACE.allowScripts);
   const found = Object.entries(read("package-lock.json").packages)
     .filter(([, { hasInstallScript, optional }]) => hasInstallScript && !optional)
     .map(([place]) => nameOf(place))

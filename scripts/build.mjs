@@ -1,11 +1,12 @@
-// Builds dist: npm run build. The library is a single build whose entries share chunks, so that a class is the
-// same class through every entry; the declarations are bundled in the same way. Each program of the command
-// line is a separate build, which uses the library as a user would. With --without-types it leaves the declarations
+// Builds the dist of each package: npm run build. The entries of a package are a single build and share chunks, so that a
+// class is the same class through every entry; the declarations are bundled in the same way. Each program of the command
+// line is a separate build, which uses the other packages as a user would. With --without-types it leaves the declarations
 // out, which take most of the time and which the demo does not need. If dist is up to date, it does nothing, except
 // with --force.
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -18,11 +19,10 @@ import { rolldown } from "rolldown";
 import { rollup } from "rollup";
 import { dts } from "rollup-plugin-dts";
 import { isBuilt, noteBuilt } from "./lib/build-stamp.mjs";
-import { MANIFEST, programs, ROOT, STARTED_FILE, subpaths } from "./lib/entries.mjs";
+import { entries, MANIFEST, packages, programs, ROOT, STARTED_FILE } from "./lib/entries.mjs";
 import { manPage } from "./lib/man-page.mjs";
 import { thirdPartyNotices } from "./lib/third-party.mjs";
 
-const DIST = join(ROOT, "dist");
 const withTypes = !process.argv.includes("--without-types");
 const TSCONFIG = join(ROOT, "tsconfig.build.json");
 
@@ -31,25 +31,39 @@ const UNUSED_BY_PROM_CLIENT = "@opentelemetry/api";
 const isUnused = (id, importer) =>
   id === UNUSED_BY_PROM_CLIENT && /[\\/]prom-client[\\/]/.test(importer ?? "");
 
-// Peer dependencies stay outside. The few other small packages are bundled: finding and linking them took a
-// third of the time of an import, and a package without dependencies adds no further packages to trust.
-const isExternal = (id, importer) =>
-  id.startsWith("node:") || (id in MANIFEST.peerDependencies && !isUnused(id, importer));
+// What the command line uses of it is bundled, and not imported: help must not wait for the SDK, which the rest loads. The
+// diagnosis of an engine needs the SDK.
+const BUNDLED_IN_PROGRAMS = "holdfast/internal";
+const LOADS_SDK = /[\\/]cli[\\/]src[\\/]engine[\\/]/;
+
+/**
+ * Dependencies and peer dependencies stay outside. The few other small packages are bundled: finding and linking them took
+ * a third of the time of an import, and a package without dependencies adds no further packages to trust.
+ */
+function externalsOf({ manifest }) {
+  const outside = { ...manifest.dependencies, ...manifest.peerDependencies };
+  const isOutside = (id) => (/^(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? "") in outside;
+  return (id, importer) => {
+    if (manifest.bin !== undefined && id === BUNDLED_IN_PROGRAMS) return LOADS_SDK.test(importer);
+    return id.startsWith("node:") || (isOutside(id) && !isUnused(id, importer));
+  };
+}
 
 const shown = (path) => relative(ROOT, path).split(sep).join("/");
-const nameOf = (source) => source.replace(/^src\/(.*)\.ts$/, "$1");
-const entriesOf = (sources) =>
+const nameOf = (source) => source.replace(/^packages\/[^/]+\/src\/(.*)\.ts$/, "$1");
+const inputOf = (sources) =>
   Object.fromEntries(sources.map((source) => [nameOf(source), join(ROOT, source)]));
+const distOf = ({ folder }) => join(ROOT, folder, "dist");
 
-/** Bundles these sources, each to its place below src, and shared code to chunks. */
-async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
+/** Bundles these sources of a package, each to its place below src, and shared code to chunks. */
+async function bundle(one, sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
   const build = await rolldown({
     cwd: ROOT,
-    input: entriesOf(sources),
+    input: inputOf(sources),
     platform: "node",
     // What a chunk of its own for the SDK needs; Rolldown would choose it, with a warning.
     preserveEntrySignatures: "allow-extension",
-    external: isExternal,
+    external: externalsOf(one),
     plugins: [importThePackage(), withoutUnusedPeer()],
     tsconfig: TSCONFIG,
     transform: { target: "node22.12" },
@@ -75,18 +89,20 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
     apart("dynamodb", /src[/]platform[/]dynamodb[/](?:sdk|table)\.ts$/, 2),
     apart(
       "platform",
-      /src[/](?:formats|internal|platform(?![/]s3))[/].*\.ts$|node_modules[/]ms[/]/,
+      /src[/](?:native|internal|platform(?![/]s3))[/].*\.ts$|node_modules[/]ms[/]/,
       1,
     ),
     shared,
   ];
   const { output } = await build.write({
-    dir: DIST,
+    dir: distOf(one),
     format: "esm",
     sourcemap,
     entryFileNames: "[name].js",
     chunkFileNames,
-    codeSplitting: { groups: leastChunkBytes > 0 ? groups : [shared] },
+    codeSplitting: {
+      groups: leastChunkBytes > 0 && sources.length > 1 ? groups : [shared],
+    },
     // Comments are in the declarations and, with the whole source, in the source maps: code without comments
     // loads faster.
     comments: { jsdoc: false },
@@ -96,7 +112,7 @@ async function bundle(sources, { chunkFileNames, leastChunkBytes, sourcemap }) {
 }
 
 // Few chunks, since each file takes a third of a millisecond of every import.
-const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 200_000, sourcemap: true };
+const LIBRARY = { chunkFileNames: sharedName, leastChunkBytes: 120_000, sourcemap: true };
 // No merging: help and the version must not wait for the SDK, nor fail without the SDK.
 const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: false };
 
@@ -104,12 +120,12 @@ const PROGRAM = { chunkFileNames: nameInProgram, leastChunkBytes: 0, sourcemap: 
  * The file of a worker thread, which shares no module with the program. Chunks shared with this file would be two more
  * files for every `import "holdfast"`.
  */
-const THREAD = "src/thread/run.ts";
+const THREAD = "packages/holdfast/src/thread/run.ts";
 
 /** Names a chunk after its largest folder of src, for readable stack traces. */
 function sharedName({ moduleIds, name }) {
   // The bundler's own helpers are in no folder of src: their second part is a file.
-  const folders = moduleIds.map((id) => shown(id).split("/")[1]?.replace(/\.js$/, ""));
+  const folders = moduleIds.map((id) => /\/src\/([^/]+)\//.exec(shown(id))?.[1]);
   const count = (folder) => folders.filter((one) => one === folder).length;
   return `shared/${folders.toSorted((a, b) => count(b) - count(a))[0] ?? name}.js`;
 }
@@ -118,7 +134,7 @@ function sharedName({ moduleIds, name }) {
 function nameInProgram({ facadeModuleId, isDynamicEntry, moduleIds, name }) {
   if (isDynamicEntry && facadeModuleId) return `${nameOf(shown(facadeModuleId))}.js`;
   const last = moduleIds.at(-1);
-  return `cli/${basename(last ?? name).replace(/\.[jt]s$/, "")}.js`;
+  return `${basename(last ?? name).replace(/\.[jt]s$/, "")}.js`;
 }
 
 /**
@@ -126,9 +142,7 @@ function nameInProgram({ facadeModuleId, isDynamicEntry, moduleIds, name }) {
  * `Holdfast` of `holdfast`, without a copy.
  */
 function importThePackage() {
-  const names = new Map(
-    subpaths.map(({ subpath, source }) => [join(ROOT, source), join(MANIFEST.name, subpath)]),
-  );
+  const names = new Map(entries.map(({ name, source }) => [join(ROOT, source), name]));
   return {
     name: "import-the-package",
     async resolveId(specifier, importer) {
@@ -150,26 +164,26 @@ function withoutUnusedPeer() {
   };
 }
 
-const PAGE = "cli/serve/page";
-
-/** Bundles the page of `holdfast serve` for browsers. Only the command line's part of the package has the page. */
-async function bundlePage() {
+/** Bundles the page of `holdfast serve` for browsers. */
+async function bundlePage(one) {
+  const from = join(ROOT, one.folder, "src/serve/page");
+  const to = join(distOf(one), "serve/page");
   const build = await rolldown({
     cwd: ROOT,
-    input: { page: join(ROOT, "src", PAGE, "page.tsx") },
+    input: { page: join(from, "page.tsx") },
     platform: "browser",
-    tsconfig: join(ROOT, "src", PAGE, "tsconfig.json"),
+    tsconfig: join(from, "tsconfig.json"),
     transform: { target: "es2022" },
   });
   const { output } = await build.write({
-    dir: join(DIST, PAGE),
+    dir: to,
     format: "esm",
     entryFileNames: "[name].js",
     minify: true,
   });
   await build.close();
   for (const file of ["index.html", "page.css"]) {
-    copyFileSync(join(ROOT, "src", PAGE, file), join(DIST, PAGE, file));
+    copyFileSync(join(from, file), join(to, file));
   }
   return output.filter(({ type }) => type === "chunk");
 }
@@ -177,8 +191,8 @@ async function bundlePage() {
 // The code of the smallest entries is readable without a map, and each map is another file in the package.
 const LEAST_MAPPED_BYTES = 6_000;
 
-function dropSmallMap({ fileName, code }) {
-  const path = join(DIST, fileName);
+function dropSmallMap(one, { fileName, code }) {
+  const path = join(distOf(one), fileName);
   if (code.length >= LEAST_MAPPED_BYTES || !existsSync(`${path}.map`)) return;
   rmSync(`${path}.map`);
   const text = readFileSync(path, "utf8");
@@ -186,25 +200,25 @@ function dropSmallMap({ fileName, code }) {
 }
 
 /** Fails if a program would start a file that is missing, because the code has moved to another folder. */
-function checkStartedFiles({ fileName, code }) {
+function checkStartedFiles(one, { fileName, code }) {
   for (const [, file] of code.matchAll(STARTED_FILE)) {
-    const started = join(DIST, dirname(fileName), `${file}.js`);
+    const started = join(distOf(one), dirname(fileName), `${file}.js`);
     if (!existsSync(started)) throw new Error(`dist/${fileName} starts ${started}: not there.`);
   }
 }
 
-async function rollUpDeclarations(sources) {
+async function rollUpDeclarations(one, sources) {
   const build = await rollup({
-    input: entriesOf(sources),
-    external: isExternal,
+    input: inputOf(sources),
+    external: externalsOf(one),
     plugins: [importThePackage(), dts({ tsconfig: TSCONFIG })],
-    // Types without an exported name are listed in api/, where each is a decision.
+    // Types without an exported name are listed in packages/holdfast/api/, where each is a decision.
     onwarn: ({ message }) => {
       if (!message.includes("private shared type exports")) console.warn(message);
     },
   });
   await build.write({
-    dir: DIST,
+    dir: distOf(one),
     entryFileNames: "[name].d.ts",
     chunkFileNames: "shared/[name].d.ts",
     manualChunks: (id, modules) => (entriesAbove(id, modules).size > 1 ? "declarations" : null),
@@ -221,34 +235,66 @@ function entriesAbove(id, modules, seen = new Set()) {
   return new Set(isEntry ? [id, ...above] : above);
 }
 
-async function buildAll() {
+async function buildPackage(one) {
   // A file removed from src must also leave dist, or the next release would publish the file.
-  rmSync(DIST, { recursive: true, force: true });
-  const sources = subpaths.map(({ source }) => source);
-  const chunks = await bundle(sources, LIBRARY);
-  chunks.forEach(dropSmallMap);
+  rmSync(distOf(one), { recursive: true, force: true });
+  const isOurs = (source) => source.startsWith(`${one.folder}/`);
+  const sources = entries.map(({ source }) => source).filter(isOurs);
+  const chunks = sources.length > 0 ? await bundle(one, sources, LIBRARY) : [];
+  for (const chunk of chunks) dropSmallMap(one, chunk);
   // A program in a single file needs no further files at its start.
-  for (const program of [THREAD, ...programs]) chunks.push(...(await bundle([program], PROGRAM)));
-  chunks.push(...(await bundlePage()));
-  chunks.forEach(checkStartedFiles);
-  writeFileSync(
-    join(DIST, "THIRD-PARTY.txt"),
-    thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds)),
-  );
-  const { programOf } = await import(pathToFileURL(join(DIST, "cli", "program.js")).href);
+  for (const program of [THREAD, ...programs].filter(isOurs)) {
+    chunks.push(...(await bundle(one, [program], PROGRAM)));
+  }
+  if (one.manifest.bin !== undefined) chunks.push(...(await bundlePage(one)));
+  for (const chunk of chunks) checkStartedFiles(one, chunk);
+  const notices = thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds));
+  if (notices !== undefined) writeFileSync(join(distOf(one), "THIRD-PARTY.txt"), notices);
+  if (one.manifest.man !== undefined) await writeManPage(one);
+  if (withTypes && sources.length > 0) await rollUpDeclarations(one, sources);
+}
+
+async function writeManPage(one) {
+  const { programOf } = await import(pathToFileURL(join(distOf(one), "program.js")).href);
   const grammar = programOf([], () => undefined);
-  writeFileSync(join(DIST, "holdfast.1"), manPage(grammar, MANIFEST.version));
-  if (withTypes) await rollUpDeclarations(sources);
+  writeFileSync(join(ROOT, one.folder, one.manifest.man), manPage(grammar, MANIFEST.version));
+}
+
+/** npm packs files of the package's own folder alone. Writes only what differs: several commands may build at once. */
+function copyDocuments() {
+  const [{ folder: main }] = packages;
+  const documents = readdirSync(join(ROOT, "docs"), { recursive: true })
+    .filter((path) => path.endsWith(".md") && !path.startsWith("adr"))
+    .map((path) => join("docs", path));
+  for (const { folder } of packages) {
+    const own = folder === main ? ["README.md", "AGENTS.md", ...documents] : [];
+    for (const file of ["LICENSE", "CHANGELOG.md", ...own]) copyIfOther(file, join(folder, file));
+  }
+  const copied = join(ROOT, main, "docs");
+  for (const path of readdirSync(copied, { recursive: true, withFileTypes: true })) {
+    const file = relative(join(ROOT, main), join(path.parentPath, path.name));
+    if (path.isFile() && !documents.includes(file)) rmSync(join(ROOT, main, file), { force: true });
+  }
+}
+
+function copyIfOther(from, to) {
+  const [text, target] = [readFileSync(join(ROOT, from)), join(ROOT, to)];
+  if (existsSync(target) && readFileSync(target).equals(text)) return;
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, text);
 }
 
 const variant = withTypes ? "with types" : "without types";
 const isFresh = isBuilt(variant) || isBuilt("with types");
 if (isFresh && !process.argv.includes("--force")) {
   // Tests compare the time of the build with those of the sources, which git may have written anew.
-  for (const path of readdirSync(DIST, { recursive: true })) {
-    utimesSync(join(DIST, path), new Date(), new Date());
+  for (const one of packages) {
+    for (const path of readdirSync(distOf(one), { recursive: true })) {
+      utimesSync(join(distOf(one), path), new Date(), new Date());
+    }
   }
 } else {
-  await buildAll();
+  for (const one of packages) await buildPackage(one);
   noteBuilt(variant);
 }
+copyDocuments();

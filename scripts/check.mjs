@@ -9,7 +9,8 @@ import { outputOf } from "./lib/processes.mjs";
 import { toolCommand } from "./lib/tools.mjs";
 
 // As in vitest.config.ts.
-const IN_MEMORY = ["admin", "core", "election", "formats", "internal", "locks", "once"];
+const IN_MEMORY =
+  /^packages\/(?:formats\/test|holdfast\/test\/(?:admin|core|election|internal|locks|native|once))\//;
 
 const lines = (text) => text.split("\n").filter((line) => line !== "");
 
@@ -23,16 +24,17 @@ function changedFiles() {
   return [...new Set(all)].filter((path) => existsSync(path));
 }
 
-const isInMemory = (path) => IN_MEMORY.includes(path.split("/")[1]);
+const isInMemory = (path) => IN_MEMORY.test(path);
 
 /** The tests for a changed file, as filters of vitest: the file itself, or the nearest folder of its name in `test`. */
 function testsOf(path) {
   if (path.endsWith(".test.ts")) return [path];
-  if (!/^(?:src|test)\//.test(path)) return [];
-  let folder = dirname(path).replace(/^src/, "test");
+  if (!/^(?:packages\/[\w-]+\/(?:src|test)|test)\//.test(path)) return [];
+  let folder = dirname(path).replace(/^(packages\/[\w-]+)\/src/, "$1/test");
   while (!existsSync(folder)) folder = dirname(folder);
-  // The files at the top of src belong to every part: the core and the locks use most of them.
-  return folder === "test" ? ["test/core/", "test/locks/"] : [`${folder}/`];
+  // The files at the top of holdfast belong to every part: the core and the locks use most of them.
+  const TOP = "packages/holdfast/test";
+  return folder === TOP ? [`${TOP}/core/`, `${TOP}/locks/`] : [`${folder}/`];
 }
 
 /** Runs a program to its end. Resolves with the title if it failed; its output comes in one piece. */
@@ -72,7 +74,7 @@ process.chdir(ROOT);
 const changed = changedFiles();
 const filters = [...new Set(changed.flatMap(testsOf))];
 console.log(`${changed.length} changed files; tests of ${filters.join(", ") || "none"}`);
-const biome = toolCommand("scripts/lint", "biome");
+const biome = toolCommand("biome");
 const results = await Promise.all([
   step("types", "npx", ["tsc", "-p", "tsconfig.check.json"]),
   step("lint", biome, ["check", "--no-errors-on-unmatched", ...changed]),

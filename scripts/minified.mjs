@@ -1,6 +1,6 @@
 // Runs the tests of the adapter and the primitives on a minified bundle: node scripts/minified.mjs. Bundlers rename
 // classes, and a library that recognises an error by class or class name would mistake contention for a crash.
-// Every module of src is an entry with shared chunks, so that tests can import internals as from src, and the
+// Every source is an entry with shared chunks, so that tests can import internals as from the sources, and the
 // bundle includes the SDK.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ const TESTS = [
   "test/package/adapter.test.ts",
   "test/package/lean.test.ts",
   "test/package/object-adapter.test.ts",
-  "test/object-commit/protocol.test.ts",
-  "test/locks/mutex",
-  "test/core/hold",
+  "packages/object-commit/test/protocol.test.ts",
+  "packages/holdfast/test/locks/mutex",
+  "packages/holdfast/test/core/hold",
   "test/conformance",
 ];
 // Compares two servers by their answers on the wire, where nothing is minified.
@@ -26,10 +26,10 @@ const NOT = "test/conformance/agreement.test.ts";
 const ALONE = "test/conformance/trouble.test.ts";
 
 function entries(folder) {
-  const modules = readdirSync(join(ROOT, "src"), { recursive: true })
+  const modules = readdirSync(join(ROOT, "packages"), { recursive: true })
     .map((path) => path.replaceAll("\\", "/"))
-    .filter((path) => path.endsWith(".ts") && !/^(?:cli|nestjs)\//.test(path))
-    .map((path) => [path.slice(0, -".ts".length), join(ROOT, "src", path)]);
+    .filter((path) => /^(?!cli)[\w-]+\/src\/(?!nestjs\/).*\.ts$/.test(path))
+    .map((path) => [path.slice(0, -".ts".length), join(ROOT, "packages", path)]);
   mkdirSync(join(folder, "sdk"), { recursive: true });
   const clients = SDK.map((name) => {
     const path = join(folder, "sdk", `${name}.entry.js`);

@@ -18,13 +18,13 @@ const {
   compileWrite,
   seededRandom,
 } = await loadSource(
-  "formats/native",
-  "formats/native-requests",
-  "formats/native-sessions",
-  "index",
-  "table/index",
-  "platform/dynamodb/expressions",
-  "testing/time/seeded-random",
+  "holdfast/src/native/native",
+  "holdfast/src/native/native-requests",
+  "holdfast/src/native/native-sessions",
+  "holdfast/src/index",
+  "holdfast/src/table/index",
+  "holdfast/src/platform/dynamodb/expressions",
+  "testing/src/time/seeded-random",
 );
 
 const FILE = new URL("../spec/vectors/native.json", import.meta.url);

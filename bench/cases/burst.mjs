@@ -1,6 +1,6 @@
 // Bursts: a program that holds 20 leases acquires thousands of free names at once. Beside it, the same program that lets 30
 // run at a time.
-import { startFaultProxy } from "../../dist/testing/index.js";
+import { startFaultProxy } from "../../packages/testing/dist/index.js";
 import { round } from "../lib/statistics.mjs";
 import { Worker } from "../lib/workers.mjs";
 

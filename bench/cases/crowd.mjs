@@ -3,8 +3,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Holdfast, mutex, semaphore } from "../../dist/index.js";
-import { MemoryTable } from "../../dist/testing/index.js";
+import { Holdfast, mutex, semaphore } from "../../packages/holdfast/dist/index.js";
+import { MemoryTable } from "../../packages/testing/dist/index.js";
 import { ForgetfulTable } from "../lib/forgetful-table.mjs";
 import { median, round } from "../lib/statistics.mjs";
 import { nowMs, pause } from "../lib/time.mjs";

@@ -1,6 +1,6 @@
 // The recovery from faults: lost answers, a process paused for longer than its lease, a deleted record.
 import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
-import { startFaultProxy } from "../../dist/testing/index.js";
+import { startFaultProxy } from "../../packages/testing/dist/index.js";
 import { clientFor } from "../lib/servers.mjs";
 import { round, spread } from "../lib/statistics.mjs";
 import { nowMs, pause } from "../lib/time.mjs";

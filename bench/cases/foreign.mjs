@@ -2,7 +2,7 @@
 // the way to the table, and the latency at the writer's end of the pipe.
 import { fileURLToPath } from "node:url";
 import { UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
-import { startFaultProxy } from "../../dist/testing/index.js";
+import { startFaultProxy } from "../../packages/testing/dist/index.js";
 import { driverCommand } from "../../scripts/lib/interop-drivers.mjs";
 import { Driver } from "../lib/drivers.mjs";
 import { unitsOf } from "../lib/meter.mjs";

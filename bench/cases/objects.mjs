@@ -1,8 +1,8 @@
 // A commit of an object: the requests of each strategy, and the time of requests to the table. The store is in
 // memory and takes no time, so the rest is the cost of the commit record.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { objectCommitter } from "../../dist/object-commit/index.js";
-import { MemoryObjects } from "../../dist/testing/index.js";
+import { objectCommitter } from "../../packages/object-commit/dist/index.js";
+import { MemoryObjects } from "../../packages/testing/dist/index.js";
 import { startMeter } from "../lib/meter.mjs";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { median, round } from "../lib/statistics.mjs";

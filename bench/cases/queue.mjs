@@ -1,6 +1,6 @@
 // Waiters in a queue, a process each, in virtual time: the cost of a waiter per minute before a long hold, and then of a
 // grant, until each process has had the lock once. For comparison, the same number of processes waiting for a mutex.
-import { fairLock, mutex } from "../../dist/index.js";
+import { fairLock, mutex } from "../../packages/holdfast/dist/index.js";
 import { round } from "../lib/statistics.mjs";
 import { costBetween, VirtualWorld } from "../lib/virtual-world.mjs";
 

@@ -1,5 +1,5 @@
 // A table in memory that forgets released records: the heap that stays is the client's own.
-import { MemoryTable } from "../../dist/testing/index.js";
+import { MemoryTable } from "../../packages/testing/dist/index.js";
 
 const isKept = ({ pk }) => pk.S.startsWith("session#");
 

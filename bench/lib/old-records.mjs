@@ -5,8 +5,8 @@ import {
   DeleteTableCommand,
   GetItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { Holdfast, mutex } from "../../dist/index.js";
-import { createTable } from "../../dist/table/index.js";
+import { Holdfast, mutex } from "../../packages/holdfast/dist/index.js";
+import { createTable } from "../../packages/holdfast/dist/table/index.js";
 import { inParallel } from "./ways.mjs";
 
 /** The limit of BatchWriteItem. */

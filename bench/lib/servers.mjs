@@ -2,7 +2,7 @@
 // and only in memory.
 import { spawn, spawnSync } from "node:child_process";
 import { CreateTableCommand, DynamoDBClient, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
-import { createTable } from "../../dist/table/index.js";
+import { createTable } from "../../packages/holdfast/dist/table/index.js";
 import { startDynamoDBLocal } from "../../scripts/dynamodb-local/server.mjs";
 import { freePort } from "./ports.mjs";
 import { TABLES } from "./tables.mjs";

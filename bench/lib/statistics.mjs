@@ -1,6 +1,6 @@
 // Figures from samples. The bootstrap draws from a fixed seed: the same samples give the same interval.
 import { max, median, min, quantile, sampleWithReplacement } from "simple-statistics";
-import { seededRandom } from "../../dist/testing/index.js";
+import { seededRandom } from "../../packages/testing/dist/index.js";
 
 const DRAWS = 2_000;
 

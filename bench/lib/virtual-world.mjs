@@ -1,6 +1,11 @@
 // Any number of clients in virtual time over a table in memory: exact counts on any machine.
-import { Holdfast } from "../../dist/index.js";
-import { FaultyTable, MemoryTable, seededRandom, VirtualTime } from "../../dist/testing/index.js";
+import { Holdfast } from "../../packages/holdfast/dist/index.js";
+import {
+  FaultyTable,
+  MemoryTable,
+  seededRandom,
+  VirtualTime,
+} from "../../packages/testing/dist/index.js";
 
 const LATENCY = { requestMs: 5, responseMs: 5 };
 

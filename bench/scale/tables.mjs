@@ -2,7 +2,10 @@
 import { loadSource } from "../../scripts/lib/source.mjs";
 import { fullestPart, mostOf, placesOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
 
-const { ON_DEMAND_PRICES, seededRandom } = await loadSource("cli/election-cost", "testing/index");
+const { ON_DEMAND_PRICES, seededRandom } = await loadSource(
+  "cli/src/election-cost",
+  "testing/src/index",
+);
 
 /** The published limits of a partition of a DynamoDB table. */
 const PARTITION_WRITES = 1_000;

@@ -1,8 +1,14 @@
 // Holdfast, in each of its ways.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { listLocks } from "../../dist/admin/index.js";
-import { fairLock, Holdfast, inspect, mutex, sharedSession } from "../../dist/index.js";
-import { lean } from "../../dist/lean/index.js";
+import { listLocks } from "../../packages/holdfast/dist/admin/index.js";
+import {
+  fairLock,
+  Holdfast,
+  inspect,
+  mutex,
+  sharedSession,
+} from "../../packages/holdfast/dist/index.js";
+import { lean } from "../../packages/holdfast/dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
 

@@ -2,8 +2,8 @@
 // as plain HTTP: the difference to Holdfast is Holdfast's own cost.
 import { randomUUID } from "node:crypto";
 import { DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import { Holdfast, mutex } from "../../dist/index.js";
-import { lean } from "../../dist/lean/index.js";
+import { Holdfast, mutex } from "../../packages/holdfast/dist/index.js";
+import { lean } from "../../packages/holdfast/dist/lean/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
 import { sender } from "./raw-http.mjs";

@@ -4,8 +4,8 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { startFaultProxy, startMemoryServer } from "@holdfast/testing";
 import { createTable } from "holdfast/table";
-import { startFaultProxy, startMemoryServer } from "holdfast/testing";
 
 const FAILOVER_MS = 3_000;
 // For requests on a busy machine, which the failover time leaves no room for at this speed.

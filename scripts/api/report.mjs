@@ -9,32 +9,33 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
-import { MANIFEST, ROOT } from "../lib/entries.mjs";
-import { installTools } from "../lib/tools.mjs";
-
-installTools("scripts/api");
-const { Extractor, ExtractorConfig } = await import("@microsoft/api-extractor");
+import { basename, join } from "node:path";
+import { Extractor, ExtractorConfig } from "@microsoft/api-extractor";
+import { packages, ROOT } from "../lib/entries.mjs";
 
 // In the checkout, so that dependencies are found as from dist.
 const TEMPORARY = join(ROOT, ".tmp");
 const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, "tsconfig.json"), "utf8"));
 
 /**
- * Copies the declarations to a package beside holdfast. Imports from `holdfast` then come from another package
+ * Copies the declarations to a package beside the others. Imports from `holdfast` then come from another package
  * and stay out of the report. Inside the package, the compiler would include them.
  */
-function prepare(folder) {
-  cpSync(join(ROOT, "dist"), join(folder, "dist"), { recursive: true });
+function prepare(from, folder) {
+  cpSync(join(ROOT, from, "dist"), join(folder, "dist"), { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "name": "declarations", "type": "module" }');
-  mkdirSync(join(folder, "node_modules"));
-  symlinkSync(ROOT, join(folder, "node_modules", MANIFEST.name), "dir");
+  mkdirSync(join(folder, "node_modules/@holdfast"), { recursive: true });
+  for (const one of packages) {
+    symlinkSync(join(ROOT, one.folder), join(folder, "node_modules", one.manifest.name), "dir");
+  }
 }
 
-function extract({ report, declarations }, folder) {
-  prepare(folder);
+function extract(one, folder) {
+  prepare(one.folder, folder);
+  const report = basename(one.report);
+  const declarations = one.declarations.slice(one.folder.length + 1);
   const config = ExtractorConfig.prepare({
-    packageJsonFullPath: join(ROOT, "package.json"),
+    packageJsonFullPath: join(ROOT, one.folder, "package.json"),
     configObjectFullPath: undefined,
     configObject: {
       projectFolder: folder,

@@ -2,11 +2,10 @@
 // warning is an error. The site also has each document as plain Markdown, listed in llms.txt. In the end, the script follows
 // every link within the site.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join, relative, sep } from "node:path";
-import { pathToFileURL } from "node:url";
-import { MANIFEST, ROOT, subpaths } from "../lib/entries.mjs";
-import { installTools } from "../lib/tools.mjs";
+import { LinkChecker } from "linkinator";
+import { Application, Comment, CommentTag, Converter, ReflectionKind } from "typedoc";
+import { MANIFEST, packages, ROOT, subpaths } from "../lib/entries.mjs";
 
 const SITE = join(ROOT, "site");
 
@@ -17,7 +16,7 @@ const SECTIONS = [
   ["Protocol and formats", ["spec/*.md", "spec/formats/*.md"]],
   ["Verification", ["verification/**/*.md", "test/interop/README.md", "test/interop/results.md"]],
   ["Decisions", ["docs/adr/*.md"]],
-  ["Project", ["*.md", "examples/README.md"]],
+  ["Project", ["*.md", "packages/*/README.md", "examples/README.md"]],
 ];
 // The README is the first page.
 const FRONT = "README.md";
@@ -31,7 +30,8 @@ const sections = SECTIONS.map(([title, patterns]) => ({
     exclude: (path) => /(?:^|[\\/])node_modules$/.test(path),
   })
     .map((path) => path.split(sep).join("/"))
-    .filter((path) => path !== FRONT)
+    // The build copies the first page to the package of its name.
+    .filter((path) => path !== FRONT && path !== `${packages[0].folder}/${FRONT}`)
     .sort(),
 }));
 const documents = sections.flatMap(({ paths }) => paths);
@@ -52,12 +52,7 @@ const summaryOf = (path) =>
     .map(([, heading]) => heading.replaceAll("`", ""))
     .join("; ");
 
-const require = createRequire(pathToFileURL(join(installTools("scripts/docs"), "package.json")));
-const load = (name) => import(pathToFileURL(require.resolve(name)));
-
 async function render() {
-  const typedoc = await load("typedoc");
-  const { Application, Converter, ReflectionKind } = typedoc;
   const app = await Application.bootstrap({
     name: "Holdfast",
     entryPoints: subpaths.map(({ source }) => join(ROOT, source)),
@@ -99,7 +94,7 @@ async function render() {
   });
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     nameModules(project.getReflectionsByKind(ReflectionKind.Module));
-    nameDocuments(project.documents ?? [], project, typedoc);
+    nameDocuments(project.documents ?? [], project);
   });
   const project = await app.convert();
   if (project === undefined) throw new Error("TypeDoc found errors.");
@@ -112,15 +107,16 @@ async function render() {
 function nameModules(modules) {
   for (const one of modules) {
     const found = subpaths.find(
-      ({ source }) => source === `src/${one.name}.ts` || source === `src/${one.name}/index.ts`,
+      ({ source }) =>
+        source === `packages/${one.name}.ts` || source === `packages/${one.name}/index.ts`,
     );
     if (found === undefined) throw new Error(`No entry is called ${one.name}.`);
-    one.name = join(MANIFEST.name, found.subpath);
+    one.name = found.name;
   }
 }
 
 /** Titles each document by its first heading, and puts it into its section of the menu. */
-function nameDocuments(all, { files }, { Comment, CommentTag }) {
+function nameDocuments(all, { files }) {
   for (const one of all) {
     const path = relative(ROOT, files.getReflectionPath(one)).split(sep).join("/");
     one.name = titleOf(path);
@@ -154,7 +150,6 @@ function writeMarkdown() {
 }
 
 async function checkLinks() {
-  const { LinkChecker } = await load("linkinator");
   const { links, passed } = await new LinkChecker().check({
     path: ["**/*.html"],
     serverRoot: SITE,

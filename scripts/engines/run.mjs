@@ -24,7 +24,7 @@ const { values } = parseArgs({
 const PAGE = join(ROOT, "verification", "engines.md");
 const TABLE = "engines";
 const holdfast = (endpoint, ...words) =>
-  outcomeOf(process.execPath, [join(ROOT, "dist", "cli", "main.js"), ...words], {
+  outcomeOf(process.execPath, [join(ROOT, "packages", "cli", "dist", "main.js"), ...words], {
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
     HOLDFAST_ENDPOINT: endpoint,

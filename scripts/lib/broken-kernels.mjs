@@ -26,7 +26,7 @@ export const BROKEN = {
   ],
   // A permit is granted whether or not it fits under the limit.
   permits: [
-    "formats/native-permits.ts",
+    "native/native-permits.ts",
     'any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),',
     "",
   ],

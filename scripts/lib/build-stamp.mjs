@@ -6,7 +6,8 @@ import { ROOT } from "./entries.mjs";
 import { cacheFolder } from "./projects.mjs";
 
 const INPUTS = [
-  "src/**/*",
+  "packages/*/src/**/*",
+  "packages/*/package.json",
   "package.json",
   "package-lock.json",
   "tsconfig*.json",
@@ -14,7 +15,7 @@ const INPUTS = [
   "scripts/lib/{build-stamp,entries,man-page,third-party}.mjs",
 ];
 // Changed by hand, or by a build that was killed, `dist` has another hash.
-const OUTPUTS = ["dist/**/*"];
+const OUTPUTS = ["packages/*/dist/**/*"];
 
 const STAMP = () => join(cacheFolder("build"), "stamp.json");
 

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { outputOf, ROOT } from "./projects.mjs";
+import { outputOf, packages, ROOT } from "./projects.mjs";
 
 const SECTION = "\n## A single executable\n";
 
@@ -22,14 +22,17 @@ function recipe() {
 function linkModules(folder) {
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, ".bin"), { recursive: true });
-  symlinkSync(ROOT, join(modules, "holdfast"), "dir");
+  mkdirSync(join(modules, "@holdfast"));
+  for (const one of packages) {
+    symlinkSync(join(ROOT, one.folder), join(modules, one.manifest.name), "dir");
+  }
   symlinkSync(join(ROOT, "node_modules", "@aws-sdk"), join(modules, "@aws-sdk"), "dir");
   symlinkSync(join(ROOT, "node_modules", ".bin", "esbuild"), join(modules, ".bin", "esbuild"));
 }
 
 /** Builds the executable with this Node, and runs a command under a lock with it. */
 export async function checkExecutable(node) {
-  const { startMemoryServer } = await import(join(ROOT, "dist", "testing", "index.js"));
+  const { startMemoryServer } = await import(join(ROOT, "packages/testing/dist/index.js"));
   const folder = mkdtempSync(join(tmpdir(), "holdfast-executable-"));
   const server = await startMemoryServer();
   try {

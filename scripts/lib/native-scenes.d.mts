@@ -1,12 +1,12 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { nativeFormat } from "../../src/formats/native.js";
-import type { REQUESTS } from "../../src/formats/native-requests.js";
-import type { SESSIONS } from "../../src/formats/native-sessions.js";
-import type { Holdfast, inspect, mutex, openSession } from "../../src/index.js";
-import type { compileWrite } from "../../src/platform/dynamodb/expressions.js";
-import type { Item } from "../../src/platform/table.js";
-import type { createTable, TableKeys } from "../../src/table/index.js";
-import type { seededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Holdfast, inspect, mutex, openSession } from "../../packages/holdfast/src/index.js";
+import type { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import type { REQUESTS } from "../../packages/holdfast/src/native/native-requests.js";
+import type { SESSIONS } from "../../packages/holdfast/src/native/native-sessions.js";
+import type { compileWrite } from "../../packages/holdfast/src/platform/dynamodb/expressions.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import type { createTable, TableKeys } from "../../packages/holdfast/src/table/index.js";
+import type { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 
 /** The key shapes of the vectors, by name. */
 export const SHAPES: { readonly [shape: string]: TableKeys | undefined };

@@ -1,10 +1,10 @@
 // Small projects outside the checkout, to test the package as users install it.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { MANIFEST, ROOT } from "./entries.mjs";
+import { MANIFEST, packages, ROOT, TOOLS, WORKSPACE } from "./entries.mjs";
 import { outputOf, run } from "./processes.mjs";
 
-export { MANIFEST, outputOf, ROOT, run };
+export { MANIFEST, outputOf, packages, ROOT, run, TOOLS, WORKSPACE };
 
 // `npm ci` clears this folder, git ignores the folder, and other users cannot write to it, unlike a shared
 // /tmp.
@@ -17,13 +17,16 @@ export function cacheFolder(name) {
   return folder;
 }
 
-/** Packs the package as for publishing. Returns the tarball's path. Needs a build. */
-export function pack(folder) {
+/** Packs all packages as for publishing. Returns the paths of the tarballs, in their order. Needs a build. */
+export function packAll(folder, root = ROOT) {
   for (const old of readdirSync(folder)) if (old.endsWith(".tgz")) rmSync(join(folder, old));
-  outputOf("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: ROOT });
-  const tarball = readdirSync(folder).find((file) => file.endsWith(".tgz"));
-  if (tarball === undefined) throw new Error("npm pack made no tarball.");
-  return join(folder, tarball);
+  const flags = ["--workspaces", "--json", "--ignore-scripts", "--pack-destination", folder];
+  const packed = JSON.parse(outputOf("npm", ["pack", ...flags], { cwd: root }));
+  return packages.map(({ manifest }) => {
+    const found = packed.find(({ name }) => name === manifest.name);
+    if (found === undefined) throw new Error(`npm pack made no tarball of ${manifest.name}.`);
+    return join(folder, found.filename);
+  });
 }
 
 /** Installs these packages in the folder, as a separate project, without running their scripts. */

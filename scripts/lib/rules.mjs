@@ -28,11 +28,19 @@ export function rulesOf(root, { path, row, idOf }) {
   });
 }
 
+/** The files of all tests, those of the packages and those of several. */
+function testPaths(root) {
+  const packages = readdirSync(join(root, "packages")).map((name) => `packages/${name}/test`);
+  return ["test", ...packages].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .map((path) => `${folder}/${String(path).replaceAll("\\", "/")}`)
+      .filter((path) => path.endsWith(".ts")),
+  );
+}
+
 /** Every tag of every test: the rule, the test's file and title, and how the test is declared. */
 export function taggedTests(root) {
-  return readdirSync(join(root, "test"), { recursive: true })
-    .map((path) => `test/${String(path).replaceAll("\\", "/")}`)
-    .filter((path) => path.endsWith(".ts"))
+  return testPaths(root)
     .sort()
     .flatMap((path) => tagsIn(path, readFileSync(join(root, path), "utf8")));
 }

@@ -9,7 +9,7 @@ const SUITES = {
     "--project=together",
     "--project=alone",
     "test/conformance",
-    "test/table/table.test.ts",
+    "packages/holdfast/test/table/table.test.ts",
   ],
   processes: [
     "--project=processes",

@@ -5,9 +5,10 @@ import { join } from "node:path";
 const INTRODUCTION =
   "This package contains code of the packages that follow, under their licences.";
 
-/** The text of the notice, from the paths of all modules in the build. */
+/** The text of the notice, from the paths of all modules in the build; undefined if it contains no other package. */
 export function thirdPartyNotices(paths) {
   const folders = new Set(paths.flatMap((path) => path.match(PACKAGE_FOLDER)?.slice(0, 1) ?? []));
+  if (folders.size === 0) return undefined;
   return [INTRODUCTION, ...[...folders].sort().map(noticeOf)].join("\n\n---\n\n").concat("\n");
 }
 

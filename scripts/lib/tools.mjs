@@ -1,5 +1,5 @@
-// The development tools that only one command needs have a package.json of their own beside the command, so that
-// `npm ci` stays small. The command installs them when it first needs them.
+// Servers, browsers and the other programs of one suite or one long command have a package.json of their own beside it. The
+// command installs them when it first needs them. All other development tools come with `npm ci`.
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -61,7 +61,8 @@ function replace(made, folder) {
   }
 }
 
-/** The path of a tool's command, installed by `installTools(name)`. */
-export function toolCommand(name, command) {
-  return join(installTools(name), "node_modules", ".bin", command);
+/** The path of a tool's command: of the checkout, or, if `folder` is given, installed by `installTools(folder)`. */
+export function toolCommand(command, folder) {
+  const root = folder === undefined ? ROOT : installTools(folder);
+  return join(root, "node_modules", ".bin", command);
 }

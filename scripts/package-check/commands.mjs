@@ -1,17 +1,15 @@
-// Runs every command of the command line once, from the packed package as installed, on a table in memory. Only what the
-// package brings, and its required peer, is installed: a command that needs another package fails here.
+// Runs every command of the command line once, from the packed packages as installed, on a table in memory. Only what
+// `@holdfast/cli` brings is installed: a command that needs another package fails here.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import S3rver from "s3rver";
-import { ROOT } from "../lib/projects.mjs";
 
 const LIMIT_MS = 60_000;
 const TOKEN = "a-token-for-the-check";
-const OBJECTS_PEER = join("@aws-sdk", "client-s3");
 const FAST = { lease: "5s", renew: "200ms" };
 
 /** Asks the page at the printed URL for its table. */
@@ -137,13 +135,14 @@ async function hold({ election, fairLock, Holdfast }, { grantHistory }, client) 
   return locks;
 }
 
-/** Runs all commands of the package that is installed in the folder. */
+/** Runs all commands of the packages that are installed in the folder. */
 export async function checkCommands(folder) {
   const modules = join(folder, "node_modules");
-  const load = (path) => import(pathToFileURL(join(modules, "holdfast", "dist", path)).href);
-  const { programOf } = await load("cli/program.js");
+  const load = (name, path = "index.js") =>
+    import(pathToFileURL(join(modules, name, "dist", path)).href);
+  const { programOf } = await load("@holdfast/cli", "program.js");
   checkList(programOf);
-  const { startMemoryServer } = await load("testing/index.js");
+  const { startMemoryServer } = await load("@holdfast/testing");
   const server = await startMemoryServer();
   const directory = mkdtempSync(join(tmpdir(), "holdfast-objects-"));
   const store = new S3rver({
@@ -169,16 +168,16 @@ export async function checkCommands(folder) {
     HOLDFAST_COMMIT_TABLE: "commits",
     HOLDFAST_STRATEGY: "dynamo",
   };
-  const file = join(modules, "holdfast", "dist", "cli", "main.js");
+  const file = join(modules, "@holdfast/cli/dist/main.js");
   let locks;
   try {
     for (const command of COMMANDS) {
-      // The commands for objects need the optional peer, and no other command may.
-      if (command.words.startsWith("object put")) {
-        symlinkSync(join(ROOT, "node_modules", OBJECTS_PEER), join(modules, OBJECTS_PEER), "dir");
-      }
       if (command.isOurs)
-        locks = await hold(await load("index.js"), await load("admin/index.js"), client);
+        locks = await hold(
+          { ...(await load("holdfast")), ...(await load("holdfast", "election/index.js")) },
+          await load("holdfast", "admin/index.js"),
+          client,
+        );
       else await checkCommand(command, file, { cwd: folder, env });
     }
   } finally {

@@ -1,30 +1,37 @@
-// Installs the packed package in empty projects, as users do: by npm, pnpm and Yarn, and with Yarn's Plug'n'Play, which has
-// no node_modules. Each project runs the package from ES modules and CommonJS, in JavaScript and TypeScript. One of them also
-// runs every command.
+// Installs the packed packages in empty projects, as users do: by npm, pnpm and Yarn, and with Yarn's Plug'n'Play, which has
+// no node_modules. Each project runs the packages from ES modules and CommonJS, in JavaScript and TypeScript. A further one
+// has the command line alone, and runs every command.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MANIFEST, outputOf } from "../lib/projects.mjs";
-import { installTools } from "../lib/tools.mjs";
+import { MANIFEST, outputOf, packages, ROOT, TOOLS } from "../lib/projects.mjs";
 import { checkCommands } from "./commands.mjs";
 
-const tool = (...path) => join(installTools("scripts/package-check"), "node_modules", ...path);
+const tool = (...path) => join(ROOT, "node_modules", ...path);
 
-const SDK = MANIFEST.devDependencies["@aws-sdk/client-dynamodb"];
-const NODE_TYPES = MANIFEST.devDependencies["@types/node"];
+const SDK = TOOLS["@aws-sdk/client-dynamodb"];
+const S3 = TOOLS["@aws-sdk/client-s3"];
+const NODE_TYPES = TOOLS["@types/node"];
 // The oldest compiler that our declarations promise to support, and the one that builds them.
-const COMPILERS = { oldest: "5.2.2", ours: MANIFEST.devDependencies.typescript };
+const COMPILERS = { oldest: "5.2.2", ours: TOOLS.typescript };
 
 const JAVASCRIPT = {
   "imports.mjs": `
     import { Holdfast, mutex } from "holdfast";
-    import { MemoryTable } from "holdfast/testing";
+    import { dynamolock } from "@holdfast/formats";
+    import { objectCommitter } from "@holdfast/object-commit";
+    import { MemoryObjects, MemoryTable } from "@holdfast/testing";
+    if (objectCommitter({ s3: new MemoryObjects(), bucket: "b", strategy: "conditional" }) === undefined) throw new Error();
+    const foreign = new Holdfast({ client: new MemoryTable({ keyAttributes: ["key"] }), table: "l", format: dynamolock() });
+    if (!(await mutex(foreign, "a").run((lease) => lease.isHeld))) throw new Error();
+    await foreign.close();
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
     console.log(await mutex(locks, "a").run(async (lease) => lease.isHeld));
     await locks.close();`,
   "requires.cjs": `
     const { Holdfast, mutex } = require("holdfast");
-    const { MemoryTable } = require("holdfast/testing");
+    const { MemoryTable } = require("@holdfast/testing");
+    for (const name of ["formats", "object-commit"]) require(\`@holdfast/\${name}\`);
     const { DynamoDBClient } = require("@aws-sdk/client-dynamodb");
     const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
     mutex(locks, "a").run(async (lease) => lease.isHeld && typeof DynamoDBClient === "function").then(console.log);`,
@@ -43,11 +50,11 @@ work().then((fence) => console.log(typeof fence === "bigint"));
 const TYPESCRIPT = {
   "typed.mts": `
 import { Holdfast, type Lease, mutex } from "holdfast";
-import { MemoryTable } from "holdfast/testing";
+import { MemoryTable } from "@holdfast/testing";
 ${WORK}`,
   "typed.cts": `
 import holdfast = require("holdfast");
-import testing = require("holdfast/testing");
+import testing = require("@holdfast/testing");
 const { Holdfast, mutex } = holdfast;
 const { MemoryTable } = testing;
 type Lease = holdfast.Lease;
@@ -83,7 +90,6 @@ export const INSTALLERS = [
     install: ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline"],
     node: ["node"],
     compilers: ["typescript-oldest", "typescript"],
-    runsCommands: true,
   },
   {
     name: "pnpm",
@@ -109,18 +115,26 @@ export const INSTALLERS = [
   },
 ];
 
-function writeProject(folder, tarball, settings) {
+/** The packages by name, as files: no registry has this version yet. */
+const asFiles = (tarballs) =>
+  Object.fromEntries(packages.map(({ manifest }, at) => [manifest.name, `file:${tarballs[at]}`]));
+
+function writeProject(folder, tarballs, settings) {
+  const files = asFiles(tarballs);
   const dependencies = {
-    holdfast: `file:${tarball}`,
+    ...files,
     "@aws-sdk/client-dynamodb": SDK,
+    "@aws-sdk/client-s3": S3,
     "@types/node": NODE_TYPES,
     "typescript-oldest": `npm:typescript@${COMPILERS.oldest}`,
     typescript: COMPILERS.ours,
   };
   writeFileSync(
     join(folder, "package.json"),
-    JSON.stringify({ name: "a-user", private: true, dependencies }, null, 2),
+    // Yarn and pnpm would ask a registry for what the packages need of each other.
+    JSON.stringify({ name: "a-user", private: true, dependencies, resolutions: files }, null, 2),
   );
+  writeFileSync(join(folder, "pnpm-workspace.yaml"), JSON.stringify({ overrides: files }));
   for (const [name, config] of Object.entries(CONFIGS)) {
     writeFileSync(join(folder, name), JSON.stringify(config, null, 2));
   }
@@ -147,14 +161,31 @@ function expectTrue(output, program) {
   if (output.trim().split("\n").at(-1) !== "true") throw new Error(`${program} printed ${output}`);
 }
 
-/** Installs the tarball in an empty project by one package manager, and runs and compiles each program. */
-export async function checkInstaller(installer, tarball) {
-  const { install, node, settings, compilers, runsCommands = false } = installer;
+/** Installs `@holdfast/cli` in an empty project, and nothing else, and runs every command. */
+export async function checkCommandAlone(tarballs) {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-command-"));
+  try {
+    const { "@holdfast/cli": command, ...overrides } = asFiles(tarballs);
+    const manifest = { private: true, dependencies: { "@holdfast/cli": command }, overrides };
+    writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+    const [program, ...args] = INSTALLERS[0].install;
+    outputOf(program, args, { cwd: folder });
+    const said = outputOf(join(folder, "node_modules/.bin/holdfast"), ["--version"]).trim();
+    if (said !== MANIFEST.version) throw new Error(`holdfast --version says ${said}`);
+    await checkCommands(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Installs the tarballs in an empty project by one package manager, and runs and compiles each program. */
+export async function checkInstaller(installer, tarballs) {
+  const { install, node, settings, compilers } = installer;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-user-"));
   const options = { cwd: folder, env: { ...process.env, ...yarnEnvironment(), CI: "" } };
   const execute = ([program, ...args], ...more) => outputOf(program, [...args, ...more], options);
   try {
-    writeProject(folder, tarball, settings);
+    writeProject(folder, tarballs, settings);
     execute(install);
     for (const program of Object.keys(JAVASCRIPT)) expectTrue(execute(node, program), program);
     for (const compiler of compilers) {
@@ -162,7 +193,6 @@ export async function checkInstaller(installer, tarball) {
       for (const config of Object.keys(CONFIGS)) execute(node, "-e", program, "tsc", "-p", config);
       for (const made of ["typed.mjs", "typed.cjs"]) expectTrue(execute(node, made), made);
     }
-    if (runsCommands) await checkCommands(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,10 +1,10 @@
-// Builds and packs the package a second time, in another folder, and compares the two tarballs byte by byte. Anybody can
+// Builds and packs the packages a second time, in another folder, and compares the tarballs byte by byte. Anybody can
 // then build the tag of a release, and compare the result with what npm serves.
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { outputOf, ROOT } from "../lib/projects.mjs";
+import { basename, dirname, join } from "node:path";
+import { outputOf, packAll, ROOT } from "../lib/projects.mjs";
 
 const CACHE = join(ROOT, "node_modules", ".cache");
 
@@ -31,18 +31,17 @@ function copyCheckout(folder) {
   });
 }
 
-/** Fails if a second build gives another tarball. Returns the hash that both have. */
-export function checkReproducible(tarball) {
+/** Fails if a second build gives another tarball. Prints the hashes. */
+export function checkReproducible(tarballs) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-again-"));
   try {
     copyCheckout(folder);
     outputOf(process.execPath, ["scripts/build.mjs"], { cwd: folder });
-    const [{ filename }] = JSON.parse(
-      outputOf("npm", ["pack", "--json", "--ignore-scripts"], { cwd: folder }),
-    );
-    const [first, second] = [hashOf(tarball), hashOf(join(folder, filename))];
-    if (first !== second) throw new Error(`the second build gives another tarball: ${filename}`);
-    return first;
+    for (const [index, again] of packAll(folder, folder).entries()) {
+      const [first, second] = [hashOf(tarballs[index]), hashOf(again)];
+      if (first !== second) throw new Error(`another tarball: ${basename(again)}`);
+      console.log(`sha256 ${first} ${basename(again)}`);
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

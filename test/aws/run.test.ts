@@ -1,8 +1,8 @@
 import { PutItemCommand, QueryCommand, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { condition, Holdfast, mutex } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
+import { condition, Holdfast, mutex } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { MemoryDynamoDB } from "../../packages/testing/src/dynamodb/memory-dynamodb.js";
 import { type Forward, forwardTo } from "../../verification/aws/account.js";
 import { type Command, main } from "../../verification/aws/main.js";
 import { settingsOf } from "../../verification/aws/options.js";

@@ -8,8 +8,8 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { difference, type Sent, startMeter } from "../../bench/lib/meter.mjs";
-import { createTable } from "../../src/table/index.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { type MemoryServer, startMemoryServer } from "../../packages/testing/src/index.js";
 import { sdkClient } from "../support/sdk.js";
 
 const TableName = "metered";

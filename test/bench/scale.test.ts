@@ -7,8 +7,8 @@ import {
   sumOf,
   writesASecond,
 } from "../../bench/scale/schedules.mjs";
-import { type Holdfast, mutex, sharedSession } from "../../src/index.js";
-import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { type Holdfast, mutex, sharedSession } from "../../packages/holdfast/src/index.js";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { countOf } from "../sim/seeds.js";
 import { World } from "../support/world.js";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
+import { MemoryDynamoDB } from "../../packages/testing/src/dynamodb/memory-dynamodb.js";
 import { countOf } from "../sim/seeds.js";
 import { dynamodbLocal as endpoint } from "../support/dynamodb-local.js";
 import { compare, normalAnswer } from "./agreement/compare.js";

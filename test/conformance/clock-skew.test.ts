@@ -2,10 +2,13 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { Holdfast, inspect, mutex } from "../../src/index.js";
-import { systemClock } from "../../src/platform/clock.js";
-import { createTable } from "../../src/table/index.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { Holdfast, inspect, mutex } from "../../packages/holdfast/src/index.js";
+import { systemClock } from "../../packages/holdfast/src/platform/clock.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import {
+  type MemoryServer,
+  startMemoryServer,
+} from "../../packages/testing/src/dynamodb/server.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";
 

@@ -12,9 +12,9 @@ import {
   isRefusedByLock,
   type Lease,
   mutex,
-} from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+} from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 

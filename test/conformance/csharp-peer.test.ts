@@ -1,17 +1,17 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { awsLockClient } from "../../src/formats/index.js";
-import { Holdfast, mutex } from "../../src/index.js";
-import { systemClock } from "../../src/platform/clock.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
-import { systemTimers } from "../../src/platform/timers.js";
-import { createTable } from "../../src/table/index.js";
+import { awsLockClient } from "../../packages/formats/src/index.js";
 import {
   CsharpPeer,
   LockCurrentlyUnavailable,
   LockNotGranted,
   type PeerOptions,
-} from "../formats/csharp-peer.js";
+} from "../../packages/formats/test/csharp-peer.js";
+import { Holdfast, mutex } from "../../packages/holdfast/src/index.js";
+import { systemClock } from "../../packages/holdfast/src/platform/clock.js";
+import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
+import { systemTimers } from "../../packages/holdfast/src/platform/timers.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 

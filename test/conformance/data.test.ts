@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Holdfast, inspect, type Json, mutex } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { type Holdfast, inspect, type Json, mutex } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 

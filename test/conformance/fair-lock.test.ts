@@ -1,9 +1,14 @@
 import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listQueue } from "../../src/admin/index.js";
-import { fairLock, type Holdfast, mutex, sharedSession } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { listQueue } from "../../packages/holdfast/src/admin/index.js";
+import {
+  fairLock,
+  type Holdfast,
+  mutex,
+  sharedSession,
+} from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { releaseByHolder } from "../../src/admin/index.js";
-import { mutex } from "../../src/index.js";
+import { releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
+import { mutex } from "../../packages/holdfast/src/index.js";
 import { BadNetworks, type Network } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, type Locker, pause } from "../support/sdk.js";

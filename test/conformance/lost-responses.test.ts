@@ -1,9 +1,9 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Lease, mutex } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
-import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
+import { type Lease, mutex } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { type FaultProxy, startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
+import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { answersLost, countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
 import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/sdk.js";

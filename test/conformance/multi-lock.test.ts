@@ -1,13 +1,17 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listQueue } from "../../src/admin/index.js";
-import { all, conditions, fairLock, type Holdfast } from "../../src/index.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
-import type { Transacting, Transaction, Write } from "../../src/platform/table.js";
-import { createTable } from "../../src/table/index.js";
-import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
-import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { listQueue } from "../../packages/holdfast/src/admin/index.js";
+import { all, conditions, fairLock, type Holdfast } from "../../packages/holdfast/src/index.js";
+import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
+import type {
+  Transacting,
+  Transaction,
+  Write,
+} from "../../packages/holdfast/src/platform/table.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
+import { MemoryTable } from "../../packages/testing/src/table/memory-table.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { fencesOf } from "../support/parts.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";

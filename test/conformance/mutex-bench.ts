@@ -1,7 +1,7 @@
 import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import type { HoldfastOptions } from "../../src/index.js";
-import { LeanClient } from "../../src/lean/lean.js";
-import type { TableKeys } from "../../src/table/index.js";
+import type { HoldfastOptions } from "../../packages/holdfast/src/index.js";
+import { LeanClient } from "../../packages/holdfast/src/lean/lean.js";
+import type { TableKeys } from "../../packages/holdfast/src/table/index.js";
 import { type Metered, meter } from "../support/meter.js";
 import { type Locker, Lockers } from "../support/sdk.js";
 import { meterLean, SDK_WAY, type Way } from "../support/ways.js";

@@ -1,6 +1,6 @@
 import { TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
-import { condition, mutex } from "../../src/index.js";
+import { condition, mutex } from "../../packages/holdfast/src/index.js";
 import { pause } from "../support/sdk.js";
 import { type Bench, type Declare, MANUAL, POLL, REFUSED, WRITE } from "./mutex-bench.js";
 

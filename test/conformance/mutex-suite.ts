@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { checkTable, createTable } from "../../src/table/index.js";
+import { checkTable, createTable } from "../../packages/holdfast/src/table/index.js";
 import { type Backend, Bench, type Declare, type Shape } from "./mutex-bench.js";
 import { stepTests } from "./mutex-steps.js";
 import { viewTests } from "./mutex-views.js";

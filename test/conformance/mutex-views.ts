@@ -1,7 +1,7 @@
 import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
-import { listLocks, releaseByHolder } from "../../src/admin/index.js";
-import { inspect, mutex } from "../../src/index.js";
+import { listLocks, releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
+import { inspect, mutex } from "../../packages/holdfast/src/index.js";
 import { type Bench, type Declare, MANUAL, POLL } from "./mutex-bench.js";
 
 /** Tests of operations without holding a lock, and of records of other clients. */

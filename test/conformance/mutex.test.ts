@@ -1,4 +1,4 @@
-import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";

@@ -1,8 +1,14 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { downgrade, type Holdfast, readLock, semaphore, writeLock } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import {
+  downgrade,
+  type Holdfast,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 

@@ -1,12 +1,12 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
-import type { TablePort } from "../../src/platform/table.js";
-import { createTable } from "../../src/table/index.js";
-import { memoryClient } from "../../src/testing/dynamodb/client.js";
-import { MemoryDynamoDB } from "../../src/testing/dynamodb/memory-dynamodb.js";
-import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
+import type { TablePort } from "../../packages/holdfast/src/platform/table.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { memoryClient } from "../../packages/testing/src/dynamodb/client.js";
+import { MemoryDynamoDB } from "../../packages/testing/src/dynamodb/memory-dynamodb.js";
+import { MemoryTable } from "../../packages/testing/src/table/memory-table.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { SDK_WAY, WAYS } from "../support/ways.js";

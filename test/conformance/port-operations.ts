@@ -11,8 +11,8 @@ import type {
   TablePort,
   Write,
   WriteAnswer,
-} from "../../src/platform/table.js";
-import { normalDecimal } from "../../src/testing/table/decimal.js";
+} from "../../packages/holdfast/src/platform/table.js";
+import { normalDecimal } from "../../packages/testing/src/table/decimal.js";
 
 /** One request through the port. Keys are numbered; the caller chooses their names. */
 export type Operation =

@@ -1,8 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listLocks, releaseByHolder } from "../../src/admin/index.js";
-import { type Holdfast, type HoldfastOptions, inspect, mutex } from "../../src/index.js";
-import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
+import { listLocks, releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
+import {
+  type Holdfast,
+  type HoldfastOptions,
+  inspect,
+  mutex,
+} from "../../packages/holdfast/src/index.js";
+import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
 import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { WAYS, type Way } from "../support/ways.js";

@@ -1,9 +1,12 @@
 import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { forceRelease, releaseByHolder } from "../../src/admin/index.js";
-import { all, inspect, mutex } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import { forceRelease, releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
+import { all, inspect, mutex } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import {
+  type MemoryServer,
+  startMemoryServer,
+} from "../../packages/testing/src/dynamodb/server.js";
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";

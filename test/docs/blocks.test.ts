@@ -2,7 +2,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import {
+  type MemoryServer,
+  startMemoryServer,
+} from "../../packages/testing/src/dynamodb/server.js";
 import { environmentFor, runTypeScript } from "../examples/run.js";
 import { freshTable } from "../support/sdk.js";
 import { typeErrorsOf } from "./type-check.js";
@@ -80,7 +83,7 @@ describe("TypeScript blocks in the documents", () => {
 
   it("have no type errors", { timeout: 120_000 }, () => {
     const sources = blocks
-      // A long test checks this one, after the installation of the CDK: test/table/as-code.
+      // A long test checks this one, after the installation of the CDK: packages/holdfast/test/table/as-code.
       .filter(({ path }) => !path.startsWith("docs/table-as-code."))
       .map(({ path, text }) => ({ path, text: `${text}\nexport {};\n` }));
     const prelude = { path: "docs/prelude.ts", text: PRELUDE };

@@ -2,19 +2,29 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { election } from "../../src/election/index.js";
-import { type ErrorCode, Holdfast, type HoldfastError, mutex, semaphore } from "../../src/index.js";
-import { answerOf } from "../../src/platform/dynamodb/errors.js";
-import { CommitWorld } from "../object-commit/world.js";
+import { election } from "../../packages/holdfast/src/election/index.js";
+import {
+  type ErrorCode,
+  Holdfast,
+  type HoldfastError,
+  mutex,
+  semaphore,
+} from "../../packages/holdfast/src/index.js";
+import { answerOf } from "../../packages/holdfast/src/platform/dynamodb/errors.js";
+import { CommitWorld } from "../../packages/object-commit/test/world.js";
 import { type Inhabitant, World } from "../support/world.js";
 
 const read = (path: string): string =>
   readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
 const document = read("docs/errors.md");
 
-/** The members of a union of string literals in src/errors.ts. */
+/** The members of a union of string literals in packages/holdfast/src/errors.ts. */
 function membersOf(type: string): string[] {
-  const file = ts.createSourceFile("errors.ts", read("src/errors.ts"), ts.ScriptTarget.ES2022);
+  const file = ts.createSourceFile(
+    "errors.ts",
+    read("packages/holdfast/src/errors.ts"),
+    ts.ScriptTarget.ES2022,
+  );
   const found = file.statements.find(
     (one): one is ts.TypeAliasDeclaration =>
       ts.isTypeAliasDeclaration(one) && one.name.text === type,

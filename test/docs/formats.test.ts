@@ -30,7 +30,7 @@ interface Vectors {
 const folder = (path: string): string =>
   fileURLToPath(new URL(`../../spec/${path}`, import.meta.url));
 
-/** Formats without recordings of another lock client; `test/formats` tests them directly. */
+/** Formats without recordings of another lock client; `packages/formats/test` tests them directly. */
 const OTHERS = ["native", "object-commit"];
 
 const formats = readdirSync(folder("formats"))

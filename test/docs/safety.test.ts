@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { DEFAULTS } from "../../src/core/options.js";
-import { holdMs, watchMs } from "../../src/core/record/decide.js";
-import { mutex } from "../../src/index.js";
-import { durationMs } from "../../src/internal/duration.js";
+import { DEFAULTS } from "../../packages/holdfast/src/core/options.js";
+import { holdMs, watchMs } from "../../packages/holdfast/src/core/record/decide.js";
+import { mutex } from "../../packages/holdfast/src/index.js";
+import { durationMs } from "../../packages/holdfast/src/internal/duration.js";
 import { World } from "../support/world.js";
 
 const path = fileURLToPath(new URL("../../docs/safety.md", import.meta.url));

@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import {
+  type MemoryServer,
+  startMemoryServer,
+} from "../../packages/testing/src/dynamodb/server.js";
 import { typeErrorsOf } from "../docs/type-check.js";
 import { freshTable } from "../support/sdk.js";
 import { environmentFor, runTypeScript } from "./run.js";

@@ -3,7 +3,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { placeOf, program, ROOT, sourcePaths, walk } from "./source.js";
 
-/** The globals for time, chance and the outside world; src/platform has a port for each. */
+/** The globals for time, chance and the outside world; packages/holdfast/src/platform has a port for each. */
 const BANNED = new Set([
   "Date",
   "performance",
@@ -22,13 +22,22 @@ const BANNED = new Set([
 const ALLOWED: readonly { readonly in: RegExp; readonly what: readonly string[] }[] = [
   // A command knows its process only as a `Host`, so that tests can run it in their own process. These files are programs,
   // or start them.
-  { in: /^src\/cli\/(?:host|main|run|output\/reader|commands\/clocks)\.ts$/, what: ["process"] },
-  { in: /^src\/cli\/(?:guard\/(?:guard|process-group)|demo\/worker)\.ts$/, what: ["process"] },
+  {
+    in: /^packages\/cli\/src\/(?:host|main|run|output\/reader|commands\/clocks)\.ts$/,
+    what: ["process"],
+  },
+  {
+    in: /^packages\/cli\/src\/(?:guard\/(?:guard|process-group)|demo\/worker)\.ts$/,
+    what: ["process"],
+  },
   // Runs in a browser, which has no port of ours; the simulation does not run the page.
-  { in: /^src\/cli\/serve\/page\//, what: ["performance", "setInterval", "setTimeout"] },
+  { in: /^packages\/cli\/src\/serve\/page\//, what: ["performance", "setInterval", "setTimeout"] },
   // Lets promises settle between two events of virtual time, which a virtual timer cannot do.
-  { in: /^src\/testing\/time\/virtual-time\.ts$/, what: ["setImmediate"] },
-  { in: /^src\/platform\//, what: [...BANNED, "Math.random"].filter((name) => name !== "console") },
+  { in: /^packages\/testing\/src\/time\/virtual-time\.ts$/, what: ["setImmediate"] },
+  {
+    in: /^packages\/holdfast\/src\/platform\//,
+    what: [...BANNED, "Math.random"].filter((name) => name !== "console"),
+  },
 ];
 
 const types = program();
@@ -72,7 +81,7 @@ function uses(): { readonly path: string; readonly name: string; readonly place:
 describe("a banned global", () => {
   const found = uses();
 
-  it("is used only in src/platform, behind a port", () => {
+  it("is used only in packages/holdfast/src/platform, behind a port", () => {
     const isAllowed = ({ path, name }: { path: string; name: string }): boolean =>
       ALLOWED.some((rule) => rule.in.test(path) && rule.what.includes(name));
     const wrong = found.filter((use) => !isAllowed(use));
@@ -80,7 +89,7 @@ describe("a banned global", () => {
   });
 
   it("is found by this test", () => {
-    const platform = found.filter(({ path }) => path.startsWith("src/platform/"));
+    const platform = found.filter(({ path }) => path.startsWith("packages/holdfast/src/platform/"));
     const names = new Set(platform.map(({ name }) => name));
     expect([...names].sort()).toEqual(["Date", "Math.random", "process", "setTimeout"]);
   });

@@ -80,7 +80,7 @@ describe("every exported name", () => {
     return module === undefined ? [] : checker.getExportsOfModule(module);
   }
 
-  it.each(subpaths)("of $subpath has a doc comment", ({ source }) => {
+  it.each(subpaths)("of $name has a doc comment", ({ source }) => {
     const exported = exportsOf(source).map((symbol) =>
       symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
     );

@@ -4,7 +4,7 @@ import { ROOT } from "./source.js";
 
 /** One entry of the package: the symbols that it exports. */
 export interface Entry {
-  readonly subpath: string;
+  readonly name: string;
   readonly exported: ReadonlySet<ts.Symbol>;
 }
 
@@ -13,17 +13,17 @@ export class Surface {
   readonly entries: readonly Entry[];
   readonly #checker: ts.TypeChecker;
 
-  constructor(subpaths: readonly { readonly subpath: string; readonly source: string }[]) {
+  constructor(subpaths: readonly { readonly name: string; readonly source: string }[]) {
     const config = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile).config;
     const { options } = ts.parseJsonConfigFileContent({ ...config, files: [] }, ts.sys, ROOT);
     const files = subpaths.map(({ source }) => join(ROOT, source));
     const program = ts.createProgram(files, options);
     this.#checker = program.getTypeChecker();
-    this.entries = subpaths.map(({ subpath, source }) => {
+    this.entries = subpaths.map(({ name, source }) => {
       const file = program.getSourceFile(join(ROOT, source));
       const module = file && this.#checker.getSymbolAtLocation(file);
       const symbols = module === undefined ? [] : this.#checker.getExportsOfModule(module);
-      return { subpath, exported: new Set(symbols.map((symbol) => this.#resolved(symbol))) };
+      return { name, exported: new Set(symbols.map((symbol) => this.#resolved(symbol))) };
     });
   }
 
@@ -70,7 +70,7 @@ function isOurType(declaration: ts.Declaration): boolean {
     ts.isInterfaceDeclaration(declaration) ||
     ts.isTypeAliasDeclaration(declaration) ||
     ts.isClassDeclaration(declaration);
-  return isType && declaration.getSourceFile().fileName.startsWith(join(ROOT, "src"));
+  return isType && declaration.getSourceFile().fileName.startsWith(join(ROOT, "packages"));
 }
 
 /** What no declaration file shows: bodies, values, and what is private or marked as internal. */

@@ -3,11 +3,12 @@ import { describe, expect, it } from "vitest";
 import { parse, placeOf, sourcePaths, walk } from "./source.js";
 
 /** The one loop that sends a request until it is answered. */
-const THE_LOOP = "src/platform/retry.ts";
+const THE_LOOP = "packages/holdfast/src/platform/retry.ts";
 
 /** The functions with a retry loop of their own, each with the reason why it does not call retry(). */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/core/acquire/grant-retry.ts run": "The loop of a grant counts what it may have to undo.",
+  "packages/holdfast/src/core/acquire/grant-retry.ts run":
+    "The loop of a grant counts what it may have to undo.",
 };
 
 /** What a request is answered with: whether it was answered can be told from any of them. */
@@ -136,7 +137,7 @@ const predicates = predicatesOf(files);
 const loops = files.flatMap((file) => retryLoopsOf(file, predicates));
 
 describe("a loop that pauses and tests the kind of an answer", () => {
-  it("calls retry() outside src/platform/retry.ts", () => {
+  it("calls retry() outside packages/holdfast/src/platform/retry.ts", () => {
     const wrong = loops.filter(({ what }) => EXCEPTIONS[what] === undefined);
     expect(wrong.map(({ what, place }) => `${what} (${place})`)).toEqual([]);
   });

@@ -1,26 +1,30 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { grantHistory } from "../../src/admin/grant-history.js";
-import { history, listQueue, survey } from "../../src/admin/index.js";
-import { emitPlaceExpired } from "../../src/core/events.js";
-import { election, leaderTasks } from "../../src/election/index.js";
-import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
-import { all, fairLock, type Holdfast, inspect, mutex, semaphore } from "../../src/index.js";
-import { objectCommitter } from "../../src/object-commit/index.js";
-import { listenTo } from "../../src/platform/diagnostics.js";
-import { MemoryObjects, MemoryTable } from "../../src/testing/index.js";
+import { grantHistory } from "../../packages/holdfast/src/admin/grant-history.js";
+import { history, listQueue, survey } from "../../packages/holdfast/src/admin/index.js";
+import { emitPlaceExpired } from "../../packages/holdfast/src/core/events.js";
+import { election, leaderTasks } from "../../packages/holdfast/src/election/index.js";
+import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../packages/holdfast/src/events/index.js";
+import {
+  all,
+  fairLock,
+  type Holdfast,
+  inspect,
+  mutex,
+  semaphore,
+} from "../../packages/holdfast/src/index.js";
+import { listenTo } from "../../packages/holdfast/src/platform/diagnostics.js";
+import { objectCommitter } from "../../packages/object-commit/src/index.js";
+import { MemoryObjects, MemoryTable } from "../../packages/testing/src/index.js";
+import { subpaths } from "../../scripts/lib/entries.mjs";
 import { World } from "../support/world.js";
-import { ROOT } from "./source.js";
+import { textOf } from "./source.js";
 
 /** These types exist only for the compiler. */
 const NO_VALUES = ["FormatTypes", "NativeTypes", "BareLeases", "ByteLeases", "TokenLeases"];
 
 /** Finds the types of the public surface with a member that is, or may be, a BigInt. */
 function typesWithBigInts(): string[] {
-  const texts = readdirSync(join(ROOT, "api")).map((file) =>
-    readFileSync(join(ROOT, "api", file), "utf8"),
-  );
+  const texts = subpaths.map(({ report }) => textOf(report));
   const declared = texts.flatMap((text) => [
     ...text.matchAll(/^(?:export )?(?:interface|class) (\w+).*\n([\s\S]*?)^\}/gm),
   ]);

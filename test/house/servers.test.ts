@@ -10,8 +10,8 @@ const STARTS =
 
 it("tests in memory start no server and no process", () => {
   const files = IN_MEMORY_FOLDERS.flatMap((folder) => {
-    const names = readdirSync(join(ROOT, "test", folder), { recursive: true, encoding: "utf8" });
-    return names.filter((name) => name.endsWith(".ts")).map((name) => join("test", folder, name));
+    const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" });
+    return names.filter((name) => name.endsWith(".ts")).map((name) => join(folder, name));
   });
   expect(files.length).toBeGreaterThan(100);
   expect(files.filter((file) => STARTS.test(readFileSync(join(ROOT, file), "utf8")))).toEqual([]);

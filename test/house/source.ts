@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { packages } from "../../scripts/lib/entries.mjs";
 
 /** The checkout, without a slash at the end. */
 export const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
@@ -16,9 +17,12 @@ export function textOf(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** The TypeScript files of `src`, with those of the page, relative to the checkout, in order. */
+/** The TypeScript files of every package, with those of the page, relative to the checkout, in order. */
 export function sourcePaths(): string[] {
-  return readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
+  return packages
+    .flatMap(({ folder }) =>
+      readdirSync(join(ROOT, folder, "src"), { recursive: true, withFileTypes: true }),
+    )
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => shown(join(entry.parentPath, entry.name)))
     .sort();
@@ -29,7 +33,7 @@ export function parse(path: string): ts.SourceFile {
   return ts.createSourceFile(path, textOf(path), ts.ScriptTarget.Latest, true);
 }
 
-/** All of `src` with types. Takes seconds: for checks across files. The page has the globals of browsers, too. */
+/** All sources with types. Takes seconds: for checks across files. The page has the globals of browsers, too. */
 export function program(): ts.Program {
   const path = join(ROOT, "tsconfig.build.json");
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
@@ -59,7 +63,7 @@ export function placeOf(node: ts.Node): string {
 /** An import, or re-export, of a file. */
 export interface Import {
   readonly from: string;
-  /** A file of `src`, relative to the checkout; or the name of a package. */
+  /** A source, relative to the checkout; or the name of a package. */
   readonly to: string;
   readonly isInternal: boolean;
   readonly isTypeOnly: boolean;

@@ -21,7 +21,7 @@ function openFieldsOf(file: ts.SourceFile) {
 }
 
 const fields = sourcePaths()
-  .filter((path) => path.startsWith("src/core/"))
+  .filter((path) => path.startsWith("packages/holdfast/src/core/"))
   .flatMap((path) => openFieldsOf(parse(path)));
 
 describe("a class of the core", () => {

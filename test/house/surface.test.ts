@@ -1,78 +1,101 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, globSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { programs, subpaths } from "../../scripts/lib/entries.mjs";
+import { entries, MANIFEST, packages, programs, subpaths } from "../../scripts/lib/entries.mjs";
 import { Surface } from "./reachable.js";
-import { parse, ROOT, sourcePaths, textOf } from "./source.js";
-
-interface Manifest {
-  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
-  readonly bin: Readonly<Record<string, string>>;
-  readonly main: string;
-  readonly types: string;
-  readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
-}
+import { parse, ROOT, sourcePaths } from "./source.js";
 
 /** How many names the main entry has: what most users never need belongs to a subpath. */
 const NAMES_OF_MAIN_ENTRY = 45;
 
-const manifest = JSON.parse(textOf("package.json")) as Manifest;
-
-/** Every file that package.json names. */
-const promised = [
-  ...Object.values(manifest.exports).flatMap((target) =>
-    typeof target === "string" ? [target] : Object.values(target),
-  ),
-  ...Object.values(manifest.bin),
-];
+/** Every file that a package.json names, but for the documents. */
+const promised = packages.flatMap(({ folder, manifest: { exports, bin = {} } }) =>
+  [
+    ...Object.values(exports).flatMap((target) =>
+      typeof target === "string" ? [target] : Object.values(target),
+    ),
+    ...Object.values(bin),
+  ].map((path) => join(folder, path)),
+);
 
 /** Whether a file of dist is a chunk shared by entries, which the build names. */
-const isShared = (path: string): boolean => path.startsWith("shared/") || path.startsWith("cli/");
+const isShared = (path: string): boolean => path.includes("/dist/shared/");
 
-function builtPaths(ending: string): string[] {
-  return readdirSync(join(ROOT, "dist"), { recursive: true })
-    .map((path) => String(path).replaceAll("\\", "/"))
+function builtPaths(folder: string, ending: string): string[] {
+  return readdirSync(join(ROOT, folder, "dist"), { recursive: true })
+    .map((path) => `${folder}/dist/${String(path).replaceAll("\\", "/")}`)
     .filter((path) => path.endsWith(ending) && !isShared(path))
     .sort();
 }
 
-describe("a file that package.json names", () => {
+describe("a file that a package.json names", () => {
   it("exists in the build", () => {
     expect(promised.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
   it("lists types before code, so that resolvers find the types", () => {
-    for (const target of Object.values(manifest.exports)) {
+    for (const target of packages.flatMap(({ manifest }) => Object.values(manifest.exports))) {
       if (typeof target === "object") expect(Object.keys(target)).toEqual(["types", "default"]);
     }
   });
 
-  it("is also visible to resolvers without support for exports", () => {
-    const [main, ...others] = subpaths;
-    expect([manifest.main, manifest.types]).toEqual([main?.built, main?.declarations]);
-    const paths = others.map(({ subpath, declarations }) => [subpath.slice(2), [declarations]]);
-    expect(manifest.typesVersions).toEqual({ "*": Object.fromEntries(paths) });
-  });
+  it.each(packages)(
+    "of $folder is also visible to resolvers without support for exports",
+    (one) => {
+      const [main, ...others] = Object.entries(one.manifest.exports).flatMap(([subpath, target]) =>
+        typeof target === "string" ? [] : [{ subpath, target }],
+      );
+      const { main: code, types, typesVersions } = one.manifest;
+      expect([code, types]).toEqual([main?.target["default"], main?.target["types"]]);
+      const paths = others.map(({ subpath, target }) => [subpath.slice(2), [target["types"]]]);
+      const expected = { "*": Object.fromEntries(paths) };
+      expect(typesVersions).toEqual(others.length === 0 ? undefined : expected);
+    },
+  );
 
-  it("covers the whole build, except for shared chunks, the command line and the file of a thread", () => {
-    const of = (built: "built" | "declarations") =>
-      subpaths.map((one) => one[built].slice("./dist/".length)).sort();
-    const thread = String(manifest.exports["./thread.js"]).slice("./dist/".length);
-    expect(builtPaths(".js")).toEqual([...of("built"), thread].sort());
-    expect(builtPaths(".d.ts")).toEqual(of("declarations"));
-  });
+  it.each(packages.filter(({ manifest }) => manifest.bin === undefined))(
+    "of $folder covers the whole build, except for shared chunks and the file of a thread",
+    ({ folder }) => {
+      const own = entries.filter((one) => one.folder === folder);
+      const files = promised.filter((path) => path.startsWith(`${folder}/dist/`));
+      expect(builtPaths(folder, ".js")).toEqual(files.filter((path) => /js$/.test(path)).sort());
+      expect(builtPaths(folder, ".d.ts")).toEqual(own.map((one) => one.declarations).sort());
+    },
+  );
 
   it("exists for the programs that the command starts", () => {
-    const built = programs.map((source) => source.replace(/^src\/(.*)\.ts$/, "dist/$1.js"));
-    expect(programs.length).toBeGreaterThan(Object.keys(manifest.bin).length);
+    const built = programs.map((source) => source.replace(/\/src\/(.*)\.ts$/, "/dist/$1.js"));
+    expect(programs.length).toBeGreaterThan(1);
     expect(built.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
   it("is not older than its source", () => {
-    const builtMs = statSync(join(ROOT, "dist/index.js")).mtimeMs;
+    const builtMs = statSync(join(ROOT, "packages/holdfast/dist/index.js")).mtimeMs;
     const newer = sourcePaths().filter((path) => statSync(join(ROOT, path)).mtimeMs > builtMs);
     expect(newer, "run `npm run build`").toEqual([]);
+  });
+});
+
+describe("the packages", () => {
+  it("have one version, and depend on exactly this version of each other", () => {
+    const names = packages.map(({ manifest }) => manifest.name);
+    for (const { manifest } of packages) {
+      expect(manifest.version).toBe(MANIFEST.version);
+      const others = Object.entries({ ...manifest.dependencies, ...manifest.peerDependencies });
+      for (const [name, range] of others.filter(([one]) => names.includes(one))) {
+        expect(range, `${manifest.name}: ${name}`).toBe(MANIFEST.version);
+      }
+    }
+  });
+
+  it("use each other in one direction", () => {
+    const names = packages.map(({ manifest }) => manifest.name);
+    for (const [at, { manifest }] of packages.entries()) {
+      const uses = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+      const later = uses.filter((name) => names.indexOf(name) >= at);
+      expect(later, manifest.name).toEqual([]);
+    }
   });
 });
 
@@ -80,12 +103,12 @@ describe("the public surface", () => {
   const surface = new Surface(subpaths);
 
   it("has no report of a removed subpath", () => {
-    const known = subpaths.map(({ report }) => report);
-    const reports = readdirSync(join(ROOT, "api")).filter((file) => file.endsWith(".api.md"));
-    expect(reports.sort()).toEqual(known.sort());
+    const known = entries.map(({ report }) => report);
+    const reports = globSync("packages/*/api/*", { cwd: ROOT });
+    expect(reports.map((path) => path.replaceAll("\\", "/")).sort()).toEqual(known.sort());
   });
 
-  it.each(subpaths)("of $subpath is a list of names", ({ source }) => {
+  it.each(entries)("of $name is a list of names", ({ source }) => {
     const others = parse(source).statements.filter(
       (statement) => !(ts.isExportDeclaration(statement) && statement.moduleSpecifier),
     );
@@ -96,7 +119,7 @@ describe("the public surface", () => {
     expect(surface.entries[0]?.exported.size).toBe(NAMES_OF_MAIN_ENTRY);
   });
 
-  it.each(surface.entries)("of $subpath reaches no type that no entry exports", (entry) => {
+  it.each(surface.entries)("of $name reaches no type that no entry exports", (entry) => {
     const exported = new Set(surface.entries.flatMap((one) => [...one.exported]));
     const forgotten = [...surface.reachableFrom(entry)].filter((type) => !exported.has(type));
     expect(forgotten.map(({ name }) => name)).toEqual([]);

@@ -1,20 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { diagnoseEngine } from "../../packages/cli/src/engine/diagnose-engine.js";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../packages/formats/src/index.js";
 import {
   forceRelease,
   history,
   listLocks,
   listQueue,
   releaseByHolder,
-} from "../../src/admin/index.js";
-import { election, leaderTasks } from "../../src/election/index.js";
-import {
-  awsLockClient,
-  dynamodbLease,
-  dynamolock,
-  lockClientFailOpen,
-} from "../../src/formats/index.js";
+} from "../../packages/holdfast/src/admin/index.js";
+import { election, leaderTasks } from "../../packages/holdfast/src/election/index.js";
 import {
   adoptLease,
   all,
@@ -29,24 +28,24 @@ import {
   readLock,
   semaphore,
   writeLock,
-} from "../../src/index.js";
-import { lockMiddleware, withLock } from "../../src/lambda/index.js";
-import { lean } from "../../src/lean/index.js";
-import { HoldfastModule } from "../../src/nestjs/module.js";
-import { Once } from "../../src/nestjs/once.js";
-import { WithLock } from "../../src/nestjs/with-lock.js";
-import { nodeCronCoordinator } from "../../src/node-cron/index.js";
-import { objectCommitter } from "../../src/object-commit/index.js";
+} from "../../packages/holdfast/src/index.js";
+import { lockMiddleware, withLock } from "../../packages/holdfast/src/lambda/index.js";
+import { lean } from "../../packages/holdfast/src/lean/index.js";
+import { HoldfastModule } from "../../packages/holdfast/src/nestjs/module.js";
+import { Once } from "../../packages/holdfast/src/nestjs/once.js";
+import { WithLock } from "../../packages/holdfast/src/nestjs/with-lock.js";
+import { nodeCronCoordinator } from "../../packages/holdfast/src/node-cron/index.js";
 import {
   checkTable,
   createTable,
   diagnose,
-  diagnoseEngine,
   policyFor,
-} from "../../src/table/index.js";
-import { startTelemetry } from "../../src/telemetry/index.js";
-import { local, MemoryObjects } from "../../src/testing/index.js";
+} from "../../packages/holdfast/src/table/index.js";
+import { startTelemetry } from "../../packages/holdfast/src/telemetry/index.js";
+import { objectCommitter } from "../../packages/object-commit/src/index.js";
+import { local, MemoryObjects } from "../../packages/testing/src/index.js";
 import { expectErrorToBe } from "../support/errors.js";
+import { sourcePaths, textOf } from "./source.js";
 
 /** A misspelt `lease` left the default in place, and nothing said so. */
 type Options = Record<string, unknown>;
@@ -167,9 +166,9 @@ describe("an option that does not exist", () => {
   );
 
   it("is refused wherever the library takes options", () => {
-    const files = readdirSync("src", { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".ts") && !/^(?:cli|testing)\//.test(path))
-      .map((path) => ({ path, text: readFileSync(join("src", path), "utf8") }));
+    const files = sourcePaths()
+      .filter((path) => !/^packages\/(?:cli\/src\/(?!engine\/)|testing\/)/.test(path))
+      .map((path) => ({ path, text: textOf(path) }));
     const declared = files.flatMap(({ text }) =>
       [...text.matchAll(/^export (?:interface|type) (\w+Options)\b/gm)].map(([, name]) => name),
     );

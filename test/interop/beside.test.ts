@@ -1,14 +1,14 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
+import { CliWorld } from "../../packages/cli/test/support.js";
 import {
   awsLockClient,
   dynamolock,
   type LockFormat,
   lockClientFailOpen,
-} from "../../src/formats/index.js";
-import { Holdfast, mutex } from "../../src/index.js";
-import { CliWorld } from "../cli/support.js";
+} from "../../packages/formats/src/index.js";
+import { Holdfast, mutex } from "../../packages/holdfast/src/index.js";
+import type { DriverName } from "../../scripts/lib/interop-drivers.mjs";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { Driver } from "./driver.js";

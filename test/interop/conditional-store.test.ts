@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import { Stores } from "../object-commit/stores/kit.js";
-import { storeSuite } from "../object-commit/stores/suite.js";
+import { Stores } from "../../packages/object-commit/test/stores/kit.js";
+import { storeSuite } from "../../packages/object-commit/test/stores/suite.js";
 import { type Running, startMiniStack } from "./ministack.js";
 
 // A store with conditional puts. Of the available stores it honours the most conditions; no available store honours a

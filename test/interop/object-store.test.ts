@@ -1,8 +1,8 @@
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { FixedStrategy } from "../../src/object-commit/index.js";
-import { Stores } from "../object-commit/stores/kit.js";
-import { startS3rver } from "../object-commit/stores/s3rver.js";
+import type { FixedStrategy } from "../../packages/object-commit/src/index.js";
+import { Stores } from "../../packages/object-commit/test/stores/kit.js";
+import { startS3rver } from "../../packages/object-commit/test/stores/s3rver.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { OneEndpoint } from "../support/one-endpoint.js";
 import { Driver } from "./driver.js";

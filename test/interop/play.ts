@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
+import { type FaultProxy, startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { sdkClient } from "../support/sdk.js";
 import { contention } from "./contention.js";

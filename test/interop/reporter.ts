@@ -5,7 +5,7 @@ import { writeFigures } from "../../scripts/lib/figures.mjs";
 import { FORMATS } from "./formats.js";
 import { type Played, tableOf, withTable } from "./table.js";
 
-const [PAGE, MANIFEST] = ["test/interop/results.md", "package.json"].map((path) =>
+const [PAGE, MANIFEST] = ["test/interop/results.md", "packages/holdfast/package.json"].map((path) =>
   fileURLToPath(new URL(`../../${path}`, import.meta.url)),
 ) as [string, string];
 const isFull = process.env["INTEROP_FULL"] === "1";

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
-import type { FaultProxy } from "../../src/testing/proxy/proxy.js";
+import type { FaultProxy } from "../../packages/testing/src/proxy/proxy.js";
 import { freshTable } from "../support/sdk.js";
 import { Driver, type Opening } from "./driver.js";
 import type { FormatCase, Side } from "./scenes.js";

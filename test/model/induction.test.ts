@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { holdMs, watchMs } from "../../src/core/record/decide.js";
+import { holdMs, watchMs } from "../../packages/holdfast/src/core/record/decide.js";
 import { measuredWith } from "../../verification/induction/clocks.mjs";
 import { solve } from "../../verification/induction/prove.mjs";
 import { textOf } from "../house/source.js";

@@ -10,9 +10,9 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocument, DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { isDocumentClient } from "../../src/platform/dynamodb/sdk.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
-import type { Write } from "../../src/platform/table.js";
+import { isDocumentClient } from "../../packages/holdfast/src/platform/dynamodb/sdk.js";
+import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
+import type { Write } from "../../packages/holdfast/src/platform/table.js";
 import { refusal, StubServer } from "./stub-server.js";
 
 const CALL = { timeoutMs: 10_000 };

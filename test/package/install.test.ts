@@ -3,7 +3,6 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -14,15 +13,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MANIFEST, packages } from "../../scripts/lib/entries.mjs";
+import { packAll } from "../../scripts/lib/projects.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const { version, bin } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
-  readonly version: string;
-  readonly bin: { readonly holdfast: string };
-};
+const { version } = MANIFEST;
 
-// The further packages of a user. The package has no dependencies: these are the peer dependency, and Node's
-// types.
+// The further packages of a user. The packages have no other dependencies: these are the peer dependency, and Node's types.
 const NEIGHBOURS = ["@aws-sdk/client-dynamodb", "@types/node"];
 
 const CONSUMER = `
@@ -30,7 +27,7 @@ import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynam
 import { createTable } from "holdfast/table";
 import { condition, Holdfast, isHoldfastError, type Lease, mutex } from "holdfast";
 import { lean } from "holdfast/lean";
-import { MemoryTable } from "holdfast/testing";
+import { MemoryTable } from "@holdfast/testing";
 
 const client = new DynamoDBClient({});
 export const locks = new Holdfast({ client, table: "locks", lease: "30s" });
@@ -87,7 +84,10 @@ function typeErrors(compilerOptions: object, files: readonly string[]): string[]
   const program = ts.createProgram(fileNames, options);
   const own = program
     .getSourceFiles()
-    .filter(({ fileName }) => fileNames.includes(fileName) || fileName.includes("/holdfast/dist/"));
+    .filter(
+      ({ fileName }) =>
+        fileNames.includes(fileName) || /\/@?holdfast\/(?:\w+\/)?dist\//.test(fileName),
+    );
   const declarations = own.filter(({ isDeclarationFile }) => isDeclarationFile);
   expect(declarations.length).toBeGreaterThan(3);
   return [
@@ -102,35 +102,33 @@ function typeErrors(compilerOptions: object, files: readonly string[]): string[]
   });
 }
 
-/** Unpacks the tarball in npm's place and links the remaining packages, so that the test needs no registry. */
+/** Unpacks the tarballs in npm's place and links the remaining packages, so that the test needs no registry. */
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), "holdfast-package-"));
   const modules = join(project, "node_modules");
   mkdirSync(join(modules, ".bin"), { recursive: true });
   writeFileSync(join(project, "package.json"), '{ "private": true, "type": "module" }\n');
-  const packed = spawnSync("npm", ["pack", "--ignore-scripts", "--pack-destination", project], {
-    cwd: ROOT,
-    encoding: "utf8",
-  });
-  expect(packed.status, packed.stderr).toBe(0);
-  outputOf("tar", "-xzf", `holdfast-${version}.tgz`, "-C", modules);
-  outputOf("mv", join(modules, "package"), join(modules, "holdfast"));
+  for (const [index, tarball] of packAll(project).entries()) {
+    const folder = join(modules, packages[index]?.manifest.name ?? "");
+    mkdirSync(folder, { recursive: true });
+    outputOf("tar", "-xzf", tarball, "--strip-components=1", "-C", folder);
+  }
   for (const name of NEIGHBOURS) link(name);
   // As npm does during an install.
-  const command = join(modules, "holdfast", bin.holdfast);
+  const command = join(modules, "@holdfast/cli/dist/main.js");
   chmodSync(command, 0o755);
   symlinkSync(command, join(modules, ".bin", "holdfast"));
 });
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-describe("the packed package, installed", () => {
+describe("the packed packages, installed", () => {
   it("can be imported and required as the same module", () => {
     writeFileSync(
       join(project, "both.mjs"),
       `import { createRequire } from "node:module";
        import * as imported from "holdfast";
-       import * as testing from "holdfast/testing";
+       import * as testing from "@holdfast/testing";
        const required = createRequire(import.meta.url)("holdfast");
        console.log(required.Holdfast === imported.Holdfast, typeof testing.MemoryTable);`,
     );

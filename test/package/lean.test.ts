@@ -6,11 +6,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LeanClient, lean } from "../../src/lean/lean.js";
-import { systemClock } from "../../src/platform/clock.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
-import type { AttributeValue, Write } from "../../src/platform/table.js";
-import { createTable } from "../../src/table/index.js";
+import { LeanClient, lean } from "../../packages/holdfast/src/lean/lean.js";
+import { systemClock } from "../../packages/holdfast/src/platform/clock.js";
+import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
+import type { AttributeValue, Write } from "../../packages/holdfast/src/platform/table.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
 import { expectedSignature, signatureOf } from "./signature.js";
 import { refusal, StubServer } from "./stub-server.js";
 
@@ -99,7 +99,7 @@ describe("the destination of a request", () => {
   });
 
   it("is the region's endpoint, over TLS, without a configured endpoint", async () => {
-    const asked = await import("../../src/platform/dynamodb/endpoint.js");
+    const asked = await import("../../packages/holdfast/src/platform/dynamodb/endpoint.js");
     const client = new DynamoDBClient({ region: "cn-north-1", credentials: CREDENTIALS });
     expect(await asked.endpointOf(client, "locks")).toMatchObject({
       protocol: "https:",

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { ObjectHead } from "../../src/platform/s3/objects.js";
-import { S3Objects } from "../../src/platform/s3/s3.js";
+import type { ObjectHead } from "../../packages/holdfast/src/platform/objects.js";
+import { S3Objects } from "../../packages/object-commit/src/s3/s3.js";
 
 const CALL = { timeoutMs: 10_000 };
 const ETAG = '"0123456789abcdef0123456789abcdef"';

@@ -24,6 +24,8 @@ export const run = () => mutex(locks, "a").run({ wait: "5s" }, async (lease) => 
 function bundle(contents: string, options: BuildOptions): Promise<string> {
   return build({
     stdin: { contents, resolveDir: ROOT },
+    // The built packages, and not the sources to which `paths` of the checkout lead.
+    tsconfigRaw: {},
     bundle: true,
     platform: "node",
     target: "node22",
@@ -55,20 +57,20 @@ it.each([
 });
 
 it("leaves the page and its packages out of the library", () => {
-  const dist = join(ROOT, "dist");
-  const files = readdirSync(dist, { recursive: true, encoding: "utf8" })
+  const packages = join(ROOT, "packages");
+  const files = readdirSync(packages, { recursive: true, encoding: "utf8" })
     .map((path) => path.replaceAll("\\", "/"))
-    .filter((path) => /\.(?:js|css|html)$/.test(path));
-  const textOf = (path: string) => readFileSync(join(dist, path), "utf8");
+    .filter((path) => /^[^/]+\/dist\/.*\.(?:js|css|html)$/.test(path));
+  const textOf = (path: string) => readFileSync(join(packages, path), "utf8");
   const withPage = files.filter(
     (path) =>
       path.includes("/page/") ||
       /preact\/hooks|__P_|Registry\.PROMETHEUS|<!doctype/i.test(textOf(path)),
   );
   expect(withPage.length).toBeGreaterThan(0);
-  expect(withPage.filter((path) => !path.startsWith("cli/serve/"))).toEqual([]);
+  expect(withPage.filter((path) => !path.startsWith("cli/dist/serve/"))).toEqual([]);
   const page = ["page.js", "page.css", "index.html"].map((file) =>
-    textOf(`cli/serve/page/${file}`),
+    textOf(`cli/dist/serve/page/${file}`),
   );
   expect(Buffer.byteLength(page.join(""))).toBeLessThanOrEqual(MOST_PAGE_BYTES);
 });
@@ -85,7 +87,7 @@ it("works in a CommonJS bundle", async () => {
     const outfile = join(folder, "main.cjs");
     const contents = `
       import { Holdfast, mutex } from "holdfast";
-      import { MemoryTable } from "holdfast/testing";
+      import { MemoryTable } from "@holdfast/testing";
       const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
       export const run = () => mutex(locks, "a").run(async (lease) => lease.isHeld);`;
     await bundle(contents, { format: "cjs", outfile, write: true, external: [] });

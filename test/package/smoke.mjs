@@ -2,16 +2,16 @@
 // package named holdfast (the checkout, or an install of the tarball). Needs no test runner.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { Holdfast, inspect, isHoldfastError, mutex } from "holdfast";
-import { withLock } from "holdfast/lambda";
-import { createTable } from "holdfast/table";
 import {
   DatedTable,
   MemoryDynamoDB,
   MemoryTable,
   memoryClient,
   VirtualTime,
-} from "holdfast/testing";
+} from "@holdfast/testing";
+import { Holdfast, inspect, isHoldfastError, mutex } from "holdfast";
+import { withLock } from "holdfast/lambda";
+import { createTable } from "holdfast/table";
 
 const TABLE = "locks";
 

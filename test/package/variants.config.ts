@@ -1,11 +1,11 @@
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vitest/config";
-import { COMMON } from "../../vitest.config.js";
+import { COMMON, ON_SOURCES } from "../../vitest.config.js";
 
 // Runs tests with a different SDK, or with a different build of the whole library:
 //   HOLDFAST_SDK     a folder whose node_modules have another version of the SDK (scripts/other-sdks.mjs)
-//   HOLDFAST_BUNDLE  a folder with every module of src, and the SDK, minified (scripts/minified.mjs)
+//   HOLDFAST_BUNDLE  a folder with every source, and the SDK, minified (scripts/minified.mjs)
 const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
 const SDK = /^@aws-sdk\/(client-dynamodb|lib-dynamodb|client-s3)$/;
 
@@ -27,15 +27,14 @@ function inPlaceOf(): Plugin {
       }
       if (bundle === undefined || importer === undefined || !id.startsWith(".")) return null;
       const path = resolve(importer, "..", id);
-      const inSource = path.startsWith(`${ROOT}/src/`) ? path.slice(`${ROOT}/src/`.length) : null;
-      return (
-        inSource && { id: `${bundle}/${inSource.replace(/\.[jt]s$/, ".mjs")}`, external: true }
-      );
+      const source = /^([\w-]+\/src\/.*)\.[jt]s$/.exec(relative(`${ROOT}/packages`, path))?.[1];
+      return source === undefined ? null : { id: `${bundle}/${source}.mjs`, external: true };
     },
   };
 }
 
 export default defineConfig({
+  ...ON_SOURCES,
   root: ROOT,
   plugins: [inPlaceOf()],
   test: { ...COMMON, env: { HOLDFAST_TESTS: "long" } },

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { uptime } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { MemoryTable } from "@holdfast/testing";
 import { Holdfast, isHoldfastError, mutex } from "holdfast";
-import { MemoryTable } from "holdfast/testing";
 
 const readings = [];
 for (let times = 0; times < 5; times += 1) {

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { releaseByHolder } from "../../src/admin/index.js";
-import { inspect, type Lease, mutex } from "../../src/index.js";
-import { CliWorld, pause, type Spawned, until } from "../cli/support.js";
+import { CliWorld, pause, type Spawned, until } from "../../packages/cli/test/support.js";
+import { releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
+import { inspect, type Lease, mutex } from "../../packages/holdfast/src/index.js";
 
 const LEASE_MS = 2_000;
 const lock = (leaseMs: number): string[] => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { CLI_FILE } from "../cli/support.js";
+import { CLI_FILE } from "../../packages/cli/test/support.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually } from "../support/sdk.js";

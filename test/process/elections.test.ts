@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { election } from "../../src/election/index.js";
+import { election } from "../../packages/holdfast/src/election/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 let scene: ProcessScene;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inspect, mutex } from "../../src/index.js";
+import { inspect, mutex } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 describe("a process without further work", () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { fairLock } from "../../src/index.js";
+import { fairLock } from "../../packages/holdfast/src/index.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";

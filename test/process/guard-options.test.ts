@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { commandLineOf } from "../../src/cli/guard/command-line.js";
-import { processHost } from "../../src/cli/host.js";
-import { CLI_FILE, CliWorld, until } from "../cli/support.js";
+import { commandLineOf } from "../../packages/cli/src/guard/command-line.js";
+import { processHost } from "../../packages/cli/src/host.js";
+import { CLI_FILE, CliWorld, until } from "../../packages/cli/test/support.js";
 
 /** What can outlive the lease of `holdfast lock`, and the options against it: docs/guard.md. */
 

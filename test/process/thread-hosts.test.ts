@@ -97,7 +97,7 @@ describe.concurrent("a bundle of esbuild", () => {
     const source = join(folder, `source-${name}`);
     const out = join(folder, name);
     mkdirSync(join(source, "node_modules"), { recursive: true });
-    symlinkSync(ROOT, join(source, "node_modules/holdfast"));
+    symlinkSync(join(ROOT, "packages/holdfast"), join(source, "node_modules/holdfast"));
     symlinkSync(join(ROOT, "node_modules/@aws-sdk"), join(source, "node_modules/@aws-sdk"));
     writeFileSync(join(source, "app.js"), appOf(worker));
     writeFileSync(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { mutex } from "../../src/index.js";
-import { startFaultProxy } from "../../src/testing/proxy/proxy.js";
+import { mutex } from "../../packages/holdfast/src/index.js";
+import { startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
 import type { Worker } from "../support/worker.js";

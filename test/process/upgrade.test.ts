@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listQueue } from "../../src/admin/index.js";
-import { fairLock } from "../../src/index.js";
+import { listQueue } from "../../packages/holdfast/src/admin/index.js";
+import { fairLock } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually, pause } from "../support/sdk.js";
 
@@ -15,7 +15,18 @@ const TARBALL = fileURLToPath(new URL("previous/holdfast.tgz", import.meta.url))
 // Below node_modules, where the previous package finds its peers.
 const FOLDER = join(ROOT, "node_modules", ".cache", "holdfast", `previous-${process.pid}`);
 
-const VERSIONS = { previous: join(FOLDER, "package", "dist"), new: join(ROOT, "dist") };
+// The recorded package is from before the command line had a package of its own. A later recording has the packages in
+// package/node_modules.
+const VERSIONS = {
+  previous: {
+    library: join(FOLDER, "package/dist/index.js"),
+    command: join(FOLDER, "package/dist/cli/main.js"),
+  },
+  new: {
+    library: join(ROOT, "packages/holdfast/dist/index.js"),
+    command: join(ROOT, "packages/cli/dist/main.js"),
+  },
+};
 type Version = keyof typeof VERSIONS;
 const DIRECTIONS = [
   ["previous", "new"],
@@ -37,16 +48,15 @@ afterAll(async () => {
 });
 
 function start(version: Version, role: string, name: string, more: object = {}) {
-  const library = join(VERSIONS[version], "index.js");
+  const { library } = VERSIONS[version];
   return scene.worker("versions", { name, role, version, library, options: SHORT, ...more });
 }
 
 /** What a version's command prints about a name. */
 async function inspect(version: Version, name: string): Promise<object> {
-  const main = join(VERSIONS[version], "cli", "main.js");
   const place = ["--table", scene.table, "--endpoint", scene.endpoint, "--region", "local"];
   const env = { ...process.env, AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
-  const args = [main, "inspect", name, ...place, "--json"];
+  const args = [VERSIONS[version].command, "inspect", name, ...place, "--json"];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
   // Without what changes between the two commands.
   return { ...JSON.parse(stdout), endsInMs: 0, endsAt: 0, acquirableInMs: 0, version: 0 };
@@ -83,7 +93,7 @@ describe("processes of both packages", () => {
     const options = { lease: "10s", wait: "60s", poll: { min: 10, max: 50 } };
     const task = { name: "contended", log, contenders: 25, workMs: 10, options };
     const workers = (["previous", "new", "previous", "new"] as const).map((version) =>
-      scene.worker("contenders", { ...task, library: join(VERSIONS[version], "index.js") }),
+      scene.worker("contenders", { ...task, library: VERSIONS[version].library }),
     );
     for (const worker of workers) {
       expect(await worker.exited(), worker.errors).toMatchObject({ code: 0 });

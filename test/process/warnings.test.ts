@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { mutex } from "../../src/index.js";
+import { mutex } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 
 // Node.js warns of a memory leak from the eleventh listener on a signal, and an application's users see the

@@ -1,9 +1,15 @@
 import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
-import { Hold } from "../../src/core/hold/hold.js";
-import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
-import { all, fairLock, mutex, openSession, sharedSession } from "../../src/index.js";
-import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
+import {
+  all,
+  fairLock,
+  mutex,
+  openSession,
+  sharedSession,
+} from "../../packages/holdfast/src/index.js";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { World } from "../support/world.js";
 
 const ROUNDS = 60;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { ObjectHead } from "../../src/platform/s3/objects.js";
-import type { Item } from "../../src/platform/table.js";
-import type { TableChange } from "../../src/testing/table/memory-table.js";
+import type { ObjectHead } from "../../packages/holdfast/src/platform/objects.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import type { TableChange } from "../../packages/testing/src/table/memory-table.js";
 import {
   doubleCreate,
   lostUpdate,

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError, type Lease } from "../../src/index.js";
-import type { Call, Item, Read, TablePort, Write, WriteAnswer } from "../../src/platform/table.js";
+import { HoldfastError, type Lease } from "../../packages/holdfast/src/index.js";
+import type {
+  Call,
+  Item,
+  Read,
+  TablePort,
+  Write,
+  WriteAnswer,
+} from "../../packages/holdfast/src/platform/table.js";
 import { Budget } from "../../verification/sim/budget.js";
 import type { Event } from "../../verification/sim/history.js";
 import type { Incarnation } from "../../verification/sim/incarnation.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Condition, Item, Write } from "../../src/platform/table.js";
+import type { Condition, Item, Write } from "../../packages/holdfast/src/platform/table.js";
 import { Protocol } from "../../verification/sim/protocol/protocol.js";
 
 const KEY: Item = { pk: { S: "lock#a" }, sk: { S: "lease" } };

@@ -1,8 +1,8 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type HoldfastOptions, mutex } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
-import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
+import { type HoldfastOptions, mutex } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import { type FaultProxy, startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
+import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
 import { nextWrites, recordOf } from "./lossy.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "./sdk.js";
 import type { Way } from "./ways.js";

@@ -1,4 +1,4 @@
-import { type AcquireOptions, type Lease, mutex } from "../../src/index.js";
+import { type AcquireOptions, type Lease, mutex } from "../../packages/holdfast/src/index.js";
 import type { Inhabitant, World } from "./world.js";
 
 interface Belief {

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { ELECTION_CHANNELS } from "../../src/events/index.js";
+import { ELECTION_CHANNELS } from "../../packages/holdfast/src/events/index.js";
 
 /** The messages of a channel since the subscription. */
 export interface Heard<T> {

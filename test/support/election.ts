@@ -3,7 +3,7 @@ import {
   type ElectionOptions,
   election,
   type LeadershipChange,
-} from "../../src/election/index.js";
+} from "../../packages/holdfast/src/election/index.js";
 import type { Inhabitant, InhabitantOptions, World } from "./world.js";
 
 /** A candidate of a world, in a separate process, with a list of transitions. */

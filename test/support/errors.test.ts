@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { HoldfastError } from "../../src/index.js";
+import { HoldfastError } from "../../packages/holdfast/src/index.js";
 import { type ExpectedError, expectError, expectErrorToBe, expectThrown } from "./errors.js";
 
 const error = new HoldfastError("lost", 'Lock "a" was lost after 5000 ms to worker-7.', {

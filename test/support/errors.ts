@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ErrorCode, HoldfastError, LossReason } from "../../src/index.js";
+import type { ErrorCode, HoldfastError, LossReason } from "../../packages/holdfast/src/index.js";
 
 /**
  * The facts about an error that a test may assert: what callers rely on, and facts of the message. No sentence.

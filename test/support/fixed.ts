@@ -1,6 +1,10 @@
-import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
-import type { TablePort } from "../../src/platform/table.js";
-import { FaultyTable } from "../../src/testing/faults/faults.js";
+import {
+  Holdfast,
+  type HoldfastError,
+  type HoldfastOptions,
+} from "../../packages/holdfast/src/index.js";
+import type { TablePort } from "../../packages/holdfast/src/platform/table.js";
+import { FaultyTable } from "../../packages/testing/src/faults/faults.js";
 import type { World } from "./world.js";
 
 /** The options of a process without randomness. */

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { Abort, type SignalLike } from "../../src/platform/abort.js";
+import { Abort, type SignalLike } from "../../packages/holdfast/src/platform/abort.js";
 
 /**
  * Counts the listeners of each signal from now on, for real signals and the library's own. Ends with

@@ -1,8 +1,8 @@
 import { type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBLike } from "../../src/index.js";
-import type { Item } from "../../src/platform/table.js";
-import type { FaultProxy } from "../../src/testing/proxy/proxy.js";
-import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
+import type { DynamoDBLike } from "../../packages/holdfast/src/index.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import type { FaultProxy } from "../../packages/testing/src/proxy/proxy.js";
+import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
 
 /**
  * A client with retries that cannot be disabled: an object with `send` around a client, as instrumentation and

@@ -1,6 +1,6 @@
-import type { FormatTypes } from "../../src/core/record/format-types.js";
-import { type AcquireOptions, all, type Lease } from "../../src/index.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { FormatTypes } from "../../packages/holdfast/src/core/record/format-types.js";
+import { type AcquireOptions, all, type Lease } from "../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Inhabitant, World } from "./world.js";
 
 export const FOR_EVER = Number.POSITIVE_INFINITY;

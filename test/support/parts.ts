@@ -1,5 +1,5 @@
-import type { FormatTypes } from "../../src/core/record/format-types.js";
-import type { Lease } from "../../src/index.js";
+import type { FormatTypes } from "../../packages/holdfast/src/core/record/format-types.js";
+import type { Lease } from "../../packages/holdfast/src/index.js";
 
 /** The fences of the locks of a lease, by name. */
 export function fencesOf({ parts }: Lease<FormatTypes>): ReadonlyMap<string, bigint> {

@@ -1,5 +1,5 @@
-import type { PolicyDocument, PolicyStatement } from "../../src/table/index.js";
-import type { MemoryAccess } from "../../src/testing/index.js";
+import type { PolicyDocument, PolicyStatement } from "../../packages/holdfast/src/table/index.js";
+import type { MemoryAccess } from "../../packages/testing/src/index.js";
 
 /** An action of a policy that a test can refuse alone, for a single kind of key if there are several. */
 export interface Permission {

@@ -10,9 +10,9 @@ import {
   listSessions,
   releaseByHolder,
   setLimit,
-} from "../../src/admin/index.js";
-import type { FormatTypes } from "../../src/core/record/format-types.js";
-import { election } from "../../src/election/index.js";
+} from "../../packages/holdfast/src/admin/index.js";
+import type { FormatTypes } from "../../packages/holdfast/src/core/record/format-types.js";
+import { election } from "../../packages/holdfast/src/election/index.js";
 import {
   all,
   conditions,
@@ -29,9 +29,13 @@ import {
   readLock,
   semaphore,
   writeLock,
-} from "../../src/index.js";
-import { objectCommitter } from "../../src/object-commit/index.js";
-import { checkTable, createTable, type PolicyFeature } from "../../src/table/index.js";
+} from "../../packages/holdfast/src/index.js";
+import {
+  checkTable,
+  createTable,
+  type PolicyFeature,
+} from "../../packages/holdfast/src/table/index.js";
+import { objectCommitter } from "../../packages/object-commit/src/index.js";
 
 /** A table with an unrestricted owner, and a process with fewer permissions. */
 export interface FeatureScene {

@@ -1,7 +1,10 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { Holdfast, HoldfastOptions } from "../../src/index.js";
-import { createTable } from "../../src/table/index.js";
-import { type MemoryServer, startMemoryServer } from "../../src/testing/dynamodb/server.js";
+import type { Holdfast, HoldfastOptions } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
+import {
+  type MemoryServer,
+  startMemoryServer,
+} from "../../packages/testing/src/dynamodb/server.js";
 import { freshTable, Lockers, sdkClient } from "./sdk.js";
 import { Worker } from "./worker.js";
 

@@ -1,5 +1,5 @@
-import { type AcquireOptions, fairLock, type Holdfast } from "../../src/index.js";
-import type { Item } from "../../src/platform/table.js";
+import { type AcquireOptions, fairLock, type Holdfast } from "../../packages/holdfast/src/index.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
 import type { Inhabitant, World } from "./world.js";
 
 export const NAME = "a";

@@ -1,4 +1,9 @@
-import { type Holdfast, type PermitOptions, readLock, writeLock } from "../../src/index.js";
+import {
+  type Holdfast,
+  type PermitOptions,
+  readLock,
+  writeLock,
+} from "../../packages/holdfast/src/index.js";
 
 /** Both sides of a read-write lock. */
 export function readWriteLock(locks: Holdfast, name: string, options: PermitOptions = {}) {

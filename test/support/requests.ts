@@ -1,5 +1,9 @@
-import { type Fault, type FaultRequest, keyOf } from "../../src/testing/faults/fault-plan.js";
-import type { FaultyTable } from "../../src/testing/faults/faults.js";
+import {
+  type Fault,
+  type FaultRequest,
+  keyOf,
+} from "../../packages/testing/src/faults/fault-plan.js";
+import type { FaultyTable } from "../../packages/testing/src/faults/faults.js";
 import type { World } from "./world.js";
 
 /** A request of a process, by true time. */

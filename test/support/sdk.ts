@@ -1,6 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
+import {
+  Holdfast,
+  type HoldfastError,
+  type HoldfastOptions,
+} from "../../packages/holdfast/src/index.js";
 
 /** The SDK's real client for a server on this machine. Destroy the client at the end of the test. */
 export function sdkClient(endpoint: string, config: DynamoDBClientConfig = {}): DynamoDBClient {

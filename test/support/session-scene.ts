@@ -1,5 +1,5 @@
 import { GetItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
-import { mutex } from "../../src/index.js";
+import { mutex } from "../../packages/holdfast/src/index.js";
 import type { ProcessScene } from "./process-scene.js";
 import { pause } from "./sdk.js";
 import type { Said, Worker } from "./worker.js";

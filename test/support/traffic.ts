@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { LeanClient } from "../../src/lean/lean.js";
-import type { Sender } from "../../src/platform/dynamodb/sender.js";
-import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import type { LeanClient } from "../../packages/holdfast/src/lean/lean.js";
+import type { Sender } from "../../packages/holdfast/src/platform/dynamodb/sender.js";
+import { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import { pause } from "./sdk.js";
 import { LEAN_WAY, type Way } from "./ways.js";
 

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBLike } from "../../src/index.js";
-import { type LeanClient, lean } from "../../src/lean/lean.js";
-import type { Sender } from "../../src/platform/dynamodb/sender.js";
+import type { DynamoDBLike } from "../../packages/holdfast/src/index.js";
+import { type LeanClient, lean } from "../../packages/holdfast/src/lean/lean.js";
+import type { Sender } from "../../packages/holdfast/src/platform/dynamodb/sender.js";
 import type { Metered } from "./meter.js";
 
 /** A transport for requests to a table; every test runs with each transport. */

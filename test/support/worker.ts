@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { eventually } from "./sdk.js";
 
 const WORKERS = new URL("../process/workers/", import.meta.url);
-const BUILT = new URL("../../dist/index.js", import.meta.url);
+const BUILT = new URL("../../packages/holdfast/dist/index.js", import.meta.url);
 
 /** An event reported by a worker. */
 export type Said = { readonly event: string; readonly atNs: string } & Readonly<

@@ -1,15 +1,22 @@
-import { Holdfast, type HoldfastError, type HoldfastOptions } from "../../src/index.js";
-import type { Finalization } from "../../src/platform/finalization.js";
-import { FaultyTable, type Latency } from "../../src/testing/faults/faults.js";
-import { DatedTable } from "../../src/testing/table/dated-table.js";
+import {
+  Holdfast,
+  type HoldfastError,
+  type HoldfastOptions,
+} from "../../packages/holdfast/src/index.js";
+import type { Finalization } from "../../packages/holdfast/src/platform/finalization.js";
+import { FaultyTable, type Latency } from "../../packages/testing/src/faults/faults.js";
+import { DatedTable } from "../../packages/testing/src/table/dated-table.js";
 import {
   MemoryTable,
   type MemoryTableOptions,
   type TamperableTable,
-} from "../../src/testing/table/memory-table.js";
-import { seededRandom } from "../../src/testing/time/seeded-random.js";
-import type { ProcessOptions, VirtualProcess } from "../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+} from "../../packages/testing/src/table/memory-table.js";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
+import type {
+  ProcessOptions,
+  VirtualProcess,
+} from "../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 
 /** A process of a world: client, clocks, and unreliable network. */
 export interface Inhabitant {

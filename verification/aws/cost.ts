@@ -1,4 +1,4 @@
-import { ON_DEMAND_PRICES } from "../../src/cli/election-cost.js";
+import { ON_DEMAND_PRICES } from "../../packages/cli/src/election-cost.js";
 import type { Part } from "./options.js";
 
 export interface Usage {

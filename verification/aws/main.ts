@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { createTable, diagnoseEngine } from "../../src/table/index.js";
+import { diagnoseEngine } from "../../packages/cli/src/engine/diagnose-engine.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
 import type { Forward } from "./account.js";
 import { EXPECTED, Meter, usdOf, usdText } from "./cost.js";
 import { startGate } from "./gate.js";

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { type FaultProxy, startFaultProxy } from "../../src/testing/proxy/proxy.js";
-import type { ProxyFault, SeenRequest } from "../../src/testing/proxy/proxy-plan.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import { type FaultProxy, startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
+import type { ProxyFault, SeenRequest } from "../../packages/testing/src/proxy/proxy-plan.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Happening } from "../sim/history.js";
 import { type ClockManner, FakeClock, tidyAfter } from "./fake-clock.js";
 import { REFEREE_FD, type WorkerSetup } from "./messages.js";

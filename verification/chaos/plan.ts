@@ -1,5 +1,5 @@
-import type { ProxyFault } from "../../src/testing/proxy/proxy-plan.js";
-import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
+import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 
 /** A fault of a worker or of the table. */
 export type Mishap =

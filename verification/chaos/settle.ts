@@ -1,5 +1,5 @@
 import { type DynamoDBClient, paginateScan } from "@aws-sdk/client-dynamodb";
-import { Holdfast, mutex, semaphore } from "../../src/index.js";
+import { Holdfast, mutex, semaphore } from "../../packages/holdfast/src/index.js";
 import type { Ledger } from "./checks.js";
 import type { Member } from "./member.js";
 

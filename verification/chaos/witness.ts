@@ -3,7 +3,7 @@ import {
   operationOf,
   type WireHeaders,
   wholeBody,
-} from "../../src/testing/proxy/proxy-messages.js";
+} from "../../packages/testing/src/proxy/proxy-messages.js";
 import { semaphoreIn, semaphoreOf, ticketOf } from "./permit-sightings.js";
 import type { Observed, Referee } from "./referee.js";
 

@@ -11,8 +11,8 @@ import {
   type Session,
   semaphore,
   sharedSession,
-} from "../../src/index.js";
-import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+} from "../../packages/holdfast/src/index.js";
+import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
 import { HEAVIEST } from "./permit-checks.js";
 

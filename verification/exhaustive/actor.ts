@@ -1,10 +1,10 @@
-import { Holdfast, isHoldfastError, sharedSession } from "../../src/index.js";
-import type { FaultRequest } from "../../src/testing/faults/fault-plan.js";
-import { FaultyTable } from "../../src/testing/faults/faults.js";
-import type { TamperableTable } from "../../src/testing/table/memory-table.js";
-import { seededRandom } from "../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
-import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { Holdfast, isHoldfastError, sharedSession } from "../../packages/holdfast/src/index.js";
+import type { FaultRequest } from "../../packages/testing/src/faults/fault-plan.js";
+import { FaultyTable } from "../../packages/testing/src/faults/faults.js";
+import type { TamperableTable } from "../../packages/testing/src/table/memory-table.js";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../packages/testing/src/time/virtual-process.js";
+import type { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import type { Event } from "../sim/history.js";
 import { observed } from "../sim/observed.js";
 import { paced } from "../sim/pacing.js";

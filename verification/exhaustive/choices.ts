@@ -1,6 +1,6 @@
-import { HoldfastError } from "../../src/errors.js";
-import type { Fault, FaultRequest } from "../../src/testing/faults/fault-plan.js";
-import type { VirtualProcess } from "../../src/testing/time/virtual-process.js";
+import { HoldfastError } from "../../packages/holdfast/src/errors.js";
+import type { Fault, FaultRequest } from "../../packages/testing/src/faults/fault-plan.js";
+import type { VirtualProcess } from "../../packages/testing/src/time/virtual-process.js";
 
 /** The lease of every lock of a run, in milliseconds. */
 export const LEASE_MS = 6_000;
@@ -156,7 +156,7 @@ export const PROCESS_CHOICES: readonly ProcessChoice[] = [
     name: "third",
     happens: "third",
     only: "moment",
-    price: { costMs: LEASE_MS, times: 3, because: "three processes in place of two" },
+    price: { costMs: LEASE_MS, times: 5, because: "a third process polls, too" },
   },
   clock("fast", (process) => process.setRate(1 + MAX_CLOCK_DRIFT)),
   clock("slow", (process) => process.setRate(1 - MAX_CLOCK_DRIFT)),

@@ -1,5 +1,5 @@
-import { forceRelease } from "../../src/admin/index.js";
-import { election } from "../../src/election/index.js";
+import { forceRelease } from "../../packages/holdfast/src/admin/index.js";
+import { election } from "../../packages/holdfast/src/election/index.js";
 import {
   adoptLease,
   all,
@@ -14,7 +14,7 @@ import {
   readLock,
   semaphore,
   writeLock,
-} from "../../src/index.js";
+} from "../../packages/holdfast/src/index.js";
 import type { Actor } from "./actor.js";
 import { LEASE_MS, POLL } from "./choices.js";
 

@@ -1,8 +1,11 @@
-import type { LeaseTransfer } from "../../src/index.js";
-import type { Item, Transacting, Write } from "../../src/platform/table.js";
-import { type FaultRequest, keyOf } from "../../src/testing/faults/fault-plan.js";
-import { MemoryTable, type TamperableTable } from "../../src/testing/table/memory-table.js";
-import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import type { LeaseTransfer } from "../../packages/holdfast/src/index.js";
+import type { Item, Transacting, Write } from "../../packages/holdfast/src/platform/table.js";
+import { type FaultRequest, keyOf } from "../../packages/testing/src/faults/fault-plan.js";
+import {
+  MemoryTable,
+  type TamperableTable,
+} from "../../packages/testing/src/table/memory-table.js";
+import { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import { check } from "../sim/checkers.js";
 import type { Event, Timed, Violation } from "../sim/history.js";
 import { Protocol } from "../sim/protocol/protocol.js";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import type { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 
 /**
  * Everything that decides how a run goes on, in order and with its time: what arrives at the table and changes or may change

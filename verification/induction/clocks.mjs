@@ -40,7 +40,7 @@ export function measuredWith(drift, broken) {
     all(atMost("0.0", waited), atMost(waited, times(plus("1.0", drift), span)));
 
   return {
-    /** A deadline `until`, for a lease of this length that counts from `from`: holdMs of src/core/record/decide.ts (43). */
+    /** A deadline `until`, for a lease of this length that counts from `from`: holdMs of packages/holdfast/src/core/record/decide.ts (43). */
     counts({ until, from, length, clocks }) {
       const judges = unless("one clock alone", clocks, clocks.slice(0, 1));
       const margin = unless("no margin of the holder", minus("1.0", times("2.0", drift)), "1.0");

@@ -204,7 +204,7 @@ inline checkGuardedWrites() {
   i = 0
 }
 
-/* ---- the table: formats/native.ts ------------------------------------------------------------------- */
+/* ---- the table: native/native.ts ------------------------------------------------------------------- */
 
 #define AS_HELD(m) (record.holder == m.holder && record.fence == m.number)
 #define AS_WATCHED(m) (record.holder == m.holder && m.number == CURRENT)

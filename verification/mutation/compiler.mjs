@@ -26,8 +26,16 @@ export function refusedByCompiler(root, mutants) {
 
 function serviceOf(root) {
   const config = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile).config;
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: ["src"] }, ts.sys, root);
-  const names = ts.sys.readDirectory(join(root, "src"), [".ts"]);
+  const { options } = ts.parseJsonConfigFileContent(
+    { ...config, include: ["packages/*/src"] },
+    ts.sys,
+    root,
+  );
+  const names = ts.sys.readDirectory(
+    join(root, "packages"),
+    [".ts"],
+    ["**/dist", "**/test", "**/page"],
+  );
   return ts.createLanguageService({
     // `if (false)` is refused as unreachable code, and leaves names unused: no error of a person.
     getCompilationSettings: () => ({

@@ -1,4 +1,4 @@
-// Mutation testing of the core: node verification/mutation/run.mjs [FILE ...], files of src/core; all of them by default. Stryker
+// Mutation testing of the core: node verification/mutation/run.mjs [FILE ...], files of packages/holdfast/src/core; all of them by default. Stryker
 // makes the mutants and runs the core's tests against each. The compiler checks the survivors, as `npm run typecheck`
 // would, and verification/mutation/judged.json must judge the rest. Results are kept in .tmp/mutation and reused for
 // unchanged files; `--force` runs everything again.
@@ -30,7 +30,7 @@ const force = given.filter((word) => word === "--force");
 const files = given.filter((word) => !FLAGS.includes(word));
 const only = files.length === 0 ? [] : ["--mutate", files.join(",")];
 const { status } = spawnSync(
-  toolCommand("verification/mutation", "stryker"),
+  toolCommand("stryker", "verification/mutation"),
   ["run", "verification/mutation/stryker.config.json", ...force, ...only],
   { cwd: ROOT, stdio: "inherit" },
 );

@@ -8,17 +8,21 @@ import { declareClassPlugin, PluginKind } from "@stryker-mutator/api/plugin";
 import { DryRunStatus, MutantRunStatus, toMutantRunResult } from "@stryker-mutator/api/test-runner";
 import { build } from "esbuild";
 
-const FOLDERS = ["test/core", "test/locks", "test/admin"];
+const FOLDERS = [
+  "packages/holdfast/test/core",
+  "packages/holdfast/test/locks",
+  "packages/holdfast/test/admin",
+];
 // Code of the core for further formats, for elections and for tasks.
 const FURTHER = [
-  "test/formats/sightings.test.ts",
-  "test/once/dead-run.test.ts",
-  "test/once/once.test.ts",
-  "test/election/forced-release.test.ts",
-  "test/formats/companion.test.ts",
-  "test/formats/costs.test.ts",
-  "test/formats/aws-behaviour.test.ts",
-  "test/election/election.test.ts",
+  "packages/formats/test/sightings.test.ts",
+  "packages/holdfast/test/once/dead-run.test.ts",
+  "packages/holdfast/test/once/once.test.ts",
+  "packages/holdfast/test/election/forced-release.test.ts",
+  "packages/formats/test/companion.test.ts",
+  "packages/formats/test/costs.test.ts",
+  "packages/formats/test/aws-behaviour.test.ts",
+  "packages/holdfast/test/election/election.test.ts",
 ];
 // Long runs of steps which shorter tests cover; as slow as all these tests together.
 const LEFT_OUT = ["fences.test.ts", "contenders.test.ts"];
@@ -43,7 +47,11 @@ const MOST_WALL_MS = 120_000;
 
 /** Shorter limits for a mutant in a loop: enough for these tests, and soon over. */
 const SHORTER = [
-  ["src/testing/time/virtual-time.ts", "AT_ONE_INSTANT = 100_000", "AT_ONE_INSTANT = 10_000"],
+  [
+    "packages/testing/src/time/virtual-time.ts",
+    "AT_ONE_INSTANT = 100_000",
+    "AT_ONE_INSTANT = 10_000",
+  ],
   ["test/support/world.ts", "limitMs = 600_000", "limitMs = 150_000"],
 ];
 

@@ -1,5 +1,5 @@
-import { idFrom, type Random } from "../../src/platform/random.js";
-import { seededRandom } from "../../src/testing/time/seeded-random.js";
+import { idFrom, type Random } from "../../packages/holdfast/src/platform/random.js";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 
 /**
  * Draws random values as a copied machine does: equal bytes and numbers in every copy, at different times. The moment

@@ -1,8 +1,8 @@
-import { endIn, stringIn } from "../../src/formats/native-values.js";
-import type { Item } from "../../src/platform/table.js";
-import { DatedTable } from "../../src/testing/table/dated-table.js";
-import type { TamperableTable } from "../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+import { endIn, stringIn } from "../../packages/holdfast/src/native/native-values.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import { DatedTable } from "../../packages/testing/src/table/dated-table.js";
+import type { TamperableTable } from "../../packages/testing/src/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Dates } from "./terms.js";
 
 /**

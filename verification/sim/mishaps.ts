@@ -1,7 +1,7 @@
-import { HoldfastError } from "../../src/index.js";
-import type { Fault, FaultScript } from "../../src/testing/faults/fault-plan.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
-import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { HoldfastError } from "../../packages/holdfast/src/index.js";
+import type { Fault, FaultScript } from "../../packages/testing/src/faults/fault-plan.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
+import type { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import type { Incarnation } from "./incarnation.js";
 import { type Plan, rateOf } from "./plan.js";
 import type { Expiring } from "./records.js";

@@ -9,7 +9,7 @@ import type {
   TransactionAnswer,
   Write,
   WriteAnswer,
-} from "../../src/platform/table.js";
+} from "../../packages/holdfast/src/platform/table.js";
 
 /** A request of a process with its answer. */
 export type Exchanged =

@@ -1,4 +1,4 @@
-import type { Item, TablePort } from "../../src/platform/table.js";
+import type { Item, TablePort } from "../../packages/holdfast/src/platform/table.js";
 
 /**
  * The number of requests which a process may send about an item without a pause. A correct client needs fewer: an

@@ -1,5 +1,5 @@
-import type { FaultProbabilities } from "../../src/testing/faults/fault-plan.js";
-import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
+import type { FaultProbabilities } from "../../packages/testing/src/faults/fault-plan.js";
+import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { datesOf, withWrongDates } from "./dates.js";
 import { type Dates, SAFETY, type Terms, TIMER_SLACK_MS } from "./terms.js";
 import { worldTermsOf } from "./world/terms.js";

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { nativeFormat } from "../../src/formats/native.js";
-import { PERMITS } from "../../src/formats/native-permits.js";
-import type { Item } from "../../src/platform/table.js";
-import type { TableChange } from "../../src/testing/table/memory-table.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { PERMITS } from "../../packages/holdfast/src/native/native-permits.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import type { TableChange } from "../../packages/testing/src/table/memory-table.js";
 import type { Event } from "./history.js";
 import type { Incarnation } from "./incarnation.js";
 import { BY_HAND, BY_TTL } from "./safety.js";

@@ -1,5 +1,5 @@
-import { isHoldfastError, openSession, type Session } from "../../src/index.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import { isHoldfastError, openSession, type Session } from "../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 import { settlesInTime } from "./settles-in-time.js";
 

@@ -1,5 +1,5 @@
-import { type Holdfast, type HoldfastError, mutex } from "../../src/index.js";
-import type { VirtualTime } from "../../src/testing/time/virtual-time.js";
+import { type Holdfast, type HoldfastError, mutex } from "../../packages/holdfast/src/index.js";
+import type { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import type { Event } from "./history.js";
 
 /** A process which starts after all earlier processes have ended. */

@@ -7,12 +7,15 @@ import type {
   Scan,
   Transacting,
   Write,
-} from "../../src/platform/table.js";
-import type { FaultScript } from "../../src/testing/faults/fault-plan.js";
-import { DatedTable } from "../../src/testing/table/dated-table.js";
-import { MemoryTable, type TamperableTable } from "../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../src/testing/time/seeded-random.js";
-import { VirtualTime } from "../../src/testing/time/virtual-time.js";
+} from "../../packages/holdfast/src/platform/table.js";
+import type { FaultScript } from "../../packages/testing/src/faults/fault-plan.js";
+import { DatedTable } from "../../packages/testing/src/table/dated-table.js";
+import {
+  MemoryTable,
+  type TamperableTable,
+} from "../../packages/testing/src/table/memory-table.js";
+import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
+import { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import { check } from "./checkers.js";
 import { serverMs } from "./dates.js";
 import { type Event, type Timed, textOf, type Violation } from "./history.js";

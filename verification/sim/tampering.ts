@@ -1,6 +1,6 @@
-import type { Item } from "../../src/platform/table.js";
-import type { MemoryTable, TableChange } from "../../src/testing/table/memory-table.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import type { MemoryTable, TableChange } from "../../packages/testing/src/table/memory-table.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { numberIn, stringIn } from "./queue/checkers.js";
 
 /** Attributes that make a free record unreadable for this version of the library. */

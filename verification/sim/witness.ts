@@ -12,7 +12,7 @@ import type {
   Transacting,
   Write,
   WriteAnswer,
-} from "../../src/platform/table.js";
+} from "../../packages/holdfast/src/platform/table.js";
 import type { Event, RequestKind } from "./history.js";
 
 type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) : never;

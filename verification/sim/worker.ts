@@ -1,5 +1,10 @@
-import { isHoldfastError, type Lease, type LockOptions, mutex } from "../../src/index.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import {
+  isHoldfastError,
+  type Lease,
+  type LockOptions,
+  mutex,
+} from "../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 
 /** Runs one worker of a process until the end: acquires locks, acts under each lease, releases. */

@@ -1,6 +1,6 @@
-import type { Clock } from "../../src/platform/clock.js";
-import type { Call, Dated, TablePort } from "../../src/platform/table.js";
-import type { SeededRandom } from "../../src/testing/time/seeded-random.js";
+import type { Clock } from "../../packages/holdfast/src/platform/clock.js";
+import type { Call, Dated, TablePort } from "../../packages/holdfast/src/platform/table.js";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 
 /** How often answers to one client have a wrong `Date`, and which. */
 export interface WrongDates {

@@ -1,10 +1,10 @@
-import { GrantRetry } from "../../src/core/acquire/grant-retry.js";
-import { Admission } from "../../src/core/admission.js";
-import { Hold } from "../../src/core/hold/hold.js";
-import { Throttling } from "../../src/core/throttling.js";
+import { GrantRetry } from "../../packages/holdfast/src/core/acquire/grant-retry.js";
+import { Admission } from "../../packages/holdfast/src/core/admission.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { Throttling } from "../../packages/holdfast/src/core/throttling.js";
 import type { Variant } from "./variant.js";
 
-const BURSTS = "test/core/bursts.test.ts";
+const BURSTS = "packages/holdfast/test/core/bursts.test.ts";
 
 /** Defects in the order and the number of the requests that a client sends at once. */
 export const ADMISSION: readonly Variant[] = [
@@ -54,7 +54,7 @@ export const ADMISSION: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/throttling.test.ts",
+      test: "packages/holdfast/test/core/throttling.test.ts",
       title: "gets few retries from many leases, and renews what it can",
     },
   },

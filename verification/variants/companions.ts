@@ -1,10 +1,10 @@
-import { assignFence } from "../../src/core/acquire/assign-fence.js";
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { guardConditions } from "../../src/core/hold/condition.js";
-import { companion } from "../../src/formats/companion.js";
+import { companion } from "../../packages/formats/src/companion.js";
+import { assignFence } from "../../packages/holdfast/src/core/acquire/assign-fence.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { guardConditions } from "../../packages/holdfast/src/core/hold/condition.js";
 import type { Variant } from "./variant.js";
 
-const COMPANION_TEST = "test/formats/companion.test.ts";
+const COMPANION_TEST = "packages/formats/test/companion.test.ts";
 const SIMULATED = {
   test: "test/sim/companion.test.ts",
   title: "follow the order of the grants in twelve fixed runs",

@@ -1,9 +1,9 @@
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { GrantManyWrite } from "../../src/core/acquire/grant-many.js";
-import { idFrom } from "../../src/platform/random.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { GrantManyWrite } from "../../packages/holdfast/src/core/acquire/grant-many.js";
+import { idFrom } from "../../packages/holdfast/src/platform/random.js";
 import type { Variant } from "./variant.js";
 
-const COPIED_TEST = "test/core/copied-process.test.ts";
+const COPIED_TEST = "packages/holdfast/test/core/copied-process.test.ts";
 
 /** Defects which let processes restored from one snapshot mistake each other's grants for their own. */
 export const COPIES: readonly Variant[] = [

@@ -1,19 +1,19 @@
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { GrantRetry } from "../../src/core/acquire/grant-retry.js";
-import { AcquireLoop } from "../../src/core/acquire/loop.js";
-import { ClientContext } from "../../src/core/context.js";
-import { Observations } from "../../src/core/record/observation.js";
-import { RenewalScheduler } from "../../src/core/scheduler.js";
-import { TableAccess } from "../../src/core/table-access.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { expiresAt } from "../../src/formats/native-conditions.js";
-import { Bounds } from "../../src/platform/bounded.js";
-import { answerOf, isUnreadRefusal } from "../../src/platform/dynamodb/errors.js";
-import { senderOver } from "../../src/platform/dynamodb/sdk.js";
-import { DynamoDBTable } from "../../src/platform/dynamodb/table.js";
-import { unreadIn } from "../../src/platform/dynamodb/unread-refusal.js";
-import { systemTimers } from "../../src/platform/timers.js";
-import { MemoryTable } from "../../src/testing/table/memory-table.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { GrantRetry } from "../../packages/holdfast/src/core/acquire/grant-retry.js";
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
+import { ClientContext } from "../../packages/holdfast/src/core/context.js";
+import { Observations } from "../../packages/holdfast/src/core/record/observation.js";
+import { RenewalScheduler } from "../../packages/holdfast/src/core/scheduler.js";
+import { TableAccess } from "../../packages/holdfast/src/core/table-access.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { expiresAt } from "../../packages/holdfast/src/native/native-conditions.js";
+import { Bounds } from "../../packages/holdfast/src/platform/bounded.js";
+import { answerOf, isUnreadRefusal } from "../../packages/holdfast/src/platform/dynamodb/errors.js";
+import { senderOver } from "../../packages/holdfast/src/platform/dynamodb/sdk.js";
+import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
+import { unreadIn } from "../../packages/holdfast/src/platform/dynamodb/unread-refusal.js";
+import { systemTimers } from "../../packages/holdfast/src/platform/timers.js";
+import { MemoryTable } from "../../packages/testing/src/table/memory-table.js";
 import type { Variant } from "./variant.js";
 
 /** Defects around the core: the layout, TTL, requests, timers, and the table itself. */
@@ -37,7 +37,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R12"],
     edits: [{ in: { nativeFormat }, from: 'FREE = all(equals("v", n(1n)),', to: "FREE = all(" }],
     caughtBy: {
-      test: "test/formats/native.test.ts",
+      test: "packages/holdfast/test/native/native.test.ts",
       title: "refuses every claim: %s",
     },
   },
@@ -66,7 +66,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/formats/native.test.ts",
+      test: "packages/holdfast/test/native/native.test.ts",
       title: "refuses every claim: %s",
     },
   },
@@ -81,7 +81,10 @@ export const SURROUNDINGS: readonly Variant[] = [
         to: "if (layout < 1n) return",
       },
     ],
-    caughtBy: { test: "test/locks/mutex.test.ts", title: "%s ends a wait that finds it: %s" },
+    caughtBy: {
+      test: "packages/holdfast/test/locks/mutex.test.ts",
+      title: "%s ends a wait that finds it: %s",
+    },
   },
   {
     name: "queue-passed",
@@ -95,7 +98,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/formats/native.test.ts",
+      test: "packages/holdfast/test/native/native.test.ts",
       title: "is not granted to a mutex while waiters are queued",
     },
   },
@@ -111,7 +114,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/fences.test.ts",
+      test: "packages/holdfast/test/core/hold/fences.test.ts",
       title: "survive TTL while the lock is held, with a holder's clock three days behind",
     },
   },
@@ -127,7 +130,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/fences.test.ts",
+      test: "packages/holdfast/test/core/hold/fences.test.ts",
       title: "start above the former fence after TTL deletes an unused record",
     },
   },
@@ -143,7 +146,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/fences.test.ts",
+      test: "packages/holdfast/test/core/hold/fences.test.ts",
       title: "start from a clock corrected by the table's answers",
     },
   },
@@ -158,7 +161,10 @@ export const SURROUNDINGS: readonly Variant[] = [
         to: "this.#timers.set(delayMs, true, () => this.#wake());",
       },
     ],
-    caughtBy: { test: "test/core/scheduler.test.ts", title: "do not keep the process alive" },
+    caughtBy: {
+      test: "packages/holdfast/test/core/scheduler.test.ts",
+      title: "do not keep the process alive",
+    },
   },
   {
     name: "timer-left-behind",
@@ -172,7 +178,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/scheduler.test.ts",
+      test: "packages/holdfast/test/core/scheduler.test.ts",
       title: "forgets ended leases, even during a visit, and removes its timer with the last lease",
     },
   },
@@ -193,7 +199,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/acquire/waiting.test.ts",
+      test: "packages/holdfast/test/core/acquire/waiting.test.ts",
       title: "a table that is busy (%s): it is asked again until the wait is over",
     },
   },
@@ -209,7 +215,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "is retried in time as a renewal",
     },
   },
@@ -241,7 +247,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/acquire/slow-answers.test.ts",
+      test: "packages/holdfast/test/core/acquire/slow-answers.test.ts",
       title: "ends, and says so: $lease, $answerMs ms an answer",
     },
   },
@@ -262,7 +268,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/platform/dynamodb/errors.test.ts",
+      test: "packages/holdfast/test/platform/dynamodb/errors.test.ts",
       title: "is recognised by its name, not by its class or the name of the class",
     },
   },
@@ -278,7 +284,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/platform/dynamodb/table.test.ts",
+      test: "packages/holdfast/test/platform/dynamodb/table.test.ts",
       title: "answers with the written item, or with the item that refused the write",
     },
   },
@@ -294,7 +300,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/platform/dynamodb/table.test.ts",
+      test: "packages/holdfast/test/platform/dynamodb/table.test.ts",
       title: "ends a write at the call's deadline without an answer",
     },
   },
@@ -314,7 +320,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "reports an unacknowledged release to onError",
     },
   },
@@ -330,7 +336,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/platform/timers.test.ts",
+      test: "packages/holdfast/test/platform/timers.test.ts",
       title: "of infinite length do not become a busy loop",
     },
   },
@@ -346,7 +352,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/scheduler.test.ts",
+      test: "packages/holdfast/test/core/scheduler.test.ts",
       title: "remembers at most two visits per lease, however many leases have ended",
     },
   },
@@ -362,7 +368,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/record/observation.test.ts",
+      test: "packages/holdfast/test/core/record/observation.test.ts",
       title: "keeps the inputs of decisions, without user data, and with shortened labels",
     },
   },
@@ -378,7 +384,7 @@ export const SURROUNDINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/platform/dynamodb/sdk.test.ts",
+      test: "packages/holdfast/test/platform/dynamodb/sdk.test.ts",
       title: "keeps SDK retries after another command of the user",
     },
   },

@@ -1,18 +1,18 @@
-import { correctEnd } from "../../src/core/acquire/correct-end.js";
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { ClientContext } from "../../src/core/context.js";
-import { LeaseEnd } from "../../src/core/hold/lease-end.js";
-import { deadAtMs, decide } from "../../src/core/record/decide.js";
-import { observe } from "../../src/core/record/observation.js";
-import { TableClock } from "../../src/core/table-clock.js";
-import { Standby } from "../../src/election/standby.js";
-import { dynamodbLease } from "../../src/formats/dynamodb-lease.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { endIn } from "../../src/formats/native-values.js";
+import { dynamodbLease } from "../../packages/formats/src/dynamodb-lease.js";
+import { correctEnd } from "../../packages/holdfast/src/core/acquire/correct-end.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { ClientContext } from "../../packages/holdfast/src/core/context.js";
+import { LeaseEnd } from "../../packages/holdfast/src/core/hold/lease-end.js";
+import { deadAtMs, decide } from "../../packages/holdfast/src/core/record/decide.js";
+import { observe } from "../../packages/holdfast/src/core/record/observation.js";
+import { TableClock } from "../../packages/holdfast/src/core/table-clock.js";
+import { Standby } from "../../packages/holdfast/src/election/standby.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { endIn } from "../../packages/holdfast/src/native/native-values.js";
 import type { Variant } from "./variant.js";
 
-const TEST = "test/core/first-sight.test.ts";
-const WRONG_DATE = "test/core/wrong-date.test.ts";
+const TEST = "packages/holdfast/test/core/first-sight.test.ts";
+const WRONG_DATE = "packages/holdfast/test/core/wrong-date.test.ts";
 
 /** Defects in the end of a lease in the table's time, and in how a rival judges by it. */
 export const FIRST_SIGHT: readonly Variant[] = [
@@ -84,7 +84,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/formats/dynamodb-lease.test.ts",
+      test: "packages/formats/test/dynamodb-lease.test.ts",
       title: "has its expiry by the table's time when the holder's clock is off by %i ms",
     },
   },
@@ -94,7 +94,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
     rules: [],
     edits: [{ in: { TableClock }, from: "belowMs: dateMs + DATE_STEP_MS", to: "belowMs: dateMs" }],
     caughtBy: {
-      test: "test/core/table-clock.test.ts",
+      test: "packages/holdfast/test/core/table-clock.test.ts",
       title:
         "is at most a second after the `Date`, and the longest time since the request, widened by the drift",
     },
@@ -111,7 +111,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/table-clock.test.ts",
+      test: "packages/holdfast/test/core/table-clock.test.ts",
       title: "passes as long as one clock runs: %s",
     },
   },
@@ -168,7 +168,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/table-clock.test.ts",
+      test: "packages/holdfast/test/core/table-clock.test.ts",
       title: "of %i ms moves neither bound away from the true time",
     },
   },
@@ -200,7 +200,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/record/observation.test.ts",
+      test: "packages/holdfast/test/core/record/observation.test.ts",
       title: "never comes from an eventually consistent read",
     },
   },
@@ -216,7 +216,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/record/decide.test.ts",
+      test: "packages/holdfast/test/core/record/decide.test.ts",
       title: "returns the expected decision when %s",
     },
   },
@@ -265,7 +265,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/election/election.test.ts",
+      test: "packages/holdfast/test/election/election.test.ts",
       title: "does not believe an eventually consistent read that a leader's lease is over",
     },
   },

@@ -1,6 +1,6 @@
-import { askHolderToRelease } from "../../src/admin/force-release.js";
-import { freeDead } from "../../src/admin/free-dead.js";
-import { freeEarly } from "../../src/core/hold/writes.js";
+import { askHolderToRelease } from "../../packages/holdfast/src/admin/force-release.js";
+import { freeDead } from "../../packages/holdfast/src/admin/free-dead.js";
+import { freeEarly } from "../../packages/holdfast/src/core/hold/writes.js";
 import type { Variant } from "./variant.js";
 
 const SESSION_OF_ANSWER = "  const { session } = asked;\n";
@@ -70,7 +70,7 @@ export const FORCED: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/admin/force-steps.test.ts",
+      test: "packages/holdfast/test/admin/force-steps.test.ts",
       title: "frees no lock whose session was renewed during the pause",
     },
   },
@@ -86,7 +86,7 @@ export const FORCED: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/admin/force-steps.test.ts",
+      test: "packages/holdfast/test/admin/force-steps.test.ts",
       title: "is sent again if it %s: no lock idles for a lease",
     },
   },

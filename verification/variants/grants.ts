@@ -1,7 +1,7 @@
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { GrantRetry } from "../../src/core/acquire/grant-retry.js";
-import { AcquireLoop } from "../../src/core/acquire/loop.js";
-import { nativeFormat } from "../../src/formats/native.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { GrantRetry } from "../../packages/holdfast/src/core/acquire/grant-retry.js";
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import type { Variant } from "./variant.js";
 
 /** Defects in the grants: claim and takeover. */
@@ -92,7 +92,7 @@ export const GRANTS: readonly Variant[] = [
         to: "const { clock } = this.#context;\n    const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };\n    const result = { record, start, settings: this.#settings };",
       },
     ],
-    caughtBy: { test: "test/core/safety.test.ts", title: "of a %s" },
+    caughtBy: { test: "packages/holdfast/test/core/safety.test.ts", title: "of a %s" },
   },
   {
     name: "grant-from-last-send",
@@ -142,7 +142,7 @@ export const GRANTS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "claims a free lock, and releases the lock",
     },
   },

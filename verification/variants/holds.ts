@@ -1,12 +1,12 @@
-import { retryPauseMs } from "../../src/core/backoff.js";
-import { actingMs } from "../../src/core/hold/deadline.js";
-import { Hold } from "../../src/core/hold/hold.js";
-import { renewOrMove } from "../../src/core/hold/keep-alive.js";
-import { lossError } from "../../src/core/hold/loss.js";
-import { anySignal, LossSignal } from "../../src/core/hold/loss-signal.js";
-import { changeLength } from "../../src/core/hold/writes.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { elapsedMsSince } from "../../src/platform/clock.js";
+import { retryPauseMs } from "../../packages/holdfast/src/core/backoff.js";
+import { actingMs } from "../../packages/holdfast/src/core/hold/deadline.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { renewOrMove } from "../../packages/holdfast/src/core/hold/keep-alive.js";
+import { lossError } from "../../packages/holdfast/src/core/hold/loss.js";
+import { anySignal, LossSignal } from "../../packages/holdfast/src/core/hold/loss-signal.js";
+import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { elapsedMsSince } from "../../packages/holdfast/src/platform/clock.js";
 import type { Variant } from "./variant.js";
 
 const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
@@ -28,7 +28,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/locks/forgotten.test.ts",
+      test: "packages/holdfast/test/locks/forgotten.test.ts",
       title: "ends the renewals, is reported once, and leaves the lock to expire",
     },
   },
@@ -57,7 +57,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/coarse-clock.test.ts",
+      test: "packages/holdfast/test/core/hold/coarse-clock.test.ts",
       title:
         "a holder pauses between its requests while the clock shows the same short rest of the lease",
     },
@@ -92,7 +92,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/loss-signal.test.ts",
+      test: "packages/holdfast/test/core/hold/loss-signal.test.ts",
       title: "aborts at the first read after the deadline: %s",
     },
   },
@@ -130,14 +130,20 @@ export const HOLDS: readonly Variant[] = [
         to: "  return clock.wallMs() - start.wallMs;\n",
       },
     ],
-    caughtBy: { test: "test/core/hold/deadline.test.ts", title: "does not move when %s" },
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/deadline.test.ts",
+      title: "does not move when %s",
+    },
   },
   {
     name: "boot-clock-ignored",
     what: "The boot clock does not count.",
     rules: ["R2"],
     edits: [{ in: { elapsedMsSince }, from: "    clock.bootMs() - start.bootMs,\n", to: "" }],
-    caughtBy: { test: "test/core/hold/deadline.test.ts", title: "does not move when %s" },
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/deadline.test.ts",
+      title: "does not move when %s",
+    },
   },
   {
     name: "boot-step-ignored",
@@ -151,7 +157,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/coarse-clock.test.ts",
+      test: "packages/holdfast/test/core/hold/coarse-clock.test.ts",
       title: "a suspended holder loses the lease before a takeover, at any phase of a second",
     },
   },
@@ -167,7 +173,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/loss-signal.test.ts",
+      test: "packages/holdfast/test/core/hold/loss-signal.test.ts",
       title: "aborts after a pause and before any timer for a lease, a session or a term",
     },
   },
@@ -219,7 +225,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "keeps the lock despite the fault in a renewal",
     },
   },
@@ -293,7 +299,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "changes nothing as a change of length after a newer change",
     },
   },
@@ -309,7 +315,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "applies a change to a %s lease once, without a takeover",
     },
   },
@@ -325,7 +331,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "is not proved by a refusal with the record of the same lease",
     },
   },
@@ -354,7 +360,7 @@ export const HOLDS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "applies a write of data once, and never undoes a newer write",
     },
   },

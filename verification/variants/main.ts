@@ -5,9 +5,10 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { VARIANTS } from "./all.js";
+import { UnusedEdits } from "./bundle.js";
 import { expectSound, seedsInWorld, WORLD_SEEDS } from "./in-world.js";
 import { Recorded } from "./recorded.js";
-import { huntFor } from "./run.js";
+import { huntByPlacements, huntFor } from "./run.js";
 import { variantsTable } from "./tables.js";
 import { notCaught, runTests, type Tested } from "./tested.js";
 import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./variant.js";
@@ -17,14 +18,17 @@ const HELP = `node scripts/sim-variants.mjs [options]
   --ranges N     the number of disjoint ranges of seeds for each variant (default 9)
   --world        hunts in ${WORLD_SEEDS} runs of the world, where any checker may catch any variant; fails only if the
                  code without a defect is rejected
+  --placements   hunts with every placement of one fault, where any checker may catch any variant; fails as --world does
   --list         only print every variant, its defect, and the check which catches it
-  --write        write the medians to verification/variants/medians.json, or, with --world, the seeds to in-world.json`;
+  --write        write the medians to verification/variants/medians.json, or, with --world or --placements, the results to
+                 in-world.json or in-placements.json`;
 
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true, default: [] },
     ranges: { type: "string", default: "9" },
     world: { type: "boolean", default: false },
+    placements: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -33,6 +37,7 @@ const { values } = parseArgs({
 const root = process.cwd();
 const recordedMedians = new Recorded<number>(root, "medians.json");
 const recordedInWorld = new Recorded<number | null>(root, "in-world.json");
+const recordedInPlacements = new Recorded<string | null>(root, "in-placements.json");
 const medians = new Map<string, number>();
 let missed = 0;
 
@@ -88,6 +93,33 @@ async function huntAllInWorld(variants: readonly Variant[]): Promise<void> {
   console.log(`The world caught ${caught} of ${variants.length} variants.`);
 }
 
+async function huntAllByPlacements(variants: readonly Variant[]): Promise<void> {
+  const sound = await huntByPlacements(root, undefined);
+  if (sound !== null) throw new Error(`Without a defect, this fails: ${sound.placement}`);
+  const results = new Map<string, string | null>();
+  await huntAll(variants, async (variant) => {
+    const caught = await placementOf(variant);
+    results.set(variant.name, caught);
+    if (values.write) recordedInPlacements.write(VARIANTS, results);
+    console.log(
+      `${caught === null ? "missed" : "caught"}  ${variant.name}: ${caught ?? "by no fault"}`,
+    );
+  });
+  const caught = [...results.values()].filter((one) => one !== null).length;
+  console.log(`One fault in every place caught ${caught} of ${variants.length} variants.`);
+}
+
+/** Returns the first placement that shows the defect, and what it breaks; null if none does, or none uses the code. */
+async function placementOf(variant: Variant): Promise<string | null> {
+  try {
+    const caught = await huntByPlacements(root, variant);
+    return caught === null ? null : `${caught.placement}; ${caught.invariants.join(", ")}`;
+  } catch (error) {
+    if (error instanceof UnusedEdits) return null;
+    throw error;
+  }
+}
+
 async function testAll(variants: readonly Variant[]): Promise<void> {
   const tested = variants.filter((variant): variant is Tested => !isSimulated(variant));
   if (tested.length === 0) return;
@@ -106,6 +138,7 @@ async function main(): Promise<void> {
   if (variants.length === 0) throw new Error(`No variant is named ${values.only.join(", ")}.`);
   const startMs = performance.now();
   if (values.world) return huntAllInWorld(variants);
+  if (values.placements) return huntAllByPlacements(variants);
   await huntAll(variants.filter(isSimulated), huntOne);
   await testAll(variants);
   const seconds = Math.round((performance.now() - startMs) / 1000);

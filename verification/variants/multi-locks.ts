@@ -1,13 +1,13 @@
-import { GrantManyWrite } from "../../src/core/acquire/grant-many.js";
-import { doingOf } from "../../src/core/acquire/grant-many-result.js";
-import { highestTicketSeen } from "../../src/core/queue/place-at-once.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { acquireMany } from "../../src/locks/multi-acquire.js";
-import { MultiLease } from "../../src/locks/multi-lease.js";
-import { MultiPlace } from "../../src/locks/multi-place.js";
+import { GrantManyWrite } from "../../packages/holdfast/src/core/acquire/grant-many.js";
+import { doingOf } from "../../packages/holdfast/src/core/acquire/grant-many-result.js";
+import { highestTicketSeen } from "../../packages/holdfast/src/core/queue/place-at-once.js";
+import { acquireMany } from "../../packages/holdfast/src/locks/multi-acquire.js";
+import { MultiLease } from "../../packages/holdfast/src/locks/multi-lease.js";
+import { MultiPlace } from "../../packages/holdfast/src/locks/multi-place.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import type { Variant } from "./variant.js";
 
-const TEST = "test/locks/multi-lock/multi-lock.test.ts";
+const TEST = "packages/holdfast/test/locks/multi-lock/multi-lock.test.ts";
 
 /** Defects in grants of several locks at once. */
 export const MULTI_LOCKS: readonly Variant[] = [
@@ -73,7 +73,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/locks/fair-lock/lost-counter.test.ts",
+      test: "packages/holdfast/test/locks/fair-lock/lost-counter.test.ts",
       title: "is next acquired with a new ticket, above the last granted ticket",
     },
   },
@@ -83,7 +83,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
     rules: [],
     edits: [{ in: { MultiPlace }, from: "tried = ticket;", to: "tried = ticket - ticket;" }],
     caughtBy: {
-      test: "test/locks/fair-lock/lost-counter.test.ts",
+      test: "packages/holdfast/test/locks/fair-lock/lost-counter.test.ts",
       title: "is next acquired above the ticket of an old entry that the counter does not show",
     },
   },
@@ -131,7 +131,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/acquire/grant-many-result.test.ts",
+      test: "packages/holdfast/test/core/acquire/grant-many-result.test.ts",
       title: "returns own only if every shown record has the id of the grant",
     },
   },

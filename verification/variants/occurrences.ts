@@ -1,11 +1,11 @@
-import { giveUpLease } from "../../src/core/hold/release.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { occurrenceOf } from "../../src/once/due.js";
-import { Occurrences } from "../../src/once/once.js";
+import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { occurrenceOf } from "../../packages/holdfast/src/once/due.js";
+import { Occurrences } from "../../packages/holdfast/src/once/once.js";
 import type { Variant } from "./variant.js";
 
-const TEST = "test/once/once.test.ts";
-const DUE_TEST = "test/once/due.test.ts";
+const TEST = "packages/holdfast/test/once/once.test.ts";
+const DUE_TEST = "packages/holdfast/test/once/due.test.ts";
 
 /** Defects in how the occurrences of a task are recorded. */
 export const OCCURRENCES: readonly Variant[] = [

@@ -1,16 +1,16 @@
-import { Cancellation } from "../../src/core/acquire/cancellation.js";
-import { changeLength } from "../../src/core/hold/writes.js";
-import { OutageWatch } from "../../src/core/outage-watch.js";
-import { Outages } from "../../src/core/outages.js";
-import { acquirePermit } from "../../src/core/permits/acquire.js";
-import { pollSessions } from "../../src/core/queue/predecessors.js";
-import { Trouble } from "../../src/election/candidate.js";
-import { Standby } from "../../src/election/standby.js";
-import { Occurrences } from "../../src/once/once.js";
+import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellation.js";
+import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
+import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
+import { Outages } from "../../packages/holdfast/src/core/outages.js";
+import { acquirePermit } from "../../packages/holdfast/src/core/permits/acquire.js";
+import { pollSessions } from "../../packages/holdfast/src/core/queue/predecessors.js";
+import { Trouble } from "../../packages/holdfast/src/election/candidate.js";
+import { Standby } from "../../packages/holdfast/src/election/standby.js";
+import { Occurrences } from "../../packages/holdfast/src/once/once.js";
 import type { Variant } from "./variant.js";
 
-const DENIED = "test/core/acquire/denied.test.ts";
-const SILENCE = "test/core/acquire/silence.test.ts";
+const DENIED = "packages/holdfast/test/core/acquire/denied.test.ts";
+const SILENCE = "packages/holdfast/test/core/acquire/silence.test.ts";
 
 /** Defects that show only if the table refuses credentials, or does not answer, while a call waits. */
 export const OUTAGES: readonly Variant[] = [

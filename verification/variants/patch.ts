@@ -3,18 +3,19 @@ import { join } from "node:path";
 import ts from "typescript";
 
 /**
- * A value exported by a file of `src/`, under its own name: `{ GrantWrite }`. Imported, so that a rename reaches it.
+ * A value exported by a source, under its own name: `{ GrantWrite }`. Imported, so that a rename reaches it.
  */
 export type Exported = Readonly<Record<string, unknown>>;
 
 const EXPORTS = /^export (?:async )?(?:abstract )?(?:function|class|const) (\w+)/gm;
 
-/** Maps each exported value to the files of `src/` which declare it, relative to the checkout. */
+/** Maps each exported value to the sources which declare it, relative to the checkout. */
 export function exportsOf(root: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  const paths = readdirSync(join(root, "src"), { recursive: true }).map(String);
-  for (const path of paths.filter((one) => one.endsWith(".ts")).sort()) {
-    const file = `src/${path.replaceAll("\\", "/")}`;
+  const paths = readdirSync(join(root, "packages"), { recursive: true }).map(
+    (path) => `packages/${String(path).replaceAll("\\", "/")}`,
+  );
+  for (const file of paths.filter((one) => /^packages\/[^/]+\/src\/.*\.ts$/.test(one)).sort()) {
     for (const [, name = ""] of readFileSync(join(root, file), "utf8").matchAll(EXPORTS)) {
       found.set(name, [...(found.get(name) ?? []), file]);
     }
@@ -29,7 +30,7 @@ export function filesOf(
 ): readonly string[] {
   const [name = ""] = Object.keys(symbol);
   const files = exports.get(name);
-  if (files === undefined) throw new Error(`No file of src exports "${name}".`);
+  if (files === undefined) throw new Error(`No source exports "${name}".`);
   return files;
 }
 

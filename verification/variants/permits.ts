@@ -1,17 +1,21 @@
-import { askHolderToRelease } from "../../src/admin/force-release.js";
-import { leasesSeen } from "../../src/core/acquire/holder-seen.js";
-import { exchange } from "../../src/core/permits/exchange.js";
-import { freeStrays, PermitGrantWrite } from "../../src/core/permits/grant.js";
-import { PermitLoop } from "../../src/core/permits/loop.js";
-import { decidePermit } from "../../src/core/record/decide-permit.js";
-import { nativePermits, permitRemoval, permitRequest } from "../../src/formats/native-permits.js";
+import { askHolderToRelease } from "../../packages/holdfast/src/admin/force-release.js";
+import { leasesSeen } from "../../packages/holdfast/src/core/acquire/holder-seen.js";
+import { exchange } from "../../packages/holdfast/src/core/permits/exchange.js";
+import { freeStrays, PermitGrantWrite } from "../../packages/holdfast/src/core/permits/grant.js";
+import { PermitLoop } from "../../packages/holdfast/src/core/permits/loop.js";
+import { decidePermit } from "../../packages/holdfast/src/core/record/decide-permit.js";
+import {
+  nativePermits,
+  permitRemoval,
+  permitRequest,
+} from "../../packages/holdfast/src/native/native-permits.js";
 import type { Variant } from "./variant.js";
 
-const TEST = "test/locks/permits/semaphore.test.ts";
-const READ_WRITE_TEST = "test/locks/permits/read-write-lock.test.ts";
+const TEST = "packages/holdfast/test/locks/permits/semaphore.test.ts";
+const READ_WRITE_TEST = "packages/holdfast/test/locks/permits/read-write-lock.test.ts";
 const MISCONFIGURED_DOWNGRADE =
   "frees the lock when the configuration is wrong at its downgrade, %s";
-const FORCED_TEST = "test/admin/permits.test.ts";
+const FORCED_TEST = "packages/holdfast/test/admin/permits.test.ts";
 
 /** Defects in semaphores and read-write locks. */
 export const PERMITS: readonly Variant[] = [
@@ -49,7 +53,7 @@ export const PERMITS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/admin/set-limit.test.ts",
+      test: "packages/holdfast/test/admin/set-limit.test.ts",
       title: "keeps the waiters of every process in the queue when it %s the limit",
     },
   },
@@ -61,7 +65,7 @@ export const PERMITS: readonly Variant[] = [
       { in: { nativePermits }, from: "all(KNOWN, equals(CHANGES, n(changes)))", to: "KNOWN" },
     ],
     caughtBy: {
-      test: "test/admin/set-limit.test.ts",
+      test: "packages/holdfast/test/admin/set-limit.test.ts",
       title: "keeps the later limit when a copy of an earlier change arrives late",
     },
   },
@@ -250,7 +254,7 @@ export const PERMITS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/acquire/default-wait.test.ts",
+      test: "packages/holdfast/test/core/acquire/default-wait.test.ts",
       title: "outlasts a dead holder with a lease of %s (own lease %s, %j)",
     },
   },

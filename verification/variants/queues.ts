@@ -1,24 +1,24 @@
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { AcquireLoop } from "../../src/core/acquire/loop.js";
-import { mostPassedAt, outcomeOf } from "../../src/core/acquire/outcome.js";
-import { Hold } from "../../src/core/hold/hold.js";
-import { giveUpLease } from "../../src/core/hold/release.js";
-import { LocalQueue } from "../../src/core/local-queue.js";
-import { Pacer } from "../../src/core/pacer.js";
-import { Entry } from "../../src/core/queue/entry.js";
-import { queueing } from "../../src/core/queue/fifo.js";
-import { readQueue } from "../../src/core/queue/predecessors.js";
-import { leftByRecord } from "../../src/core/queue/progress.js";
-import { takeTickets } from "../../src/core/queue/ticket.js";
-import { Waiting } from "../../src/core/queue/wait-turn.js";
-import { decide } from "../../src/core/record/decide.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { queueCondition } from "../../src/formats/native-conditions.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
+import { mostPassedAt, outcomeOf } from "../../packages/holdfast/src/core/acquire/outcome.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
+import { LocalQueue } from "../../packages/holdfast/src/core/local-queue.js";
+import { Pacer } from "../../packages/holdfast/src/core/pacer.js";
+import { Entry } from "../../packages/holdfast/src/core/queue/entry.js";
+import { queueing } from "../../packages/holdfast/src/core/queue/fifo.js";
+import { readQueue } from "../../packages/holdfast/src/core/queue/predecessors.js";
+import { leftByRecord } from "../../packages/holdfast/src/core/queue/progress.js";
+import { takeTickets } from "../../packages/holdfast/src/core/queue/ticket.js";
+import { Waiting } from "../../packages/holdfast/src/core/queue/wait-turn.js";
+import { decide } from "../../packages/holdfast/src/core/record/decide.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { queueCondition } from "../../packages/holdfast/src/native/native-conditions.js";
 import type { Edit, Variant } from "./variant.js";
 
-const STARVATION = "test/locks/starvation.test.ts";
-const CROWD = "test/locks/crowd.test.ts";
-const TROUBLE = "test/locks/fair-lock/trouble.test.ts";
+const STARVATION = "packages/holdfast/test/locks/starvation.test.ts";
+const CROWD = "packages/holdfast/test/locks/crowd.test.ts";
+const TROUBLE = "packages/holdfast/test/locks/fair-lock/trouble.test.ts";
 
 const COUNTER_BEHIND_UNSEEN: Edit = {
   in: { takeTickets },
@@ -43,7 +43,7 @@ export const QUEUES: readonly Variant[] = [
       { in: { LocalQueue }, from: "if (this.#followers === 0) return;\n    for (", to: "for (" },
     ],
     caughtBy: {
-      test: "test/core/local-queue.test.ts",
+      test: "packages/holdfast/test/core/local-queue.test.ts",
       title: "visits no other waiter at a hand-off",
     },
   },
@@ -59,7 +59,7 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/locks/fair-lock/shared-place.test.ts",
+      test: "packages/holdfast/test/locks/fair-lock/shared-place.test.ts",
       title:
         "do not get the lock by tickets of a place that expired while the process held the lock",
     },
@@ -76,7 +76,7 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/formats/native.test.ts",
+      test: "packages/holdfast/test/native/native.test.ts",
       title: "is granted only to tickets above the last granted ticket",
     },
   },
@@ -149,7 +149,7 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/locks/fair-lock/shared-place.test.ts",
+      test: "packages/holdfast/test/locks/fair-lock/shared-place.test.ts",
       title:
         "share a place with a ticket for each, and get the lock one after the other at their turn",
     },
@@ -280,7 +280,7 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/locks/fair-lock/one-process.test.ts",
+      test: "packages/holdfast/test/locks/fair-lock/one-process.test.ts",
       title: "is not overtaken by another acquisition of its process (%s), and not told as a loss",
     },
   },
@@ -402,7 +402,7 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/progress.test.ts",
+      test: "packages/holdfast/test/core/progress.test.ts",
       title: "subtracts the grants since the last count: at fence 8n, 79 are left",
     },
   },
@@ -418,7 +418,7 @@ export const QUEUES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/progress.test.ts",
+      test: "packages/holdfast/test/core/progress.test.ts",
       title: "lets the next waiter read the queue only when the lock is not held",
     },
   },
@@ -457,7 +457,7 @@ export const QUEUES: readonly Variant[] = [
     rules: [],
     edits: [{ in: { outcomeOf }, from: "hasQueue || passedBy", to: "passedBy" }],
     caughtBy: {
-      test: "test/locks/lock.test.ts",
+      test: "packages/holdfast/test/locks/lock.test.ts",
       title: "reports the position of a mutex that queues behind others",
     },
   },

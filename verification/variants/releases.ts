@@ -1,18 +1,18 @@
-import { AbandonedIds } from "../../src/core/abandoned-ids.js";
-import { GrantWrite } from "../../src/core/acquire/grant.js";
-import { untilAnswered } from "../../src/core/acquire/until-answered.js";
-import { ClientContext } from "../../src/core/context.js";
-import { freeAll } from "../../src/core/hold/close.js";
-import { exportLease } from "../../src/core/hold/export.js";
-import { handOffAnswered } from "../../src/core/hold/hand-off.js";
-import { Hold } from "../../src/core/hold/hold.js";
-import { HeldLease } from "../../src/core/hold/lease.js";
-import { lossIn } from "../../src/core/hold/loss.js";
-import { freeOnce, giveUpLease } from "../../src/core/hold/release.js";
-import { rollBack } from "../../src/core/hold/roll-back.js";
-import { release } from "../../src/core/hold/writes.js";
-import { decide } from "../../src/core/record/decide.js";
-import { nativeFormat } from "../../src/formats/native.js";
+import { AbandonedIds } from "../../packages/holdfast/src/core/abandoned-ids.js";
+import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { untilAnswered } from "../../packages/holdfast/src/core/acquire/until-answered.js";
+import { ClientContext } from "../../packages/holdfast/src/core/context.js";
+import { freeAll } from "../../packages/holdfast/src/core/hold/close.js";
+import { exportLease } from "../../packages/holdfast/src/core/hold/export.js";
+import { handOffAnswered } from "../../packages/holdfast/src/core/hold/hand-off.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { HeldLease } from "../../packages/holdfast/src/core/hold/lease.js";
+import { lossIn } from "../../packages/holdfast/src/core/hold/loss.js";
+import { freeOnce, giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
+import { rollBack } from "../../packages/holdfast/src/core/hold/roll-back.js";
+import { release } from "../../packages/holdfast/src/core/hold/writes.js";
+import { decide } from "../../packages/holdfast/src/core/record/decide.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import type { Variant } from "./variant.js";
 
 /** Defects in how a lease ends: release, hand-off and rollback. */
@@ -83,7 +83,7 @@ function isUnanswered(error: unknown): boolean {
         to: "waiter.offer({ record: found, start: instantOf(context.clock), settings });",
       },
     ],
-    caughtBy: { test: "test/core/safety.test.ts", title: "of a local handoff" },
+    caughtBy: { test: "packages/holdfast/test/core/safety.test.ts", title: "of a local handoff" },
   },
   {
     name: "held-until-released",
@@ -120,7 +120,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/locks/mutex.test.ts",
+      test: "packages/holdfast/test/locks/mutex.test.ts",
       title: "waits for a renewal in flight, so that the requests do not overlap",
     },
   },
@@ -150,7 +150,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "leaves the lock free as a renewal after the release",
     },
   },
@@ -212,7 +212,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "rolls back an abandoned claim after the outage",
     },
   },
@@ -228,7 +228,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "rolls back an abandoned claim after two sends, both applied late",
     },
   },
@@ -244,7 +244,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/rollback.test.ts",
+      test: "packages/holdfast/test/core/hold/rollback.test.ts",
       title: "the rollback frees a claim applied after the release",
     },
   },
@@ -254,7 +254,7 @@ function isUnanswered(error: unknown): boolean {
     rules: ["R14"],
     edits: [{ in: { AbandonedIds }, from: "this.#onSeen.get(found.holder)?.();", to: "" }],
     caughtBy: {
-      test: "test/locks/lost-answers.test.ts",
+      test: "packages/holdfast/test/locks/lost-answers.test.ts",
       title: "a %s is not idle for a whole lease",
     },
   },
@@ -270,7 +270,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/locks/lost-answers.test.ts",
+      test: "packages/holdfast/test/locks/lost-answers.test.ts",
       title: "a %s is not idle for a whole lease",
     },
   },
@@ -286,7 +286,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/rollback.test.ts",
+      test: "packages/holdfast/test/core/hold/rollback.test.ts",
       title: "the waiter and the rollback pause for half of a lease",
     },
   },
@@ -302,7 +302,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "leaves the lock free for other clients after an abandoned takeover",
     },
   },
@@ -318,7 +318,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/record/decide.test.ts",
+      test: "packages/holdfast/test/core/record/decide.test.ts",
       title: "returns the expected decision when %s",
     },
   },
@@ -328,7 +328,7 @@ function isUnanswered(error: unknown): boolean {
     rules: ["R14"],
     edits: [{ in: { ClientContext }, from: "    this.abandoned.add(holder);\n", to: "" }],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "lets a process reclaim after an abandoned claim, without a watch",
     },
   },
@@ -344,7 +344,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/lost-responses.test.ts",
+      test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "frees the lock after a hand-off to a cancelled waiter",
     },
   },
@@ -360,7 +360,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/locks/mutex.test.ts",
+      test: "packages/holdfast/test/locks/mutex.test.ts",
       title: "releases all locks at the same time, and ends every lease with `closed`",
     },
   },
@@ -376,7 +376,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/safety.test.ts",
+      test: "packages/holdfast/test/core/safety.test.ts",
       title: "%s: reports the loss even if only the release finds it",
     },
   },
@@ -392,7 +392,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/safety.test.ts",
+      test: "packages/holdfast/test/core/safety.test.ts",
       title: "end the lease when the wall clock steps past its deadline",
     },
   },
@@ -402,7 +402,7 @@ function isUnanswered(error: unknown): boolean {
     rules: ["R2"],
     edits: [{ in: { exportLease }, from: '  hold.end("exported");\n', to: "" }],
     caughtBy: {
-      test: "test/core/hold/transfer.test.ts",
+      test: "packages/holdfast/test/core/hold/transfer.test.ts",
       title:
         "ends for the exporter before the first send, with a reason and without further renewals",
     },
@@ -419,7 +419,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/stale-handle.test.ts",
+      test: "packages/holdfast/test/core/hold/stale-handle.test.ts",
       title: "does not affect the hold: %s",
     },
   },
@@ -435,7 +435,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/transfer.test.ts",
+      test: "packages/holdfast/test/core/hold/transfer.test.ts",
       title: "is closed to all waiters until the reservation expires, and then free",
     },
   },
@@ -451,7 +451,7 @@ function isUnanswered(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "test/core/hold/transfer.test.ts",
+      test: "packages/holdfast/test/core/hold/transfer.test.ts",
       title: "accepts one import: a second import fails, even after a release by the importer",
     },
   },

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import type { Caught } from "../exhaustive/hunt.js";
 import { bundle, bundlesIn } from "./bundle.js";
 import { ANY_INVARIANT, ANY_WORLD, type Found } from "./hunt-options.js";
 import type { InSimulation, Variant } from "./variant.js";
@@ -26,6 +27,20 @@ export function huntInWorld(
   return hunt(root, variant, { invariant: ANY_INVARIANT, within, of: ANY_WORLD }, from);
 }
 
+/** Hunts for a variant, or in the code as it is, with every placement of one fault. */
+export async function huntByPlacements(
+  root: string,
+  variant: Variant | undefined,
+): Promise<Caught | null> {
+  const name = `placed-${variant?.name ?? "as-it-is"}`;
+  const hunting = join(bundlesIn(root), `${name}.mjs`);
+  await bundle(root, variant, hunting, {
+    entryPoints: [join(root, "verification/exhaustive/hunt.ts")],
+  });
+  const output = await outputOf(name, [hunting], LONGEST_HUNT_MS);
+  return JSON.parse(output.trim().split("\n")[0] ?? "null") as Caught | null;
+}
+
 /** What a hunt looks for, where, and in how many seeds. */
 interface Hunted {
   readonly invariant: string;
@@ -49,15 +64,18 @@ async function hunt(
     ...(of === undefined ? [] : ["--of", of]),
     ...from.flatMap((seed) => ["--from", String(seed)]),
   ];
-  const output = await new Promise<string>((resolve, reject) => {
-    const timeout = LONGEST_HUNT_MS * from.length;
+  const output = await outputOf(name, args, LONGEST_HUNT_MS * from.length);
+  return output
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Found);
+}
+
+function outputOf(name: string, args: readonly string[], timeout: number): Promise<string> {
+  return new Promise((resolve, reject) => {
     execFile(process.execPath, args, { timeout }, (error, stdout) => {
       if (error === null) resolve(stdout);
       else reject(new Error(`${name}: ${error.message}\n${stdout}`));
     });
   });
-  return output
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Found);
 }

@@ -1,14 +1,14 @@
-import { Cancellation } from "../../src/core/acquire/cancellation.js";
-import { Hold } from "../../src/core/hold/hold.js";
-import { renewOrMove } from "../../src/core/hold/keep-alive.js";
-import { changeLength } from "../../src/core/hold/writes.js";
-import { decide } from "../../src/core/record/decide.js";
-import { RemoteSessions } from "../../src/core/remote-sessions.js";
-import { SessionKeepAlive } from "../../src/core/session/keep-alive.js";
-import { openSession } from "../../src/core/session/open.js";
-import { SharedSession } from "../../src/core/session/shared.js";
-import { nativeFormat } from "../../src/formats/native.js";
-import { SESSIONS as LEASES_ON_SESSIONS } from "../../src/formats/native-sessions.js";
+import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellation.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { renewOrMove } from "../../packages/holdfast/src/core/hold/keep-alive.js";
+import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
+import { decide } from "../../packages/holdfast/src/core/record/decide.js";
+import { RemoteSessions } from "../../packages/holdfast/src/core/remote-sessions.js";
+import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
+import { openSession } from "../../packages/holdfast/src/core/session/open.js";
+import { SharedSession } from "../../packages/holdfast/src/core/session/shared.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { SESSIONS as LEASES_ON_SESSIONS } from "../../packages/holdfast/src/native/native-sessions.js";
 import type { Variant } from "./variant.js";
 
 const RENEW = `    renew: (ref, held, renewal) => ({
@@ -42,7 +42,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/shared.test.ts",
+      test: "packages/holdfast/test/core/session/shared.test.ts",
       title: "costs the lease that opens it a move, and no renewal",
     },
   },
@@ -221,7 +221,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/session-end.test.ts",
+      test: "packages/holdfast/test/core/session/session-end.test.ts",
       title: "lets no lease begin after a pause in which the session expired",
     },
   },
@@ -237,7 +237,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/keep-alive.test.ts",
+      test: "packages/holdfast/test/core/session/keep-alive.test.ts",
       title: "rejects after the wait if $what",
     },
   },
@@ -253,7 +253,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/shared.test.ts",
+      test: "packages/holdfast/test/core/session/shared.test.ts",
       title: "lets a lease with a changed length renew itself",
     },
   },
@@ -282,7 +282,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/shared.test.ts",
+      test: "packages/holdfast/test/core/session/shared.test.ts",
       title: "forgets leases that are released while their moves wait",
     },
   },
@@ -298,7 +298,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/shared.test.ts",
+      test: "packages/holdfast/test/core/session/shared.test.ts",
       title: "forgets a lease whose length changes while the move waits",
     },
   },
@@ -327,7 +327,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/locks/permits/faults.test.ts",
+      test: "packages/holdfast/test/locks/permits/faults.test.ts",
       title: "closes a session that opens after the caller aborts, one lease later",
     },
   },
@@ -359,7 +359,7 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/session/session.test.ts",
+      test: "packages/holdfast/test/core/session/session.test.ts",
       title: "to a move makes the earlier of the two deadlines count",
     },
   },

@@ -1,10 +1,10 @@
-import { noteSighting } from "../../src/core/acquire/note-sighting.js";
-import { deadAtMs } from "../../src/core/record/decide.js";
-import { observe, withSighting } from "../../src/core/record/observation.js";
-import { sightingNotes } from "../../src/formats/sightings.js";
+import { sightingNotes } from "../../packages/formats/src/sightings.js";
+import { noteSighting } from "../../packages/holdfast/src/core/acquire/note-sighting.js";
+import { deadAtMs } from "../../packages/holdfast/src/core/record/decide.js";
+import { observe, withSighting } from "../../packages/holdfast/src/core/record/observation.js";
 import type { Variant } from "./variant.js";
 
-const TEST = "test/formats/sightings.test.ts";
+const TEST = "packages/formats/test/sightings.test.ts";
 const BEFORE_DEADLINE = {
   test: TEST,
   title: "never let a process take over before the holder's deadline (server at +%i ms)",
@@ -48,7 +48,10 @@ export const SIGHTINGS: readonly Variant[] = [
         to: "record.version !== undefined &&",
       },
     ],
-    caughtBy: { test: "test/core/record/observation.test.ts", title: "ignores a sighting of %s" },
+    caughtBy: {
+      test: "packages/holdfast/test/core/record/observation.test.ts",
+      title: "ignores a sighting of %s",
+    },
   },
   {
     name: "sighting-kept-after-change",
@@ -64,7 +67,7 @@ export const SIGHTINGS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/record/observation.test.ts",
+      test: "packages/holdfast/test/core/record/observation.test.ts",
       title: "lasts while the record is unchanged, and ends with any change",
     },
   },

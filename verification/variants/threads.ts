@@ -1,8 +1,8 @@
-import { mayRenew, SharedState } from "../../src/core/session/shared-state.js";
-import { ThreadSide } from "../../src/core/session/thread-side.js";
+import { mayRenew, SharedState } from "../../packages/holdfast/src/core/session/shared-state.js";
+import { ThreadSide } from "../../packages/holdfast/src/core/session/thread-side.js";
 import type { Variant } from "./variant.js";
 
-const TEST = "test/core/session/threads.test.ts";
+const TEST = "packages/holdfast/test/core/session/threads.test.ts";
 
 /** Defects in the renewal of a session from a worker thread. */
 export const THREADS: readonly Variant[] = [

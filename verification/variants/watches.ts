@@ -1,9 +1,13 @@
-import { AcquireLoop } from "../../src/core/acquire/loop.js";
-import { ClientContext } from "../../src/core/context.js";
-import { decide, holdMs, watchMs } from "../../src/core/record/decide.js";
-import { Observations, observe, observedOf } from "../../src/core/record/observation.js";
-import { TableAccess } from "../../src/core/table-access.js";
-import { nativeFormat } from "../../src/formats/native.js";
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
+import { ClientContext } from "../../packages/holdfast/src/core/context.js";
+import { decide, holdMs, watchMs } from "../../packages/holdfast/src/core/record/decide.js";
+import {
+  Observations,
+  observe,
+  observedOf,
+} from "../../packages/holdfast/src/core/record/observation.js";
+import { TableAccess } from "../../packages/holdfast/src/core/table-access.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import type { Variant } from "./variant.js";
 
 /** Defects in how a client judges a rival dead. */
@@ -156,7 +160,7 @@ export const WATCHES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/safety.test.ts",
+      test: "packages/holdfast/test/core/safety.test.ts",
       title: "is watched anew after a change of the holder at the same version number",
     },
   },
@@ -185,7 +189,7 @@ export const WATCHES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/safety.test.ts",
+      test: "packages/holdfast/test/core/safety.test.ts",
       title: "is not judged by stale reads",
     },
   },
@@ -201,7 +205,7 @@ export const WATCHES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/record/observation.test.ts",
+      test: "packages/holdfast/test/core/record/observation.test.ts",
       title: "believes a lower version after ten seconds without another, and begins a new watch",
     },
   },
@@ -217,7 +221,7 @@ export const WATCHES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/core/safety.test.ts",
+      test: "packages/holdfast/test/core/safety.test.ts",
       title: "is not claimed because of an eventual read without a record",
     },
   },

@@ -1,9 +1,9 @@
-import { replacedBy } from "../../src/core/acquire/grant.js";
-import { exportLease } from "../../src/core/hold/export.js";
-import { Hold } from "../../src/core/hold/hold.js";
-import { Election } from "../../src/election/election.js";
-import { Standby } from "../../src/election/standby.js";
-import { MultiPlace } from "../../src/locks/multi-place.js";
+import { replacedBy } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { exportLease } from "../../packages/holdfast/src/core/hold/export.js";
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { Election } from "../../packages/holdfast/src/election/election.js";
+import { Standby } from "../../packages/holdfast/src/election/standby.js";
+import { MultiPlace } from "../../packages/holdfast/src/locks/multi-place.js";
 import type { Variant } from "./variant.js";
 
 /** Defects that show only where processes do several things on the same names. */
@@ -33,7 +33,7 @@ export const WORLD: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/election/election.test.ts",
+      test: "packages/holdfast/test/election/election.test.ts",
       title: "reads a throttled table with pauses, also when the takeover is near",
     },
   },

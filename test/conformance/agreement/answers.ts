@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { normalNumber } from "../../../src/testing/dynamodb/storage/number.js";
+import { normalNumber } from "../../../packages/testing/src/dynamodb/storage/number.js";
 import type { Request } from "./requests.js";
 import type { Answer } from "./wire.js";
 

@@ -1,7 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { listLocks } from "../../../dist/admin/index.js";
-import * as formats from "../../../dist/formats/index.js";
-import { Holdfast, inspect, mutex } from "../../../dist/index.js";
+import * as formats from "../../../packages/formats/dist/index.js";
+import { listLocks } from "../../../packages/holdfast/dist/admin/index.js";
+import { Holdfast, inspect, mutex } from "../../../packages/holdfast/dist/index.js";
 
 /** A step without a counterpart in the library or its format. */
 export class Unsupported extends Error {}

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { startFaultProxy } from "../../../packages/testing/src/proxy/proxy.js";
 import { startDynamoDBLocal } from "../../../scripts/dynamodb-local/server.mjs";
 import type { DriverName } from "../../../scripts/lib/interop-drivers.mjs";
-import { startFaultProxy } from "../../../src/testing/proxy/proxy.js";
 import { sdkClient } from "../../support/sdk.js";
 import { awsLockClientScenes } from "./aws-lock-client-scenes.js";
 import { dynamodbLeaseScenes } from "./dynamodb-lease-scenes.js";

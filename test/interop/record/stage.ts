@@ -5,8 +5,8 @@ import {
   GetItemCommand,
   PutItemCommand,
 } from "@aws-sdk/client-dynamodb";
+import type { FaultProxy } from "../../../packages/testing/src/proxy/proxy.js";
 import type { DriverName } from "../../../scripts/lib/interop-drivers.mjs";
-import type { FaultProxy } from "../../../src/testing/proxy/proxy.js";
 import { eventually } from "../../support/sdk.js";
 import { Driver, FailedStep, type Opening } from "../driver.js";
 import { createForeignTable, KEYS, type KeyNames } from "../tables.js";

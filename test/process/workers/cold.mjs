@@ -1,6 +1,6 @@
 // A process that lives once. In the role `holds` it takes `task.name` and reports its deadline until it is killed; in the
 // role `asks` it asks once, reports whether it was granted, and with how many requests, and ends.
-import { withLock } from "../../../dist/lambda/index.js";
+import { withLock } from "../../../packages/holdfast/dist/lambda/index.js";
 import { all, client, fairLock, locks, mutex, once, openSession, say, task } from "./common.mjs";
 
 const { name, leaseMs } = task;

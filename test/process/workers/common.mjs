@@ -6,7 +6,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 export const task = JSON.parse(process.argv[2]);
 
 // The build, or an earlier version of the package.
-const library = await import(task.library ?? "../../../dist/index.js");
+const library = await import(task.library ?? "../../../packages/holdfast/dist/index.js");
 const { Holdfast } = library;
 
 // The earlier version has methods of the client instead.

@@ -14,7 +14,7 @@ globalThis.Date = class extends TrueDate {
 
 const { default: cron } = await import("node-cron");
 const { locks, say, task } = await import("./common.mjs");
-const { nodeCronCoordinator } = await import("../../../dist/node-cron/index.js");
+const { nodeCronCoordinator } = await import("../../../packages/holdfast/dist/node-cron/index.js");
 
 const ours = nodeCronCoordinator(locks, { atMostFor: "2s" });
 const coordinator = {

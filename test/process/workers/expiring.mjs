@@ -1,6 +1,6 @@
 // Holds a lock on a session that a thread renews, with credentials of a given expiry. Blocks the event loop, or waits.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { Holdfast, mutex } from "../../../dist/index.js";
+import { Holdfast, mutex } from "../../../packages/holdfast/dist/index.js";
 import { blockFor, options, say, task } from "./common.mjs";
 
 Object.assign(process.env, task.env);

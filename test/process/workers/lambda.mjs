@@ -1,7 +1,7 @@
 // A function in the style of Lambda: handlers are invoked one after another in a process that is frozen between
 // two invocations, and may be frozen during an invocation.
 import { createServer } from "node:net";
-import { withLock } from "../../../dist/lambda/index.js";
+import { withLock } from "../../../packages/holdfast/dist/lambda/index.js";
 import { locks, say, task } from "./common.mjs";
 
 // The runtime waits for the next invocation on a socket, so that the process stays alive.

@@ -1,6 +1,6 @@
 // Waits for many locks at once, holds each for a while, and reports every hold and every write to a session's
 // record, by the clock of the machine, which all processes share.
-import { Holdfast, inspect, mutex } from "../../../dist/index.js";
+import { Holdfast, inspect, mutex } from "../../../packages/holdfast/dist/index.js";
 import { client, options, say, task } from "./common.mjs";
 
 const nowNs = () => process.hrtime.bigint();

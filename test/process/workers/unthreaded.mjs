@@ -3,7 +3,7 @@
 import { writeSync } from "node:fs";
 import { createRequire, registerHooks, syncBuiltinESMExports } from "node:module";
 
-const DIST = new URL("../../../dist/", import.meta.url).href;
+const DIST = new URL("../../../packages/holdfast/dist/", import.meta.url).href;
 const threads = createRequire(import.meta.url)("node:worker_threads");
 const used = { workers: 0, buffers: 0, files: 0 };
 threads.Worker = class extends threads.Worker {

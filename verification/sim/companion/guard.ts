@@ -1,5 +1,5 @@
-import type { GuardCondition } from "../../../src/index.js";
-import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
+import type { GuardCondition } from "../../../packages/holdfast/src/index.js";
+import type { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
 
 /**
  * Whether a transaction with these conditions would commit now. Throws for conditions which it cannot read.

@@ -1,24 +1,27 @@
 import { createHash } from "node:crypto";
-import type { FormatTypes } from "../../../src/core/record/format-types.js";
 import {
   awsLockClient,
   dynamodbLease,
   dynamolock,
   type LockFormat,
-} from "../../../src/formats/index.js";
+} from "../../../packages/formats/src/index.js";
+import type { FormatTypes } from "../../../packages/holdfast/src/core/record/format-types.js";
 import {
   conditions,
   type GuardCondition,
   Holdfast,
   isHoldfastError,
   mutex,
-} from "../../../src/index.js";
-import type { Item } from "../../../src/platform/table.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable, type TableChange } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+} from "../../../packages/holdfast/src/index.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { MemoryTable, type TableChange } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { stringIn } from "../queue/checkers.js";
 import { wouldCommit } from "./guard.js";
 

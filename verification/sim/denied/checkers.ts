@@ -1,4 +1,4 @@
-import type { Item } from "../../../src/platform/table.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
 import { numberIn, stringIn } from "../queue/checkers.js";
 
 /** A record that a live session keeps held, although no process believes in its lease or permit. */

@@ -13,13 +13,16 @@ import {
   semaphore,
   sharedSession,
   writeLock,
-} from "../../../src/index.js";
-import type { Fault } from "../../../src/testing/faults/fault-plan.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { DatedTable } from "../../../src/testing/table/dated-table.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+} from "../../../packages/holdfast/src/index.js";
+import type { Fault } from "../../../packages/testing/src/faults/fault-plan.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { orphans } from "./checkers.js";
 
 const LEASE_MS = 10_000;

@@ -1,12 +1,15 @@
-import { election } from "../../../src/election/index.js";
-import { Holdfast, mutex } from "../../../src/index.js";
-import type { Item } from "../../../src/platform/table.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { DatedTable } from "../../../src/testing/table/dated-table.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { election } from "../../../packages/holdfast/src/election/index.js";
+import { Holdfast, mutex } from "../../../packages/holdfast/src/index.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { wrongDates } from "../wrong-dates.js";
 
 /** A violation of the promise of takeover at first sight. */

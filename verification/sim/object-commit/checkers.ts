@@ -1,6 +1,6 @@
-import type { Item } from "../../../src/platform/table.js";
-import type { ObjectChange } from "../../../src/testing/objects/memory-objects.js";
-import type { TableChange } from "../../../src/testing/table/memory-table.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
+import type { ObjectChange } from "../../../packages/testing/src/objects/memory-objects.js";
+import type { TableChange } from "../../../packages/testing/src/table/memory-table.js";
 
 /** A violation of the object-commit protocol. */
 export interface CommitViolation {

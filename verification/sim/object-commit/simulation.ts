@@ -1,14 +1,23 @@
 import { createHash } from "node:crypto";
-import { isHoldfastError } from "../../../src/errors.js";
-import { type ObjectCommitter, objectCommitter } from "../../../src/object-commit/committer.js";
-import type { FixedStrategy } from "../../../src/object-commit/options.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { FaultyObjects } from "../../../src/testing/objects/faulty-objects.js";
-import { MemoryObjects, type ObjectChange } from "../../../src/testing/objects/memory-objects.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { isHoldfastError } from "../../../packages/holdfast/src/errors.js";
+import {
+  type ObjectCommitter,
+  objectCommitter,
+} from "../../../packages/object-commit/src/committer.js";
+import type { FixedStrategy } from "../../../packages/object-commit/src/options.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { FaultyObjects } from "../../../packages/testing/src/objects/faulty-objects.js";
+import {
+  MemoryObjects,
+  type ObjectChange,
+} from "../../../packages/testing/src/objects/memory-objects.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import {
   type CommitViolation,
   counterOf,

@@ -1,6 +1,9 @@
-import { Holdfast, type Lease, mutex } from "../../../src/index.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { Holdfast, type Lease, mutex } from "../../../packages/holdfast/src/index.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { Region } from "./region.js";
 import { AWAY_AT_MS, backAtMs, endAtMs, START_MS, type Timeline } from "./timeline.js";
 

@@ -9,11 +9,11 @@ import type {
   Unknown,
   Write,
   WriteAnswer,
-} from "../../../src/platform/table.js";
-import { DatedTable } from "../../../src/testing/table/dated-table.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+} from "../../../packages/holdfast/src/platform/table.js";
+import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 
 const LONGEST_LATENCY_MS = 10;
 /** How long a failed request takes: the resolver answers that the name of the endpoint has no address. */

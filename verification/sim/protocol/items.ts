@@ -1,4 +1,8 @@
-import type { AttributeValue, Condition, Item } from "../../../src/platform/table.js";
+import type {
+  AttributeValue,
+  Condition,
+  Item,
+} from "../../../packages/holdfast/src/platform/table.js";
 
 /** The text of an attribute. */
 export function textIn(item: Item | undefined, attribute: string): string | undefined {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Condition, Item, Write } from "../../../src/platform/table.js";
+import type { Condition, Item, Write } from "../../../packages/holdfast/src/platform/table.js";
 import type { Timed } from "../history.js";
 import type { Exchanged, Observer, Sent } from "../observed.js";
 import { Deadlines } from "../safety.js";
@@ -47,6 +47,8 @@ export class Protocol {
   readonly #deadlines: Deadlines;
   /** The leases that their processes have given up or lost, by fence and name. */
   readonly #over = new Set<string>();
+  /** Those of them that their processes have lost. */
+  readonly #ended = new Set<string>();
   /** The holder ids whose loss an answer has shown to their process. */
   readonly #lost = new Set<string>();
   readonly #inFlight = new Map<string, Write>();
@@ -71,7 +73,10 @@ export class Protocol {
     if (event.kind === "forces" && event.isNow) this.#allowed.add(`${event.by} ${event.name}`);
     else if (event.kind === "imports")
       this.#allowed.add(`${event.by} ${event.name} ${event.fence}`);
-    else if (event.kind === "lost") this.#over.add(`${event.fence} ${event.name}`);
+    else if (event.kind === "lost") {
+      this.#over.add(`${event.fence} ${event.name}`);
+      this.#ended.add(`${event.fence} ${event.name}`);
+    }
     // The library keeps the lease of an occurrence for a while after its work.
     else if (event.kind === "released" && !event.name.startsWith("once#")) {
       this.#over.add(`${event.fence} ${event.name}`);
@@ -131,7 +136,9 @@ export class Protocol {
     if (fence === undefined || !(isKeeping || isData || remove.includes("holder"))) return;
     const key = `${by} ${holder}`;
     const other = this.#inFlight.get(key);
-    if (other !== undefined && !isDeepStrictEqual(other, write))
+    // After a loss the session frees the record, whatever becomes of the last renewal.
+    const isSweep = remove.includes("holder") && this.#ended.has(`${fence} ${name}`);
+    if (other !== undefined && !isSweep && !isDeepStrictEqual(other, write))
       this.#fail("R7", `${by} sent two writes at once for its lease: "${keyText(write.key)}"`);
     this.#inFlight.set(key, write);
     if (!isKeeping) return;
@@ -226,6 +233,8 @@ export class Protocol {
   }
 
   #see(by: string, recordKey: Item, item: Item | undefined, isStrong: boolean): void {
+    // Of a record that it cannot read, a client learns nothing.
+    if (item?.["v"] !== undefined && numberIn(item, "v") !== 1n) return;
     const key = `${by} ${keyText(recordKey)}`;
     const known = this.#seen.get(key);
     const [holder, version, fence] = [

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Item, Write } from "../../../src/platform/table.js";
-import { holds } from "../../../src/testing/table/interpret.js";
+import type { Item, Write } from "../../../packages/holdfast/src/platform/table.js";
+import { holds } from "../../../packages/testing/src/table/interpret.js";
 import { recordIn } from "../witness.js";
 import { mapIn, namedIn, numberIn, textIn } from "./items.js";
 

@@ -1,5 +1,5 @@
-import type { Item } from "../../../src/platform/table.js";
-import type { TableChange } from "../../../src/testing/table/memory-table.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
+import type { TableChange } from "../../../packages/testing/src/table/memory-table.js";
 
 /** A violation of a queue, or of the record behind the queue. */
 export interface QueueViolation {

@@ -1,7 +1,7 @@
-import type { Item } from "../../../src/platform/table.js";
-import type { FaultRequest, FaultScript } from "../../../src/testing/faults/fault-plan.js";
-import type { SeededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
+import type { FaultRequest, FaultScript } from "../../../packages/testing/src/faults/fault-plan.js";
+import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { stringIn } from "./checkers.js";
 
 type Hits = (request: FaultRequest) => boolean;

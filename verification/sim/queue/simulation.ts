@@ -6,13 +6,24 @@ import {
   type Lease,
   mutex,
   sharedSession,
-} from "../../../src/index.js";
-import type { Item, TablePort, Write, WriteAnswer } from "../../../src/platform/table.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable, type TamperableTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+} from "../../../packages/holdfast/src/index.js";
+import type {
+  Item,
+  TablePort,
+  Write,
+  WriteAnswer,
+} from "../../../packages/holdfast/src/platform/table.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import {
+  MemoryTable,
+  type TamperableTable,
+} from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { Servers } from "../dates.js";
 import { paced } from "../pacing.js";
 import { Tampering } from "../tampering.js";

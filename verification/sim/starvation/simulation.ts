@@ -1,9 +1,17 @@
-import { fairLock, Holdfast, isHoldfastError, mutex } from "../../../src/index.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import {
+  fairLock,
+  Holdfast,
+  isHoldfastError,
+  mutex,
+} from "../../../packages/holdfast/src/index.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 
 /** A wait in which too many others were granted the lock, or two holders at once. */
 export interface StarvationViolation {

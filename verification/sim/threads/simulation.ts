@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
-import { Holdfast, type Lease, mutex } from "../../../src/index.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { Holdfast, type Lease, mutex } from "../../../packages/holdfast/src/index.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import { type MadeThread, threadedClient } from "./threaded-client.js";
 
 /** A violation of the rules for a session that a thread renews. */

@@ -1,21 +1,24 @@
-import { AcquireContext } from "../../../src/core/acquire/context.js";
-import { resolveClient } from "../../../src/core/client-settings.js";
-import { closeAll } from "../../../src/core/hold/close.js";
-import { resolveAcquire } from "../../../src/core/options.js";
-import { SharedSession } from "../../../src/core/session/shared.js";
-import { SharedState } from "../../../src/core/session/shared-state.js";
-import type { StartThread, ThreadEvents } from "../../../src/core/session/thread-messages.js";
-import { ThreadSide } from "../../../src/core/session/thread-side.js";
-import { nativeFormat } from "../../../src/formats/native.js";
-import type { HoldfastError } from "../../../src/index.js";
-import { MUTEX, Mutex } from "../../../src/locks/mutex.js";
-import { schemaOf } from "../../../src/table/schema.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { DatedTable } from "../../../src/testing/table/dated-table.js";
-import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import type { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import { AcquireContext } from "../../../packages/holdfast/src/core/acquire/context.js";
+import { resolveClient } from "../../../packages/holdfast/src/core/client-settings.js";
+import { closeAll } from "../../../packages/holdfast/src/core/hold/close.js";
+import { resolveAcquire } from "../../../packages/holdfast/src/core/options.js";
+import { SharedSession } from "../../../packages/holdfast/src/core/session/shared.js";
+import { SharedState } from "../../../packages/holdfast/src/core/session/shared-state.js";
+import type {
+  StartThread,
+  ThreadEvents,
+} from "../../../packages/holdfast/src/core/session/thread-messages.js";
+import { ThreadSide } from "../../../packages/holdfast/src/core/session/thread-side.js";
+import type { HoldfastError } from "../../../packages/holdfast/src/index.js";
+import { MUTEX, Mutex } from "../../../packages/holdfast/src/locks/mutex.js";
+import { nativeFormat } from "../../../packages/holdfast/src/native/native.js";
+import { schemaOf } from "../../../packages/holdfast/src/table/schema.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
+import type { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import { seededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import type { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 
 /** The time and the table of a client. */
 export interface ClientWorld {

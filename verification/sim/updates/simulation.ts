@@ -1,9 +1,17 @@
-import { Holdfast, isHoldfastError, type Lease, mutex } from "../../../src/index.js";
-import { FaultyTable } from "../../../src/testing/faults/faults.js";
-import { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
-import type { VirtualProcess } from "../../../src/testing/time/virtual-process.js";
-import { VirtualTime } from "../../../src/testing/time/virtual-time.js";
+import {
+  Holdfast,
+  isHoldfastError,
+  type Lease,
+  mutex,
+} from "../../../packages/holdfast/src/index.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 import type { Operation } from "../../histories/operations.js";
 
 /** The result of one run. */

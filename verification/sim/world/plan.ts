@@ -1,4 +1,7 @@
-import { type SeededRandom, seededRandom } from "../../../src/testing/time/seeded-random.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
 import { crowdOf, type Plan, quietOf, withDates } from "../plan.js";
 import type { OperationName, World, WorldKind } from "./traits.js";
 

@@ -1,7 +1,7 @@
-import { all, mutex } from "../../../src/index.js";
-import type { Item } from "../../../src/platform/table.js";
-import type { MemoryTable } from "../../../src/testing/table/memory-table.js";
-import { seededRandom } from "../../../src/testing/time/seeded-random.js";
+import { all, mutex } from "../../../packages/holdfast/src/index.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
+import type { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import { seededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation, Run } from "../incarnation.js";
 import { stringIn } from "../queue/checkers.js";
 import type { Settling } from "../settling.js";

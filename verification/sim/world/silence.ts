@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { HoldfastError } from "../../../src/index.js";
-import type { Clock } from "../../../src/platform/clock.js";
-import type { Call, TablePort, Write } from "../../../src/platform/table.js";
-import type { Timers } from "../../../src/platform/timers.js";
+import type { HoldfastError } from "../../../packages/holdfast/src/index.js";
+import type { Clock } from "../../../packages/holdfast/src/platform/clock.js";
+import type { Call, TablePort, Write } from "../../../packages/holdfast/src/platform/table.js";
+import type { Timers } from "../../../packages/holdfast/src/platform/timers.js";
 
 // The library promises two request timeouts after the first failure, at least this.
 const LEAST_MS = 2_000;

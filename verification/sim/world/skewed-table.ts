@@ -1,5 +1,9 @@
-import type { Call, NotNow, TablePort } from "../../../src/platform/table.js";
-import { exchange, type RequestHost, travel } from "../../../src/testing/faults/exchange.js";
+import type { Call, NotNow, TablePort } from "../../../packages/holdfast/src/platform/table.js";
+import {
+  exchange,
+  type RequestHost,
+  travel,
+} from "../../../packages/testing/src/faults/exchange.js";
 
 // DynamoDB refuses signatures that are wrong by more than fifteen minutes. This table accepts up to an hour, because the
 // client corrects only a larger error.

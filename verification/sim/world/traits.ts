@@ -1,4 +1,4 @@
-import type { LeaseTransfer } from "../../../src/index.js";
+import type { LeaseTransfer } from "../../../packages/holdfast/src/index.js";
 import type { EndedLeases } from "./memory.js";
 
 /**

@@ -1,11 +1,11 @@
-import type { Session } from "../../../../src/index.js";
-import type { Write } from "../../../../src/platform/table.js";
+import type { Session } from "../../../../packages/holdfast/src/index.js";
+import type { Write } from "../../../../packages/holdfast/src/platform/table.js";
 import type {
   Fault,
   FaultRequest,
   FaultScript,
-} from "../../../../src/testing/faults/fault-plan.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+} from "../../../../packages/testing/src/faults/fault-plan.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { stringIn } from "../../queue/checkers.js";
 

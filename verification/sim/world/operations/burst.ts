@@ -1,5 +1,5 @@
-import { mutex } from "../../../../src/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import { mutex } from "../../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf } from "./holding.js";
 import { oneLock } from "./locks.js";

@@ -1,6 +1,10 @@
-import { election } from "../../../../src/election/index.js";
-import { isHoldfastError, type Lease, lossSignal } from "../../../../src/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import { election } from "../../../../packages/holdfast/src/election/index.js";
+import {
+  isHoldfastError,
+  type Lease,
+  lossSignal,
+} from "../../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
 

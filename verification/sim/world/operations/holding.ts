@@ -1,5 +1,5 @@
-import { isHoldfastError } from "../../../../src/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import { isHoldfastError } from "../../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { guardedWrite } from "../../worker.js";
 

@@ -1,4 +1,4 @@
-import type { FormatTypes } from "../../../../src/core/record/format-types.js";
+import type { FormatTypes } from "../../../../packages/holdfast/src/core/record/format-types.js";
 import {
   adoptLease,
   all,
@@ -9,8 +9,8 @@ import {
   type Lock,
   type LockOptions,
   mutex,
-} from "../../../../src/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+} from "../../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { settlesInTime } from "../../settles-in-time.js";
 import { byHand, expectSession, keptAliveBy } from "../../worker.js";

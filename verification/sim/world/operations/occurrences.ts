@@ -1,5 +1,5 @@
-import { type Lease, once } from "../../../../src/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import { type Lease, once } from "../../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { Plan } from "../../plan.js";
 import type { World } from "../traits.js";

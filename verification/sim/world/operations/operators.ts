@@ -1,5 +1,5 @@
-import { forceRelease as forceReleaseOf } from "../../../../src/admin/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import { forceRelease as forceReleaseOf } from "../../../../packages/holdfast/src/admin/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { LongHold, World } from "../traits.js";
 import { dieWhileForcing, forceSlowly, pauseAtSession } from "./aims.js";

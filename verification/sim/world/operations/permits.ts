@@ -4,8 +4,8 @@ import {
   readLock,
   semaphore as semaphoreOf,
   writeLock,
-} from "../../../../src/index.js";
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+} from "../../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { codeOf, expectPatience, limited } from "./holding.js";
 

@@ -1,4 +1,4 @@
-import type { SeededRandom } from "../../../../src/testing/time/seeded-random.js";
+import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { OperationName, World } from "../traits.js";
 import { burst } from "./burst.js";

@@ -1,0 +1,82 @@
+import {
+  listQueue,
+  type PermitKind,
+  type PermitQueueListing,
+  type QueuedWaiter,
+  type QueueListing,
+} from "holdfast/admin";
+import { sleep, systemTimers } from "holdfast/internal";
+import { locksOf } from "../connection.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
+import type { CommonOptions } from "../options.js";
+import { EXIT } from "../output/exit-codes.js";
+import { columns, jsonLine, type Output, seconds } from "../output/output.js";
+import { assertNoNamespace, hasPermits, isPermitKind, permitsText } from "../output/permits.js";
+
+/** The options of `holdfast queue`, as parsed by commander. */
+interface QueueCommandOptions extends CommonOptions {
+  readonly namespace?: string;
+  readonly kind?: "lock" | PermitKind;
+  readonly watch?: boolean;
+}
+
+const HEADING = ["POSITION", "CALLS", "OWNER", "SINCE", "LEASE", "TICKET"] as const;
+
+// Each poll costs a strongly consistent read and a query; an observer need not see every grant.
+const WATCH_MS = 2_000;
+
+/** Lists the holder and the waiters of a fair lock, once or until interrupted. Returns the exit status. */
+export async function queue(
+  name: string,
+  options: QueueCommandOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
+  await using locks = await locksOf(options, output);
+  const { namespace } = options;
+  const { kind } = options;
+  const isOfPermits = isPermitKind(kind);
+  if (isOfPermits) assertNoNamespace(options);
+  const read = () =>
+    isOfPermits
+      ? listQueue(locks, name, { kind })
+      : listQueue(locks, name, namespace === undefined ? {} : { namespace });
+  const shown = (listing: QueueListing | PermitQueueListing): string =>
+    output.isJson ? jsonLine(listing) : described(listing, output.width);
+  if (options.watch !== true) {
+    output.out(shown(await read()));
+    return EXIT.ok;
+  }
+  const interruptions = new Interruptions(host, { withReader: true });
+  try {
+    let before: string | undefined;
+    while (interruptions.exitCode === undefined) {
+      const now = shown(await read());
+      if (now !== before) output.out(now);
+      before = now;
+      await sleep(systemTimers, WATCH_MS, true, interruptions.ending);
+    }
+    return interruptions.exitCode;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function described({ lock, waiters }: QueueListing | PermitQueueListing, width: number): string {
+  if (hasPermits(lock)) return `${permitsText(lock, width)}\n${waitersText(waiters, width)}`;
+  const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
+  return `${columns([lock.name, held], [], width)}\n${waitersText(waiters, width)}`;
+}
+
+function waitersText(waiters: readonly QueuedWaiter[], width: number): string {
+  const rows = waiters.map(({ position, calls, owner, since, leaseMs, ticket, appearsExpired }) => [
+    String(position),
+    String(calls),
+    `${owner ?? ""}${appearsExpired ? " (silent)" : ""}`,
+    since ?? "",
+    seconds(leaseMs),
+    ticket.toString(),
+  ]);
+  return rows.length === 0 ? "no waiters" : columns(HEADING, rows, width);
+}

@@ -1,0 +1,197 @@
+import { type Holdfast, type Inspection, inspect } from "holdfast";
+import { type ListedEntry, listLocks } from "holdfast/admin";
+import { durationMs, shown, sleep, systemTimers } from "holdfast/internal";
+import { type DiagnoseOptions, type Finding, diagnose as findingsOf } from "holdfast/table";
+import { locksOf, tableOf } from "../../connection.js";
+import { Interruptions } from "../../guard/interruptions.js";
+import type { Host } from "../../host.js";
+import type { CommonOptions } from "../../options.js";
+import { EXIT, exitCodeFor } from "../../output/exit-codes.js";
+import { type AnyLocks, assertNative, endText, nameText } from "../../output/format.js";
+import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
+import { commandLine } from "../../output/shell.js";
+import { queueTroubles } from "./diagnose-queues.js";
+
+/** The options of `holdfast diagnose`, as parsed by commander. */
+export interface DiagnoseCommandOptions extends CommonOptions {
+  readonly for?: string;
+  readonly prefix?: string;
+  readonly homeRegion?: string;
+  readonly scan?: boolean;
+  readonly watch?: string;
+  readonly engine?: boolean;
+}
+
+/** A finding of the library, or a finding about records. */
+type PrintedFinding = Omit<Finding, "check"> & { readonly check: Finding["check"] | "records" };
+
+const KINDS = ["lock", "leader"] as const;
+const WATCH_RANGE = { leastMs: 0, mostMs: 3_600_000 };
+// Slightly more than the bound, so that the second listing comes after the bound.
+const MARGIN_MS = 100;
+// Worst first: without an answer, fixing the rest can wait.
+const ORDER = [EXIT.unavailable, EXIT.misconfigured, EXIT.denied];
+
+/** Finds problems, and prints their fixes. Returns the exit status. */
+export async function diagnose(
+  options: DiagnoseCommandOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
+  const { prefix, homeRegion, scan, watch } = options;
+  assertNative(options, "`diagnose`");
+  const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
+  const features = options.for?.split(",").map((feature) => feature.trim());
+  const printed: PrintedFinding[] = await findingsOf({
+    ...(await tableOf(options, output)),
+    for: features as DiagnoseOptions["for"],
+    prefix,
+    homeRegion,
+  });
+  for (const finding of printed) print(finding, output);
+  const isSound = printed.every(({ level }) => level !== "problem");
+  if (scan === true && isSound) {
+    for (const finding of await recordFindings(options, watchMs, output, host)) {
+      print(finding, output);
+      printed.push(finding);
+    }
+  }
+  const codes = printed.flatMap(({ code }) => (code === undefined ? [] : [exitCodeFor(code)]));
+  return ORDER.find((code) => codes.includes(code)) ?? codes[0] ?? EXIT.ok;
+}
+
+function print(finding: PrintedFinding, output: Output): void {
+  const { check, level, message, fix, latencyMs } = finding;
+  if (output.isJson) {
+    output.out(jsonLine(finding));
+    return;
+  }
+  const took = latencyMs === undefined ? "" : ` (${latencyMs} ms)`;
+  output.out(printable(`${level.padEnd(8)} ${check.padEnd(12)} ${message}${took}`));
+  if (fix !== undefined) output.out(printable(`${" ".repeat(22)}Fix: ${fix}`));
+}
+
+/** Watches all holders and waiters for the longest lease, by two listings of each kind. */
+async function recordFindings(
+  options: DiagnoseCommandOptions,
+  watchMs: number,
+  output: Output,
+  host: Host,
+): Promise<PrintedFinding[]> {
+  const interruptions = new Interruptions(host, { withReader: true });
+  await using locks = await locksOf(options, output);
+  try {
+    const first = await listed(locks, options);
+    const own = (await readAfterEnd(locks, first.held)).filter(
+      ({ session }) => session === undefined,
+    );
+    const waiting = first.queued.filter(({ session }) => session === undefined);
+    const lengthsMs = [
+      ...own.map(({ acquirableInMs }) => acquirableInMs),
+      ...waiting.map(({ acquirableInMs }) => acquirableInMs),
+    ];
+    const waitMs = Math.min(Math.max(0, ...lengthsMs), watchMs) + MARGIN_MS;
+    if (!output.isJson && lengthsMs.length > 0) {
+      const what = `${own.length} held, ${waiting.length} queued`;
+      output.note(`${what}; watching them for ${seconds(waitMs)}.`);
+    }
+    await sleep(systemTimers, waitMs, true, interruptions.ending);
+    const { held, queued } = await listed(locks, options);
+    const unjudged = held.filter(
+      ({ appearsExpired, acquirableInMs }) => !appearsExpired && acquirableInMs > 0,
+    );
+    return [
+      ...first.unreadable,
+      ...held.filter(({ appearsExpired }) => appearsExpired).map(deadFinding),
+      ...queueTroubles(first.queued, queued).map(({ message, fix }) =>
+        recordsFinding("warning", message, fix),
+      ),
+      recordsFinding(
+        "ok",
+        `${held.length} held; ${unjudged.length} alive, on a session, or with a lease longer than the watch. ` +
+          `${queued.length} in queues.`,
+      ),
+    ];
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+/**
+ * Reads each record whose lease has ended, as the listing shows: a strongly consistent read tells a dead holder without
+ * a watch. Reads one at a time, because a whole table may have died.
+ */
+async function readAfterEnd(
+  locks: Holdfast<AnyLocks>,
+  held: readonly HeldLock[],
+): Promise<Inspection<AnyLocks>[]> {
+  const read: Inspection<AnyLocks>[] = [];
+  for (const lock of held) {
+    const { name, namespace, kind, endsInMs = 0 } = lock;
+    read.push(endsInMs < 0 ? await inspect(locks, name, { kind, namespace }) : lock);
+  }
+  return read;
+}
+
+type HeldLock = Inspection<AnyLocks> & { readonly kind: (typeof KINDS)[number] };
+
+interface Listed {
+  readonly held: HeldLock[];
+  readonly queued: ListedEntry[];
+  readonly unreadable: PrintedFinding[];
+}
+
+async function listed(
+  locks: Holdfast<AnyLocks>,
+  { prefix }: DiagnoseCommandOptions,
+): Promise<Listed> {
+  const held: HeldLock[] = [];
+  const queued: ListedEntry[] = [];
+  const unreadable: PrintedFinding[] = [];
+  for (const kind of KINDS) {
+    for await (const page of listLocks(locks, { kind, prefix })) {
+      held.push(...page.locks.map((lock) => ({ ...lock, kind })));
+      queued.push(...page.queued);
+      for (const { name, found } of page.unreadable) {
+        unreadable.push(
+          recordsFinding(
+            "warning",
+            `The record of "${shown(name)}" cannot be read: it ${found}.`,
+            "Find out which client wrote this record. The name is blocked until you repair the record, " +
+              "or use a version of holdfast that can read it.",
+          ),
+        );
+      }
+    }
+  }
+  return { held, queued, unreadable };
+}
+
+function deadFinding(lock: Inspection<AnyLocks>): PrintedFinding {
+  const { name, owner, holder, leaseMs = 0, endsAt, endsInMs = 0 } = lock;
+  const since =
+    endsInMs < 0
+      ? `; its lease ended at ${endsAt}, ${endText(endsInMs)}.`
+      : `, without a renewal for the whole lease of ${seconds(leaseMs)}.`;
+  return recordsFinding(
+    "warning",
+    `"${shown(nameText(name))}" is held by ${shown(owner ?? "an unnamed owner")}${since}`,
+    `Nothing: the next client takes over. ${freeingText(nameText(name), holder)}`,
+  );
+}
+
+function freeingText(name: string, holder: string | undefined): string {
+  const command = commandLine(["release", `--holder=${holder}`, "--", name], [name, holder]);
+  // Text of another tenant never becomes part of a command to copy.
+  return command === undefined
+    ? "`holdfast release` frees the lock now, with the name and the holder id quoted for your shell."
+    : `To free the lock now: ${command}`;
+}
+
+function recordsFinding(
+  level: PrintedFinding["level"],
+  message: string,
+  fix?: string,
+): PrintedFinding {
+  return { check: "records", level, message, fix, code: undefined, latencyMs: undefined };
+}

@@ -1,0 +1,160 @@
+import { type Holdfast, type Inspection, inspect, isHoldfastError } from "holdfast";
+import { listLocks, type PermitKind, type RecordKind } from "holdfast/admin";
+import { durationMs, isoTimeOf, shown, sleep, systemClock, systemTimers } from "holdfast/internal";
+import { locksOf } from "../connection.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
+import type { CommonOptions, NamespaceOptions } from "../options.js";
+import { type ChangeKind, changeOf, isOlder } from "../output/changes.js";
+import { EXIT } from "../output/exit-codes.js";
+import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
+import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
+
+import { isPermitKind } from "../output/permits.js";
+import { PermitWatch } from "./watch-permits.js";
+
+/** The options of `holdfast watch`, as parsed by commander. */
+interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
+  readonly prefix?: string;
+  readonly poll?: string;
+  readonly kind?: RecordKind | PermitKind;
+}
+
+/** Identifies a lock of the table. */
+type Watched = Pick<Inspection<AnyLocks>, "name" | "namespace">;
+
+const POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };
+
+/** Prints each change of a record, or of all records with a prefix. Returns the exit status. */
+export async function watch(
+  name: string | undefined,
+  options: WatchOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
+  const fallback = name === undefined ? "30s" : "1s";
+  const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
+  const interruptions = new Interruptions(host, { withReader: true });
+  await using locks = await locksOf(options, output);
+  const { namespace, kind } = options;
+  const watching = isPermitKind(kind)
+    ? new PermitWatch(locks, { kind, prefix: options.prefix }, output)
+    : new Watch(locks, { ...options, kind }, output);
+  const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
+  try {
+    while (!interruptions.ending.aborted) {
+      await watching.poll(asked).catch((error: unknown) => {
+        // Print a transient error, and continue; every further error ends the watch.
+        if (!isPassing(error)) throw error;
+        tellFailure(output, error);
+      });
+      await sleep(systemTimers, pollMs, true, interruptions.ending);
+    }
+    return interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
+}
+
+interface LockWatchOptions {
+  readonly prefix?: string;
+  readonly kind: RecordKind | undefined;
+}
+
+class Watch {
+  readonly #locks: Holdfast<AnyLocks>;
+  readonly #options: LockWatchOptions;
+  readonly #output: Output;
+  readonly #known = new Map<string, Inspection<AnyLocks>>();
+  #hasPolled = false;
+
+  constructor(locks: Holdfast<AnyLocks>, options: LockWatchOptions, output: Output) {
+    this.#locks = locks;
+    this.#options = options;
+    this.#output = output;
+  }
+
+  async poll(lock: Watched | undefined): Promise<void> {
+    if (lock === undefined) await this.#scan();
+    else await this.#inspect(lock);
+    this.#hasPolled = true;
+  }
+
+  async #inspect({ name, namespace }: Watched): Promise<void> {
+    const { kind } = this.#options;
+    const found = await inspect(this.#locks, name, { kind, namespace });
+    if (!this.#hasPolled) this.#print("seen", undefined, found);
+    this.#note(found);
+  }
+
+  async #scan(): Promise<void> {
+    const missing = new Map<string, Watched>(this.#known);
+    const { kind, prefix } = this.#options;
+    let units = 0;
+    for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
+      units += page.readUnits ?? 0;
+      for (const found of page.locks) {
+        missing.delete(idOf(found));
+        // At the first scan print only held locks.
+        if (!this.#hasPolled && found.state === "held") this.#print("seen", undefined, found);
+        this.#note(found);
+      }
+      // An unreadable record still exists: not gone.
+      const unreadable = new Set(page.unreadable.map(({ name }) => name));
+      for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
+    }
+    if (!this.#hasPolled) this.#printCost(units);
+    // A scan may be older than the record: only a strongly consistent read may conclude absence.
+    for (const lock of missing.values()) await this.#inspect(lock);
+  }
+
+  #note(found: Inspection<AnyLocks>): void {
+    const id = idOf(found);
+    const before = this.#known.get(id);
+    if (before !== undefined && isOlder(found, before)) return;
+    if (found.state === "absent") this.#known.delete(id);
+    else this.#known.set(id, found);
+    const change = this.#hasPolled ? changeOf(before, found) : undefined;
+    if (change !== undefined) this.#print(change.change, change.missed, found);
+  }
+
+  #print(
+    change: ChangeKind | "seen",
+    missed: bigint | undefined,
+    found: Inspection<AnyLocks>,
+  ): void {
+    const at = isoTimeOf(systemClock.wallMs());
+    const { out, isJson } = this.#output;
+    const what = `${shown(lockText(found))}${detailsOf(found, missed)}`;
+    if (isJson) out(jsonLine({ at, change, missed, ...found }));
+    else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
+  }
+
+  #printCost(units: number): void {
+    const { err, note, isJson } = this.#output;
+    if (isJson) err(jsonLine({ scan: { readUnits: units } }));
+    else note(`Each poll scans the whole table, at ${units} read units now.`);
+  }
+}
+
+function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): string {
+  const { state, fence, owner, holder, endsAt, endsInMs } = found;
+  const grants = missed === 1n ? "1 grant" : `${missed} grants`;
+  const unseen = missed === undefined || missed <= 0n ? "" : `; ${grants} missed in between`;
+  const number = fence === undefined ? "" : `fence ${fence}, `;
+  const end =
+    endsInMs === undefined ? "" : `, lease ${endsInMs > 0 ? "ends" : "ended"} at ${endsAt}`;
+  if (state === "held")
+    return `  ${number}${shown(owner ?? "unnamed")} (${shown(holder ?? "")})${end}${unseen}`;
+  if (state !== "free") return `  ${state}`;
+  return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
+}
+
+// As JSON: joined parts of different names could be equal.
+function idOf({ name, namespace }: Watched): string {
+  return JSON.stringify([name, namespace]);
+}

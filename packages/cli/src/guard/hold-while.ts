@@ -1,0 +1,68 @@
+import type { Holdfast } from "holdfast";
+import type { Host } from "../host.js";
+import { EXIT } from "../output/exit-codes.js";
+import type { AnyLocks } from "../output/format.js";
+import { type Output, tellFailure } from "../output/output.js";
+import { noteHolder } from "../waiting.js";
+import { type CommandLine, GuardedCommand } from "./guarded-command.js";
+import {
+  environmentOf,
+  exitCodeOfOutcome,
+  type Holding,
+  isGroupGone,
+  undead,
+} from "./guarded-outcome.js";
+import { Interruptions } from "./interruptions.js";
+
+/** A lease or permit that this process can release. */
+type Releasable = Holding & { release(): Promise<void> };
+
+/** What a command runs under. */
+export interface HoldPlan {
+  readonly locks: Holdfast<AnyLocks>;
+  /** Acquires; the signal ends the wait. */
+  readonly acquire: (signal: AbortSignal) => Promise<Releasable>;
+  readonly line: Omit<CommandLine, "env">;
+  /** The command as the user typed it. */
+  readonly program: string;
+  readonly ignoreHup?: boolean | undefined;
+}
+
+/** Holds a lease or permit while a command runs under its guard. Returns the exit status, and closes the client. */
+export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Promise<number> {
+  const { locks, line, program, ignoreHup = false } = plan;
+  const interruptions = new Interruptions(host, { ignoreHup });
+  let mayRelease = true;
+  try {
+    const endNote = noteHolder(output);
+    const held = await acquire(plan, interruptions).finally(endNote);
+    // Interrupted: the wait is over, and nothing remains in the table.
+    if (held === undefined) return interruptions.exitCode ?? EXIT.internal;
+    const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
+    interruptions.goTo((signal) => guarded.forwardSignal(signal));
+    const outcome = await guarded.outcome;
+    mayRelease = isGroupGone(outcome);
+    if (!mayRelease) throw undead(held);
+    await held.release().catch((error: unknown) => tellFailure(output, error));
+    return exitCodeOfOutcome(outcome, program, held);
+  } finally {
+    // While a process of the command may still act, the lock is not released.
+    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    interruptions.dispose();
+  }
+}
+
+async function acquire(
+  plan: HoldPlan,
+  interruptions: Interruptions,
+): Promise<Releasable | undefined> {
+  try {
+    const held = await plan.acquire(interruptions.ending);
+    // A signal that arrived with the grant still interrupts.
+    if (interruptions.exitCode === undefined) return held;
+    await held.release();
+  } catch (error) {
+    if (interruptions.exitCode === undefined) throw error;
+  }
+  return undefined;
+}

@@ -1,0 +1,63 @@
+import type { History, Inspection, QueuedWaiter } from "holdfast/admin";
+import { actionsOf, actionsOfPermit } from "./actions.js";
+import { keyOf } from "./view.js";
+import type { Detail, Event, Permit, Row, SessionRow, Waiter } from "./view-types.js";
+import { wordsOf } from "./words.js";
+
+/** From the readings of one record to what the page shows. Pure. */
+
+/** The readings of one record. */
+export interface DetailReading {
+  readonly row: Row;
+  readonly data?: Inspection["data"];
+  readonly permits: readonly Permit[];
+  readonly waiters: readonly QueuedWaiter[];
+  readonly history: History | undefined;
+  /** The session of the record, if a reading of the table showed it. */
+  readonly onSession: Pick<SessionRow, "records" | "holds"> | undefined;
+  readonly table: string;
+}
+
+/** Describes one record. */
+export function detailOf(reading: DetailReading): Detail {
+  const { row, data, permits, waiters, history, onSession, table } = reading;
+  const besides = onSession?.records.filter((record) => keyOf(record) !== keyOf(row)) ?? [];
+  return {
+    row,
+    words: wordsOf(row),
+    data: data === undefined ? undefined : JSON.stringify(data, null, 2),
+    permits: permits.map((one) => ({ ...one, actions: actionsOfPermit(row, one, table) })),
+    waiters: waiters.map(waiterOf),
+    events: history === undefined ? [] : eventsOf(history),
+    actions: actionsOf(row, table),
+    besides,
+    besidesCount: besides.length + (onSession === undefined ? 0 : unlisted(onSession)),
+  };
+}
+
+function unlisted({ records, holds }: Pick<SessionRow, "records" | "holds">): number {
+  return holds - records.length;
+}
+
+function waiterOf(waiter: QueuedWaiter): Waiter {
+  const { position, calls, ticket, owner, since, appearsExpired } = waiter;
+  return { position, calls, ticket: ticket.toString(), owner, since, appearsExpired };
+}
+
+/** Orders grants, forced releases and gaps between fences, newest first. */
+export function eventsOf({ grants, forced }: History): Event[] {
+  const shown = new Set<unknown>();
+  const events: Event[] = [];
+  const addForced = (one: History["forced"][number]): void => {
+    shown.add(one);
+    events.push({ what: "forced", by: one.by, reason: one.reason, at: one.at });
+  };
+  grants.forEach(({ fence, owner, holder, at, how }, index) => {
+    for (const one of forced) if (one.holder === holder) addForced(one);
+    events.push({ what: "grant", fence: fence.toString(), owner, holder, at, how });
+    const missing = fence - (grants[index + 1]?.fence ?? fence - 1n) - 1n;
+    if (missing > 0n) events.push({ what: "gap", missing: missing.toString() });
+  });
+  for (const one of forced) if (!shown.has(one)) addForced(one);
+  return events;
+}

@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import type { Holdfast } from "holdfast";
+import { durationMs } from "holdfast/internal";
+import { locksOf } from "../connection.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
+import type { CommonOptions } from "../options.js";
+import { EXIT, usageError } from "../output/exit-codes.js";
+import { assertNative } from "../output/format.js";
+import { jsonLine, type Output } from "../output/output.js";
+import { DetailReader } from "./detail-reader.js";
+import { releaserOf } from "./release.js";
+import { type PageServer, type ServerLimits, startPageServer } from "./server.js";
+import { TableReader } from "./table-reader.js";
+
+/** The options of `holdfast serve`, as parsed by commander. */
+export interface ServeOptions extends CommonOptions {
+  readonly port?: string;
+  readonly prefix?: string;
+  readonly refresh?: string;
+  readonly allowRelease?: boolean;
+  readonly token?: string;
+}
+
+const REFRESH_RANGE = { leastMs: 500, mostMs: 3_600_000 };
+const LEAST_TOKEN = 16;
+
+/** Serves the page until a signal ends the command. Returns the exit status. */
+export async function serve(options: ServeOptions, output: Output, host: Host): Promise<number> {
+  const interruptions = new Interruptions(host);
+  try {
+    await using locks = await locksOf(options, output);
+    const server = await startServing(locks as unknown as Holdfast, options);
+    const { port, url } = server;
+    output.out(output.isJson ? jsonLine({ url, port }) : url);
+    output.note("Open this URL in a browser on this machine. Ctrl-C ends the server.");
+    await new Promise<void>((resolve) => {
+      interruptions.ending.addEventListener("abort", () => resolve(), { once: true });
+      if (interruptions.ending.aborted) resolve();
+    });
+    await server.close();
+    return interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    interruptions.dispose();
+  }
+}
+
+/** Starts the server of a table over a client. Throws usage errors. */
+export function startServing(
+  locks: Holdfast,
+  options: ServeOptions,
+  limits?: ServerLimits,
+): Promise<PageServer> {
+  assertNative(options, "`holdfast serve`");
+  const { table = "", prefix = "", refresh = "5s", allowRelease = false } = options;
+  const refreshMs = durationMs("refresh", refresh, REFRESH_RANGE);
+  const token = options.token || randomBytes(24).toString("base64url");
+  if (token.length < LEAST_TOKEN) {
+    throw usageError(
+      `The token must have at least ${LEAST_TOKEN} characters: HOLDFAST_SERVE_TOKEN, or --token.`,
+    );
+  }
+  const port = portOf(options.port);
+  const reader = new TableReader(locks, prefix, refreshMs);
+  const details = new DetailReader(locks, reader, table, Math.min(refreshMs, 2_000));
+  const release = releaserOf(locks);
+  const parts = { reader, details, release, table, prefix, refreshMs, token, allowRelease };
+  return startPageServer(parts, port, limits);
+}
+
+function portOf(text = "0"): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw usageError(`--port must be a number from 0 to 65535; it is "${text}".`);
+}

@@ -1,0 +1,41 @@
+import { lengthText } from "./length-text.js";
+import type { PermitCount, Row } from "./view-types.js";
+
+/** The state of a record in words. Pure. */
+
+/** The state of a record in words. */
+export function wordsOf(row: Row): string {
+  if (row.permits !== undefined) return wordsOfPermits(row, row.permits);
+  const holder = row.owner ?? row.holder ?? "an unnamed holder";
+  const verb = row.kind === "leader" ? "Led" : "Held";
+  if (row.state === "free") {
+    return row.owner === undefined ? "Free." : `Free. The last holder was ${row.owner}.`;
+  }
+  const since = row.heldForMs === undefined ? "" : ` for ${lengthText(row.heldForMs)}`;
+  const by = row.session === undefined ? "last renewed" : "its session was last renewed";
+  const sign = row.silentMs === undefined ? "" : `; ${by} ${lengthText(row.silentMs)} ago`;
+  return `${verb} by ${holder}${since}${sign}; ${takeoverText(row, "it")}.`;
+}
+
+function takeoverText({ acquirableInMs }: Row, what: string): string {
+  return acquirableInMs === 0
+    ? `a waiter can take ${what} over now`
+    : `${what} can be taken over in ${lengthText(acquirableInMs)} if the holder stays silent`;
+}
+
+function wordsOfPermits(row: Row, { used, limit, holders }: PermitCount): string {
+  if (holders === 0) {
+    const isLimited = row.kind === "semaphore" && limit !== undefined;
+    return isLimited ? `Free. The limit is ${limit}.` : "Free.";
+  }
+  const isOne = holders === 1;
+  const what =
+    row.kind === "semaphore"
+      ? `${used} of ${limit} in use, by ${isOne ? "1 permit" : `${holders} permits`}`
+      : used === limit
+        ? "Held by a writer"
+        : `Held by ${isOne ? "1 reader" : `${holders} readers`}`;
+  const of = isOne ? "its session" : "the session silent for longest";
+  const sign = `${of} was last renewed ${lengthText(row.silentMs ?? 0)} ago`;
+  return `${what}: ${row.owner}; ${sign}; ${takeoverText(row, isOne ? "it" : "that permit")}.`;
+}

@@ -1,0 +1,21 @@
+import type { AcquireOptions } from "holdfast";
+
+type Wait = NonNullable<AcquireOptions["wait"]>;
+
+import { usageError } from "./output/exit-codes.js";
+
+/** Reads the value of --wait. */
+export function waitOf(text: string | undefined): Wait | undefined {
+  if (text === "forever") return Number.POSITIVE_INFINITY;
+  const beyondLease = /^lease\+(.+)$/.exec(text ?? "")?.[1];
+  if (beyondLease !== undefined) return { beyondLease };
+  return text === "0" ? 0 : text;
+}
+
+/** Refuses `--renew manual`. Throws a usage error. */
+export function refuseManualRenewal(renew: string | undefined): void {
+  if (renew !== "manual") return;
+  throw usageError(
+    "--renew must be a duration: manual renewal is not possible while a command runs.",
+  );
+}

@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { checkLedger } from "../src/demo/ledger.js";
+import type { TableView } from "../src/serve/view-types.js";
+import { CliWorld, pause, until } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start({ spawning: true });
+});
+afterAll(() => world.close());
+
+type Event = { readonly event: string; readonly [field: string]: unknown };
+
+const eventsOf = (stdout: string): Event[] =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Event);
+
+/** Asks the server of the page until a reading is as wanted. */
+async function tableOf(url: URL, isWanted: (view: TableView) => boolean) {
+  const authorization = `Bearer ${url.searchParams.get("token")}`;
+  for (let tries = 0; ; tries += 1) {
+    const answer = await fetch(new URL("/api/table", url), { headers: { authorization } });
+    const found = (await answer.json()) as { readonly view: TableView };
+    if (isWanted(found.view)) return found;
+    if (tries === 20) throw new Error(`The page never showed it: ${JSON.stringify(found)}`);
+    await pause(250);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe("holdfast demo", () => {
+  // Two at the same time: each demo waits for leases.
+  it.concurrent("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
+    const { status, stdout, stderr } = await world.run(["demo"]);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toContain("KILLED (SIGKILL)");
+    expect(stdout).toContain("STOPPED (SIGSTOP)");
+    expect(stdout).toContain("HELD BACK");
+    expect(stdout.match(/TOOK OVER/g)).toHaveLength(2);
+    expect(stdout).toMatch(/\bin order\b/i);
+    expect(stdout).not.toContain(world.server.endpoint);
+  }, 40_000);
+
+  it.concurrent("fails with --break on a given table, and prints JSON", async () => {
+    const { endpoint } = world.server;
+    const words = ["demo", "--break", "--json", "--endpoint", endpoint, "--table", "demo"];
+    const { status, stdout, stderr } = await world.run(words);
+    expect(status).toBe(1);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: "demo-failed" } });
+    const events = eventsOf(stdout);
+    const named = (event: string): Event | undefined => events.find((one) => one.event === event);
+    expect(named("taken over")?.["tookMs"]).toBeGreaterThan(500);
+    expect(named("wrote late")).toBeDefined();
+    const check = named("check");
+    expect(check).toMatchObject({ ok: false });
+    const text = readFileSync(String(check?.["ledger"]), "utf8");
+    expect(checkLedger(text).problems).toEqual(check?.["problems"]);
+  }, 40_000);
+
+  it("serves its table in a page until SIGINT, and leaves no process", async () => {
+    const { kill, result, text } = world.start(["demo", "--serve", "--json"]);
+    // Only SIGKILL ends a stopped process. A demo ends by itself after 28 s.
+    await until(() => text.stdout.includes('"paused"'), "a process is stopped", 28_000);
+    const [opened, opening] = eventsOf(text.stdout);
+    expect(opened?.event).toBe("page");
+    const url = new URL(String(opened?.["url"]));
+    // The token becomes a cookie.
+    const entered = await fetch(url, { redirect: "manual" });
+    expect(entered.status).toBe(303);
+    const [cookie = ""] = (entered.headers.get("set-cookie") ?? "").split(";");
+    const page = await fetch(new URL("/", url), { headers: { cookie } });
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain("/page.js");
+    expect((await fetch(new URL("/api/table", url))).status).toBe(401);
+    const { view } = await tableOf(url, ({ rows }) => rows.some(({ state }) => state === "held"));
+    expect(view.rows).toMatchObject([{ name: opening?.["lock"], kind: "lock", state: "held" }]);
+    expect(view.rows[0]?.owner).toMatch(/^w\d$/);
+    const workers = eventsOf(text.stdout.slice(0, text.stdout.lastIndexOf("\n"))).flatMap((one) =>
+      one.event === "ready" ? Number(one["pid"]) : [],
+    );
+    expect(workers).toHaveLength(4);
+    onTestFinished(() => {
+      for (const pid of workers.filter(isAlive)) process.kill(pid, "SIGKILL");
+    });
+    kill("SIGINT");
+    const { status, signal, stderr } = await result;
+    expect({ status, signal, stderr }).toEqual({ status: 130, signal: null, stderr: "" });
+    await until(() => !workers.some(isAlive), "every worker has ended");
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+  }, 40_000);
+});

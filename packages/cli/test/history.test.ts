@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../holdfast/src/index.js";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+describe("holdfast history", () => {
+  it("shows holders and forced releases with their reasons, newest first", async () => {
+    for (const owner of ["first", "second"]) {
+      const words = ["lock", "a", "--history", "--owner", owner, "--", "true"];
+      expect((await world.run(words)).status).toBe(0);
+    }
+    const stuck = await mutex(world.locks, "a").acquire();
+    await world.run(["release", "a", "--force", "--now", "--reason", "it hangs\u001b"]);
+    await world.run(["lock", "a", "--history", "--owner", "third", "--", "true"]);
+    const { status, stdout } = await world.run(["history", "a"]);
+    expect(status).toBe(0);
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {2,}/));
+    expect(rows.map((row) => row[1])).toEqual([
+      "WHAT",
+      "claim",
+      "claim",
+      "claim",
+      "freed by force",
+    ]);
+    expect(rows[1]?.slice(3)).toEqual(["third", expect.any(String), "1 not noted before"]);
+    expect(rows[4]?.slice(-2)).toEqual([stuck.holder, "it hangs\\u001b"]);
+    const { grants, forced } = JSON.parse((await world.run(["history", "a", "--json"])).stdout);
+    expect(grants.map(({ owner }: { owner: string }) => owner)).toEqual([
+      "third",
+      "second",
+      "first",
+    ]);
+    expect(forced).toMatchObject([{ holder: stuck.holder, reason: "it hangs\u001b", now: true }]);
+  });
+
+  it("explains how to note grants if the history is empty", async () => {
+    const { status, stdout, stderr } = await world.run(["history", "b"]);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+    expect(stderr).toContain("`history`");
+  });
+});

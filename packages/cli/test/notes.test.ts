@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mutex } from "../../holdfast/src/index.js";
+import { CliWorld } from "./support.js";
+
+/** What a command tells on stderr while it waits. */
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+  await mutex(world.locks, "held").acquire({ owner: "somebody" });
+});
+afterAll(() => world.close());
+
+const DEAD = ["--endpoint", "http://127.0.0.1:1"];
+
+describe.concurrent("a command whose table does not answer", () => {
+  it("says so once, with endpoint and cause, before it gives up", async () => {
+    const running = world.start(["lock", "a", "--wait", "3s", ...DEAD, "--", "true"]);
+    await running.printed("No answer from", "stderr");
+    expect(running.text.stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 .*ECONNREFUSED/);
+    // Not yet the error.
+    expect(running.text.stderr.trim().split("\n")).toHaveLength(1);
+    const { status, stderr } = await running.result;
+    expect(status).toBe(69);
+    expect(stderr.trim().split("\n")).toHaveLength(2);
+  });
+
+  it.each([["ls"], ["table", "check"], ["diagnose"], ["inspect", "a"]])(
+    "says so before a request has timed out: %s",
+    async (...words) => {
+      const sockets: Socket[] = [];
+      const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      const { port } = silent.address() as AddressInfo;
+      const running = world.start([...words, "--endpoint", `http://127.0.0.1:${port}`]);
+      await running.printed("No answer from", "stderr");
+      expect(running.text.stderr).toContain(`http://127.0.0.1:${port}`);
+      silent.close();
+      for (const socket of sockets) socket.destroy();
+      expect((await running.result).status).toBe(69);
+    },
+  );
+
+  it("says nothing before the error with --quiet", async () => {
+    const words = ["lock", "a", "--wait", "3s", "--quiet", ...DEAD, "--", "true"];
+    const { status, stderr } = await world.run(words);
+    expect(status).toBe(69);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 \(.*ECONNREFUSED/);
+  });
+});
+
+describe("a command that waits for a held lock", () => {
+  it("names the holder after two seconds, once, in an object with --json, not with --quiet", async () => {
+    const words = ["lock", "held", "--wait", "2500ms"];
+    const [text, json, quiet] = await Promise.all([
+      world.run([...words, "--", "true"]),
+      world.run([...words, "--json", "--", "true"]),
+      world.run([...words, "--quiet", "--", "true"]),
+    ]);
+    expect(text.status).toBe(75);
+    const [said, error, ...more] = text.stderr.trim().split("\n");
+    expect(said).toBe('holdfast: Waiting: somebody holds "held".');
+    expect(error).toContain("was not acquired");
+    expect(more).toEqual([]);
+    const [note = ""] = json.stderr.trim().split("\n");
+    expect(JSON.parse(note)).toEqual({ note: 'Waiting: somebody holds "held".' });
+    expect(quiet.stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("says nothing if the lock is free, or free soon", async () => {
+    expect(await world.run(["lock", "free", "--", "sleep", "2.5"])).toMatchObject({ stderr: "" });
+  });
+});

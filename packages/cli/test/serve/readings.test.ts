@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { listQueue } from "../../../holdfast/src/admin/index.js";
+import { fairLock, mutex } from "../../../holdfast/src/index.js";
+import type { TableAnswer } from "../../src/serve/view-types.js";
+import { pause } from "../support.js";
+import { ServeWorld } from "./world.js";
+
+let world: ServeWorld;
+beforeEach(async () => {
+  world = await ServeWorld.start();
+});
+afterEach(() => world.close());
+
+const table = async (after = 0): Promise<TableAnswer> =>
+  JSON.parse((await world.send(`/api/table?after=${after}`)).body);
+
+describe("the readings of the server", () => {
+  it("sends no request without a viewer, and one scan a period for all viewers", async () => {
+    await using _ = await mutex(world.cli.locks, "a").acquire();
+    const before = world.cli.requests;
+    await pause(1_200);
+    expect(world.cli.requests).toBe(before);
+    const answers = await Promise.all([table(), table(), table()]);
+    expect(world.cli.requests).toBe(before + 1);
+    expect(answers.map(({ reading }) => reading)).toEqual([1, 1, 1]);
+    expect((await table(1)).view).toBeUndefined();
+    expect(answers[0]?.units).toBeGreaterThan(0);
+  });
+
+  it("shows the waiters of a fair lock, and the last sign of life", async () => {
+    const { locks } = world.cli;
+    const lease = await fairLock(locks, "jobs", { owner: "one" }).acquire();
+    const words = ["lock", "jobs", "--fair", "--owner", "two", "--", "true"];
+    const waiting = world.cli.start(words);
+    while ((await listQueue(locks, "jobs")).waiters.length === 0) await pause(100);
+    const { view } = await table();
+    expect(view?.rows).toMatchObject([
+      { name: "jobs", kind: "lock", state: "held", owner: "one", waiters: 1 },
+    ]);
+    expect(view?.rows[0]?.silentMs).toBeLessThan(view?.rows[0]?.leaseMs ?? 0);
+    const { body } = await world.send("/api/record?name=jobs");
+    expect(JSON.parse(body).detail).toMatchObject({ waiters: [{ owner: "two", position: 0 }] });
+    await lease.release();
+    expect((await waiting.result).status).toBe(0);
+  });
+
+  it("says that the table does not answer, and keeps the last reading", async () => {
+    await using lease = await mutex(world.cli.locks, "a").acquire();
+    await table();
+    await lease.release();
+    const { dynamodb } = world.cli.server;
+    const handle = dynamodb.handle.bind(dynamodb);
+    dynamodb.handle = () => ({ status: 500, body: { __type: "InternalServerError" } });
+    await pause(600);
+    const answer = await table();
+    expect(answer.error).toBeTruthy();
+    expect(answer.view?.rows).toMatchObject([{ name: "a", state: "held" }]);
+    dynamodb.handle = handle;
+    let later = answer;
+    while (later.error !== undefined) {
+      await pause(200);
+      later = await table();
+    }
+    expect(later.view?.rows).toMatchObject([{ name: "a", state: "free" }]);
+  });
+
+  it.each([
+    ["ResourceNotFoundException", "There is no table"],
+    ["AccessDeniedException", "not allowed"],
+  ])("says of %s what is wrong, and shows no figures of the table", async (type, words) => {
+    world.cli.server.dynamodb.handle = () => ({
+      status: 400,
+      body: { __type: type, message: "not allowed" },
+    });
+    const answer = await table();
+    expect(answer.error).toContain(words);
+    expect(answer.view).toBeUndefined();
+    const record = await world.send("/api/record?name=a");
+    expect(JSON.parse(record.body)).toMatchObject({ error: expect.stringContaining(words) });
+    const { body } = await world.send("/metrics");
+    expect(body).toContain("holdfast_up 0");
+    expect(body).not.toMatch(/^holdfast_(?:reading_age_seconds|held)\b/m);
+  });
+
+  it("gives metrics by prefix and kind, and its health without a token", async () => {
+    await using _ = await mutex(world.cli.locks, "deploy/eu").acquire();
+    const { body, headers } = await world.send("/metrics");
+    expect(headers["content-type"]).toContain("text/plain");
+    expect(body).toContain("holdfast_up 1");
+    expect(body).toContain('holdfast_held{prefix="deploy/",kind="lock"} 1');
+    const healthz = await world.send("/healthz", { headers: { authorization: "" } });
+    expect(healthz).toMatchObject({ status: 200, body: "ok\n" });
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import type { Inspection, Survey } from "../../../holdfast/src/admin/index.js";
+import { Breaks } from "../../../holdfast/src/internal/breaks.js";
+import { systemTimers } from "../../../holdfast/src/platform/timers.js";
+import { detailOf, eventsOf } from "../../src/serve/detail.js";
+import { figuresOf, metricsText } from "../../src/serve/metrics.js";
+import { rowOf, viewOf } from "../../src/serve/view.js";
+import type { Row, TableView } from "../../src/serve/view-types.js";
+import { wordsOf } from "../../src/serve/words.js";
+
+const LOCK = {
+  ...{ name: "a", state: "held", holder: "h", owner: "worker-7", fence: 9n, leaseMs: 30_000 },
+  ...{ acquiredAt: "2026-01-01T00:00:00.000Z", endsInMs: 26_000, acquirableInMs: 36_000 },
+  appearsExpired: false,
+} as Inspection;
+const NO_BREAKS = new Breaks(systemTimers, () => 0);
+const NOW_MS = Date.parse("2026-01-01T00:03:00.000Z");
+const row = (change: Partial<Inspection>): Row =>
+  rowOf("lock", { ...LOCK, ...change }, { waiters: 0, nowMs: NOW_MS });
+
+describe("a row", () => {
+  it("derives the silence from the end of the lease", () => {
+    expect(row({})).toMatchObject({ state: "held", silentMs: 4_000, heldForMs: 180_000 });
+  });
+
+  it("derives the silence from the library's watch where the record has no end", () => {
+    expect(row({ endsInMs: undefined, acquirableInMs: 10_000 })).toMatchObject({
+      silentMs: 20_000,
+    });
+  });
+
+  it("is late beyond the lease, and silent once a client may take over", () => {
+    expect(row({ endsInMs: -2_000 })).toMatchObject({ state: "late", silentMs: 32_000 });
+    expect(row({ endsInMs: -20_000, appearsExpired: true }).state).toBe("silent");
+    expect(row({ state: "free" }).state).toBe("free");
+  });
+});
+
+describe("the words about a record", () => {
+  it("name the holder, the last renewal and the takeover", () => {
+    expect(wordsOf(row({}))).toBe(
+      "Held by worker-7 for 3 min; last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
+    );
+  });
+});
+
+describe("the history", () => {
+  it("shows gaps between fences, and forced releases before the next grant", () => {
+    const grant = { holder: "h1", owner: "o", at: "t", how: "claimed" };
+    const forced = { holder: "h1", by: "ops", reason: "r", at: "t", now: false };
+    const grants = [
+      { ...grant, holder: "h2", fence: 9n },
+      { ...grant, fence: 6n },
+    ];
+    const events = eventsOf({ name: "a", grants, forced: [forced] } as never);
+    expect(events.map(({ what }) => what)).toEqual(["grant", "gap", "forced", "grant"]);
+    expect(events[1]).toEqual({ what: "gap", missing: "2" });
+  });
+});
+
+describe("the sessions", () => {
+  it("name their records by kind and namespace, and a record with two permits once", async () => {
+    const session = { id: "s1", state: "alive", owner: "one", appearsExpired: false };
+    const lock = (kind: string, name: string, change: Partial<Inspection> = {}) => ({
+      kind,
+      lock: { ...LOCK, name, session: "s1", ...change },
+    });
+    const permit = { ...LOCK, weight: 1, session: "s1" };
+    const survey = {
+      ...{ sessions: [session, { ...session, id: "s2" }], queued: [], unreadable: [], terms: [] },
+      locks: [
+        lock("lock", "a", { namespace: "n" }),
+        lock("lock", "b", { session: undefined }),
+        lock("leader", "a"),
+        lock("lock", "a"),
+      ],
+      permits: [{ kind: "semaphore", lock: { name: "c", permits: [permit, permit] } }],
+    } as unknown as Survey;
+    const reading = { earlier: [], isGap: false, nowMs: NOW_MS };
+    const [first, second] = (await viewOf(survey, reading, NO_BREAKS)).sessions;
+    expect(first?.records).toEqual([
+      { kind: "lock", name: "a", namespace: "n" },
+      { kind: "leader", name: "a" },
+      { kind: "lock", name: "a" },
+      { kind: "semaphore", name: "c" },
+    ]);
+    expect(second).toMatchObject({ id: "s2", records: [] });
+  });
+
+  it("list every other record of the session as a neighbour, also one of the same name", () => {
+    const ofSession = [
+      { kind: "lock", name: "a" },
+      { kind: "lock", name: "a", namespace: "n" },
+      { kind: "leader", name: "a" },
+    ] as const;
+    const onSession = { records: ofSession, holds: 5 };
+    const reading = { row: row({}), permits: [], waiters: [], history: undefined, onSession };
+    const { besides, besidesCount } = detailOf({ ...reading, table: "locks" });
+    expect([besides, besidesCount]).toEqual([ofSession.slice(1), 4]);
+  });
+});
+
+describe("the metrics", () => {
+  it("show for a kind without a queue that it has none, instead of an empty queue", async () => {
+    const rows = ["lock", "leader", "once", "semaphore", "read-write"].map((kind) => ({
+      ...row({}),
+      kind,
+    }));
+    const view = { rows, unreadable: [] } as unknown as TableView;
+    const { text } = await metricsText(await figuresOf(view, NO_BREAKS), {
+      isUp: true,
+      ageS: 1,
+      totalUnits: 1,
+    });
+    const kindsOf = (metric: string) =>
+      [...text.matchAll(new RegExp(`^holdfast_${metric}\\{.*kind="(.*?)"`, "gm"))].map(
+        ([, kind]) => kind,
+      );
+    expect(kindsOf("held")).toHaveLength(5);
+    const queued = ["lock", "semaphore", "read-write"];
+    expect(kindsOf("waiting")).toEqual(queued);
+    expect(kindsOf("longest_wait_seconds")).toEqual(queued);
+  });
+
+  it("count each kind under 50 prefixes, and the rest under one more", async () => {
+    const rows = Array.from({ length: 500 }, (_, at) => row({ name: `p${at}/x` }));
+    const view = { rows, unreadable: [] } as unknown as TableView;
+    const figures = await figuresOf(view, NO_BREAKS);
+    expect(figures).toHaveLength(51);
+    expect(figures.reduce((sum, { held }) => sum + held, 0)).toBe(500);
+  });
+});

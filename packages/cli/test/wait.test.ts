@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { mutex } from "../../holdfast/src/index.js";
+import { CliWorld } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+  await mutex(world.locks, "a").acquire({ owner: "one", lease: "1s", renew: "manual" });
+});
+afterAll(() => world.close());
+
+it("the error of a wait names the option `--wait` and, with --json, the facts about the holder", async () => {
+  const { locks } = world;
+  await mutex(locks, "b").acquire({ owner: "one" });
+  const words = ["lock", "b", "--wait", "0", "--", "true"];
+  const { status, stderr } = await world.run(words);
+  expect(status).toBe(75);
+  expect(stderr).toContain("one holds it");
+  expect(stderr).toContain("To wait that long, use `--wait lease+5s`.");
+  const told = await world.run(["lock", "b", "--json", ...words.slice(2)]);
+  const { error } = JSON.parse(told.stderr) as { error: { holder: object } };
+  expect(error).toMatchObject({ code: "not-acquired", holder: { owner: "one", leaseMs: 30_000 } });
+});
+
+it("waits beyond the lease with `--wait lease+5s`", async () => {
+  const words = ["lock", "a", "--lease", "500ms", "--wait", "lease+5s", "--", "true"];
+  expect(await world.run(words)).toMatchObject({ status: 0 });
+});
+
+it.each([
+  [["lock", "a", "--wait", "5", "--", "true"], /^holdfast: --wait must be a duration/],
+  [["lock", "a", "--bogus", "--", "true"], /[^.]\. See `holdfast lock --help`\.\n$/],
+  [["table", "check", "--bogus"], /[^.]\. See `holdfast table check --help`\.\n$/],
+  [["inspect", "a", "--kind", "z"], /[^.]\. See `holdfast inspect --help`\.\n$/],
+])("names the command's own option or help in a usage error: %j", async (words, message) => {
+  expect(await world.run(words)).toMatchObject({
+    status: 64,
+    stderr: expect.stringMatching(message),
+  });
+});

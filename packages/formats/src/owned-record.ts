@@ -1,0 +1,117 @@
+/** Reads and checks a record with an owner's name. */
+
+import {
+  type AttributeValue,
+  type Found,
+  hasPrototypeKey,
+  type Item,
+  type LeaseDefaults,
+  looksLike,
+} from "holdfast/internal";
+import { invalid, stringIn } from "./foreign.js";
+
+/** The differences between the clients that write such records. */
+export interface Dialect {
+  /** The format's name. */
+  readonly name: string;
+  readonly defaults: LeaseDefaults;
+  /** Whether a grant always keeps unknown attributes. */
+  readonly keepsAttributes: boolean;
+  leaseText(leaseMs: number): string;
+  /** The length in milliseconds; undefined for an invalid length. */
+  leaseMsIn(text: string): number | undefined;
+}
+
+export const OWNER = "ownerName";
+export const LEASE = "leaseDuration";
+export const VERSION = "recordVersionNumber";
+export const RELEASED = "isReleased";
+export const DATA = "data";
+
+/** The attributes of the record, without its key. */
+export const OWN = [OWNER, LEASE, VERSION, RELEASED, DATA];
+
+/** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
+export function readRecord(
+  item: Item | undefined,
+  reserved: ReadonlySet<string>,
+  dialect: Dialect,
+): Found {
+  if (item === undefined) return { state: "absent" };
+  const owner = stringIn(item, OWNER);
+  const version = stringIn(item, VERSION);
+  const data = item[DATA];
+  if (version === undefined || owner === undefined) {
+    return {
+      state: "foreign",
+      found: `has no string in \`${VERSION}\` or \`${OWNER}\`${looksLike(item, dialect.name)}`,
+    };
+  }
+  if (data !== undefined && !("B" in data)) {
+    return { state: "foreign", found: `has no bytes in \`${DATA}\`` };
+  }
+  const known = {
+    version,
+    fence: 0n,
+    queue: { tail: undefined, served: undefined },
+    owner,
+    acquiredAt: undefined,
+    data: data?.B,
+    attributes: othersIn(item, reserved),
+  };
+  // Peers read any value of `isReleased` as released, so this library does too.
+  if (item[RELEASED] !== undefined) return { state: "free", ...known, lastHolder: owner };
+  const leaseText = stringIn(item, LEASE);
+  const leaseMs = leaseText === undefined ? undefined : dialect.leaseMsIn(leaseText);
+  if (leaseMs === undefined) {
+    return {
+      state: "foreign",
+      found: `has no known length of a lease in \`${LEASE}\`${looksLike(item, dialect.name)}`,
+    };
+  }
+  const mark = version;
+  return {
+    state: "held",
+    ...known,
+    holder: owner,
+    lastHolder: undefined,
+    leaseMs,
+    session: undefined,
+    mark,
+    // Data have no number: a write of data is recognised by its mark.
+    dataSeq: 0,
+  };
+}
+
+function othersIn(item: Item, reserved: ReadonlySet<string>): Item {
+  return Object.fromEntries(Object.entries(item).filter(([name]) => !reserved.has(name)));
+}
+
+export function checkData(value: unknown, format: string): void {
+  if (value instanceof Uint8Array && value.length > 0) return;
+  throw invalid(`User data of format "${format}" are bytes: give a Uint8Array that is not empty.`);
+}
+
+export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>): void {
+  const taken = Object.keys(attributes).find((name) => reserved.has(name));
+  if (taken !== undefined) {
+    throw invalid(
+      `The option \`attributes\` must not name \`${taken}\`, an attribute of the record itself.`,
+    );
+  }
+  // The same rule as for user data of native records: other clients could not parse a refusal that has this item.
+  if (hasPrototypeKey(attributes)) {
+    throw invalid('The option `attributes` must not have a key "__proto__", at any depth.');
+  }
+  const untyped = Object.entries(attributes).find(([, value]) => !isTyped(value));
+  if (untyped !== undefined) {
+    throw invalid(
+      `The option \`attributes\` must have DynamoDB's typed values, such as { S: "text" }; the value of ` +
+        `\`${untyped[0]}\` has no type.`,
+    );
+  }
+}
+
+function isTyped(value: AttributeValue): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 1;
+}

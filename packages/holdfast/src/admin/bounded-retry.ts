@@ -1,0 +1,134 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import { steady } from "../core/backoff.js";
+import { requireCapability } from "../core/record/capability.js";
+import { watchMs } from "../core/record/decide.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { HeldRecord, LeaseRecord } from "../core/record/record.js";
+import { titleOf, unavailableError } from "../core/unavailable.js";
+import { HoldfastError } from "../errors.js";
+import { REQUESTS } from "../native/native-requests.js";
+import { type NoAnswer, retry } from "../platform/retry.js";
+import type { Misconfigured, Write } from "../platform/table.js";
+
+const PAUSE_MS = 250;
+
+/** Retries requests with pauses for as long as the caller waits; sends each at least once. */
+export class BoundedRetry {
+  readonly #context: AcquireContext;
+  readonly #ref: RecordRef;
+  readonly #signal: AbortSignal | undefined;
+  readonly #fromMs: number;
+  readonly #isGiven: boolean;
+  #limitMs: number;
+  #whatFailed = "could not be released by force";
+
+  constructor(
+    context: AcquireContext,
+    ref: RecordRef,
+    limitMs: number | undefined,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#context = context;
+    this.#ref = ref;
+    this.#signal = signal;
+    this.#fromMs = context.nowMs();
+    this.#isGiven = limitMs !== undefined;
+    this.#limitMs = limitMs ?? 4 * context.settings.requestTimeoutMs;
+  }
+
+  get isOver(): boolean {
+    return this.#context.nowMs() - this.#fromMs >= this.#limitMs;
+  }
+
+  /** After the request a live holder renews within its lease, and may then be silent for another lease. */
+  allowFor({ leaseMs }: HeldRecord): void {
+    if (!this.#isGiven) this.#limitMs += 2 * watchMs(leaseMs, this.#context.settings.maxClockDrift);
+  }
+
+  /** Notes that the record has the request: even if this call fails later, the holder may end its lease. */
+  noteRequest(): void {
+    this.#whatFailed =
+      "was not released by force (the request to its holder may not have arrived; call forceRelease() again)";
+  }
+
+  async pause(): Promise<void> {
+    await this.#context.sleep(this.#context.jittered(PAUSE_MS), this.#signal);
+    this.#throwIfAborted();
+  }
+
+  async send<T>(ask: () => Promise<Result<T>>): Promise<T> {
+    this.#throwIfAborted();
+    const retried = await retry(this.#context, ask, {
+      backoff: steady(PAUSE_MS),
+      signal: this.#signal,
+      isOver: () => this.#context.closing.aborted,
+      onNoAnswer: (answer) => {
+        if (this.isOver) {
+          const { name, kind } = this.#ref;
+          throw unavailableError(name, this.#whatFailed, answer, titleOf([name], kind));
+        }
+      },
+    });
+    if (retried.kind === "answered") return retried.answer.value;
+    throw retried.kind === "aborted" ? this.#signal?.reason : closedError(this.#ref);
+  }
+
+  #throwIfAborted(): void {
+    if (this.#signal?.aborted === true) throw this.#signal.reason;
+    if (this.#context.closing.aborted) throw closedError(this.#ref);
+  }
+}
+
+interface Answered<T> {
+  readonly kind: "answered";
+  readonly value: T;
+}
+
+type Result<T> = Answered<T> | NoAnswer | Misconfigured;
+
+export async function readOnce(
+  context: AcquireContext,
+  ref: RecordRef,
+): Promise<Result<LeaseRecord>> {
+  const { requestTimeoutMs } = context.settings;
+  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  if (answer.kind !== "found") return answer;
+  const record = context.seeRecord(ref, answer, "strong");
+  // Only a read of the session shows whether the session is dead.
+  if (record.state === "held" && record.session !== undefined) {
+    await context.sessions.look(record.session, requestTimeoutMs);
+  }
+  return { kind: "answered", value: record };
+}
+
+/** Returns the record after the write, or the record that refused the write. */
+export async function writeOnce(
+  context: AcquireContext,
+  ref: RecordRef,
+  write: Write,
+): Promise<Result<LeaseRecord>> {
+  const answer = await context.write(write, context.settings.requestTimeoutMs);
+  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
+}
+
+const NOTIFIED: Answered<true> = { kind: "answered", value: true };
+
+export async function notifyOnce(
+  context: AcquireContext,
+  session: string,
+  holder: string,
+): Promise<Result<true>> {
+  const requests = requireCapability(context.format, REQUESTS);
+  const write = requests.notify(context.format.codec.refOf("session", session), holder);
+  const answer = await context.write(write, context.settings.requestTimeoutMs);
+  // Refused: the session and its leases have ended.
+  return answer.kind === "applied" || answer.kind === "refused" ? NOTIFIED : answer;
+}
+
+function closedError({ name, kind }: RecordRef): HoldfastError {
+  const message =
+    `${titleOf([name], kind)} may still be held: the client was closed during the forced release. The holder may have ` +
+    "received the request. Call forceRelease() of another client.";
+  return new HoldfastError("closed", message, { lockName: name });
+}

@@ -1,0 +1,259 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { isReadable } from "../core/record/record.js";
+import { HoldfastError } from "../errors.js";
+import { noAnswerText } from "../internal/cause-text.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { serialisable } from "../internal/printed.js";
+import { type Inspection, inspectionOf } from "../locks/inspect.js";
+import { listedPermits, type PermitInspection, type PermitKind } from "../locks/inspect-permits.js";
+import { queueListing } from "../native/native-listing.js";
+import { PERMITS } from "../native/native-permits.js";
+import type { NoAnswer } from "../platform/retry.js";
+import type { Item, KeyPrefix, ScanAnswer } from "../platform/table.js";
+import { fewTries } from "./few-tries.js";
+import { type AnyKind, isPermitKind, kindOf, type RecordKind } from "./kinds.js";
+
+/** Selects the locks to list. */
+export interface ListOptions {
+  /**
+   * `leader` for the leaderships of elections, `once` for the tasks of `once()`. Default `lock`. A listing has a
+   * single kind.
+   */
+  readonly kind?: RecordKind | undefined;
+  /** Only names with this prefix. Does not make the scan cheaper. */
+  readonly prefix?: string | undefined;
+  /** Include locks without a holder. Default false. */
+  readonly free?: boolean | undefined;
+}
+
+/** Selects the semaphores, or the read-write locks, to list. */
+export interface ListPermitOptions extends Omit<ListOptions, "kind"> {
+  readonly kind: PermitKind;
+}
+
+const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = { kind: true, prefix: true, free: true };
+
+const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: true };
+
+/** A place in the queue of a fair lock, a semaphore or a read-write lock, as read by a scan. */
+export interface ListedEntry {
+  /** The kind of the record for which the waiter waits. */
+  readonly kind: AnyKind;
+  /** The name of that record. */
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly ticket: bigint;
+  /** The waiter's label. */
+  readonly owner: string | undefined;
+  /** When the waiter joined the queue, ISO, by the waiter's clock. */
+  readonly since: string | undefined;
+  /** The session that keeps the place alive; undefined while the waiter renews the place itself. */
+  readonly session: string | undefined;
+  /** How long the waiter may go without renewing, in milliseconds. */
+  readonly leaseMs: number;
+  /** Whether this or a later ticket was granted. A live waiter removes such a place, so only a dead waiter leaves one. */
+  readonly isServed: boolean;
+  /** Whether this client has observed the waiter silent for longer than its lease. */
+  readonly appearsExpired: boolean;
+  /** Milliseconds until the place counts as dead at the earliest, if the waiter stays silent. */
+  readonly acquirableInMs: number;
+}
+
+/** One page of a listing. */
+export interface ListPage<S extends FormatTypes = NativeTypes, I = Inspection<S>> {
+  readonly locks: readonly I[];
+  /** Names of records that this version cannot read, with the layout found; never taken over. */
+  readonly unreadable: readonly { readonly name: string; readonly found: string }[];
+  /**
+   * The places in the queues of the listed kind, also in the queues of free locks, in the order of the table. The last
+   * page has all places; the other pages have none.
+   */
+  readonly queued: readonly ListedEntry[];
+  /** The read units that DynamoDB charged for this page, if reported. */
+  readonly readUnits: number | undefined;
+}
+
+/** One page of a listing of semaphores or of read-write locks. */
+export type PermitListPage = ListPage<NativeTypes, PermitInspection>;
+
+/** A page of a scan, as answered. */
+export type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
+
+/** Lists the locks of the table by a scan. */
+export async function* pagesOf(
+  context: AcquireContext,
+  options: ListOptions,
+): AsyncGenerator<ListPage> {
+  const kind = kindOf(checkNames("listLocks()", options, LIST_NAMES));
+  yield* scanned(context, kind, options, (page) =>
+    recordsOf(context, kind, page, options.free ?? false),
+  );
+}
+
+/** Lists the semaphores, or the read-write locks, of the table by a scan. */
+export async function* permitPagesOf(
+  context: AcquireContext,
+  options: ListPermitOptions,
+): AsyncGenerator<PermitListPage> {
+  const { kind, free = false } = checkNames("listLocks()", options, LIST_PERMIT_NAMES);
+  requireCapability(context.format, PERMITS);
+  yield* scanned(context, kind, options, (page) => permitsOf(context, kind, page, free));
+}
+
+async function* scanned<I>(
+  context: AcquireContext,
+  kind: AnyKind,
+  options: Pick<ListOptions, "prefix">,
+  readPage: (page: Page) => Pick<ListPage<NativeTypes, I>, "locks" | "unreadable">,
+): AsyncGenerator<ListPage<NativeTypes, I>> {
+  checkPrefix(options);
+  // Throws if the format has no tasks of `once`: only native records have them.
+  if (kind === "once") context.format.codec.refOf(kind, "any");
+  const prefixes = prefixesOf(context, kind, options.prefix ?? "");
+  const places: FoundPlace[] = [];
+  let after: Item | undefined;
+  do {
+    const page = await scanPage(context, prefixes, after);
+    const records = readPage(page);
+    places.push(...page.items.flatMap((item) => placeIn(context, kind, item) ?? []));
+    after = page.next;
+    // Only the whole scan shows which tickets were granted: a record may come after the places in its queue.
+    const queued = after === undefined ? places.map((place) => listedEntry(context, place)) : [];
+    yield { ...records, queued, readUnits: page.readUnits };
+  } while (after !== undefined);
+}
+
+/** Returns the key prefixes of the listed records, and of the places in their queues. */
+export function prefixesOf(
+  { format }: AcquireContext,
+  kind: AnyKind,
+  namePrefix: string,
+): KeyPrefix[] {
+  const queue = queueListing(format);
+  const ofRecords = format.codec.prefixOf(kind, namePrefix);
+  if (ofRecords === undefined) return [];
+  return (kind === "lock" || isPermitKind(kind)) && queue !== undefined
+    ? [ofRecords, queue.prefixOf(namePrefix)]
+    : [ofRecords];
+}
+
+/** Reads one page of a scan, with retries. Throws coded errors. */
+export async function scanPage(
+  context: AcquireContext,
+  prefixes: readonly KeyPrefix[],
+  after: Item | undefined,
+  mostItems?: number,
+): Promise<Page> {
+  const { requestTimeoutMs: timeoutMs } = context.settings;
+  const limit = mostItems === undefined ? {} : { mostItems };
+  return fewTries(
+    context,
+    () => context.table.scan({ prefixes, after, ...limit }, { timeoutMs }),
+    (answer) => notListed(context.tableName, answer),
+  );
+}
+
+function notListed(table: string, answer: NoAnswer): HoldfastError {
+  const { kind, cause } = answer;
+  const isSilent = kind === "unknown" || kind === "skewed";
+  return new HoldfastError(
+    isSilent ? "unreachable" : "throttled",
+    `The locks of table "${table}" could not be listed: ` +
+      (isSilent
+        ? `the table does not answer${noAnswerText(answer)}. Check the endpoint, the region and the network.`
+        : "DynamoDB throttled every request. Give the table more capacity, or list again later."),
+    { cause },
+  );
+}
+
+export function checkPrefix({ prefix }: Pick<ListOptions, "prefix">): void {
+  if (prefix === undefined || typeof prefix === "string") return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`prefix\` must be a string; it is a ${typeof prefix}.`,
+  );
+}
+
+export function recordsOf(
+  context: AcquireContext,
+  kind: RecordKind,
+  { items, dateMs }: Pick<Page, "items" | "dateMs">,
+  withFree: boolean,
+): Pick<ListPage, "locks" | "unreadable"> {
+  const locks: Inspection[] = [];
+  const unreadable: { name: string; found: string }[] = [];
+  for (const item of items) {
+    const name = context.format.codec.nameOf(kind, item);
+    if (name === undefined) continue;
+    const namespace = queueListing(context.format)?.namespaceIn(item);
+    const ref = context.format.codec.refOf(kind, name, namespace);
+    const found = context.see(ref, { item }, "eventual");
+    if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
+    else if (found.state === "held" || withFree) {
+      locks.push(inspectionOf(context, ref, found, dateMs));
+    }
+  }
+  return { locks, unreadable };
+}
+
+/** Reads the semaphores or read-write locks of a page. */
+export function permitsOf(
+  context: AcquireContext,
+  kind: PermitKind,
+  { items, dateMs }: Pick<Page, "items" | "dateMs">,
+  withFree: boolean,
+): Pick<PermitListPage, "locks" | "unreadable"> {
+  const locks: PermitInspection[] = [];
+  const unreadable: { name: string; found: string }[] = [];
+  for (const item of items) {
+    const name = context.format.codec.nameOf(kind, item);
+    if (name === undefined) continue;
+    const ref = requireCapability(context.format, PERMITS).refOf(kind, name as string);
+    const listed = listedPermits(context, ref, { item, dateMs });
+    if (listed.kind === "unreadable") unreadable.push({ name: ref.name, found: listed.found });
+    else if (withFree || listed.inspection.state === "held") locks.push(listed.inspection);
+  }
+  return { locks, unreadable };
+}
+
+/** A place in the queue of a lock, as read. */
+export interface FoundPlace {
+  readonly lock: RecordRef;
+  readonly entry: Omit<ListedEntry, "isServed">;
+}
+
+/** Reads an item as a place; undefined if the item is not a place with a waiter. */
+export function placeIn(
+  context: AcquireContext,
+  kind: AnyKind,
+  item: Item,
+): FoundPlace | undefined {
+  const { queue } = context.format;
+  const listing = queueListing(context.format);
+  const [name, ticket] = [listing?.nameIn(item, kind), queue?.ticketIn(item)];
+  if (queue === undefined || name === undefined || ticket === undefined) return undefined;
+  const lock = context.format.codec.refOf(kind, name, listing?.namespaceIn(item));
+  const ref = queue.entryOf(lock, ticket);
+  const found = context.see(ref, { item }, "eventual");
+  if (found.state !== "held") return undefined;
+  const { owner, acquiredAt, session, leaseMs, appearsExpired, acquirableInMs } = inspectionOf(
+    context,
+    ref,
+    found,
+  );
+  const { namespace } = lock;
+  const whose = { kind, name, namespace, ticket, owner, since: acquiredAt, session };
+  return { lock, entry: { ...whose, leaseMs: leaseMs ?? 0, appearsExpired, acquirableInMs } };
+}
+
+export function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
+  return serialisable({ ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) });
+}
+
+function servedOf(context: AcquireContext, lock: RecordRef): bigint | undefined {
+  const record = context.observations.of(lock.id)?.record;
+  return record === undefined || record.state === "absent" ? undefined : record.queue.served;
+}

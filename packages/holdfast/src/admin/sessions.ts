@@ -1,0 +1,157 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import { watchMs } from "../core/record/decide.js";
+import type { PermitInRecord } from "../core/record/permits.js";
+import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
+import { glanceAtSession } from "../core/remote-sessions.js";
+import type { PermitKind } from "../locks/inspect-permits.js";
+import { queueListing } from "../native/native-listing.js";
+import { PERMITS } from "../native/native-permits.js";
+import type { Item } from "../platform/table.js";
+import { scanPage } from "./list.js";
+
+/** A session that is alive, or that a lock or a permit still names. */
+export interface SessionListing {
+  readonly id: string;
+  /**
+   * - `alive`: not ended, though its process may have died; see `appearsExpired`.
+   * - `ended`: ended for good.
+   * - `absent`: a lock names the session, and there is no record.
+   * - `unreadable`: this version cannot read the record, so this version never takes over the session's locks.
+   */
+  readonly state: "alive" | "ended" | "absent" | "unreadable";
+  /** The label of the session's owner; undefined without a record. */
+  readonly owner: string | undefined;
+  /** When the session was opened, ISO, by the owner's clock. */
+  readonly openedAt: string | undefined;
+  /** How long the owner may go without renewing, in milliseconds; undefined unless alive. */
+  readonly leaseMs: number | undefined;
+  /** Whether this client has observed the session silent for longer than its lease. */
+  readonly appearsExpired: boolean;
+  /** The names of the locks on this session. */
+  readonly locks: readonly string[];
+  /** The permits of semaphores and read-write locks on this session. */
+  readonly permits: readonly SessionPermit[];
+}
+
+/** A permit on a session. */
+export interface SessionPermit {
+  readonly kind: PermitKind;
+  /** The name of the semaphore or of the read-write lock. */
+  readonly name: string;
+  readonly holder: string;
+  readonly weight: number;
+}
+
+/** The locks and permits on one session. */
+export interface OnSession {
+  readonly locks: string[];
+  readonly permits: SessionPermit[];
+}
+
+/**
+ * Lists the sessions of the table with the locks and the permits that name them.
+ *
+ * Leaves out ended sessions without locks and permits. Scans twice, as `Admin.list` does, and holds the result in memory.
+ */
+export async function sessionsOf(context: AcquireContext): Promise<SessionListing[]> {
+  const sessions = await leasesBySession(context);
+  const listings: SessionListing[] = [];
+  for await (const { name: id, item } of recordsOf(context, ["session"])) {
+    const found = glanceAtSession(context, id, item);
+    const on = sessions.get(id);
+    if (found.state === "held" || on !== undefined) {
+      listings.push(listingOf(context, id, found, on ?? NOTHING));
+    }
+    sessions.delete(id);
+  }
+  const gone = [...sessions].map(([id, on]) => listingOf(context, id, { state: "absent" }, on));
+  return [...listings, ...gone];
+}
+
+export const NOTHING: OnSession = { locks: [], permits: [] };
+
+// One scan finds the records of all kinds.
+const KINDS = ["lock", "semaphore", "read-write"] as const;
+
+async function leasesBySession(context: AcquireContext): Promise<Map<string, OnSession>> {
+  const sessions = new Map<string, OnSession>();
+  const on = (session: string): OnSession => {
+    const known = sessions.get(session) ?? { locks: [], permits: [] };
+    sessions.set(session, known);
+    return known;
+  };
+  for await (const { kind, name, item } of recordsOf(context, KINDS)) {
+    if (kind !== "lock" && kind !== "session") {
+      for (const { session, holder, weight } of permitsIn(context, item)) {
+        on(session).permits.push({ kind, name, holder, weight });
+      }
+      continue;
+    }
+    const namespace = queueListing(context.format)?.namespaceIn(item);
+    const found = context.see(
+      context.format.codec.refOf("lock", name, namespace),
+      { item },
+      "eventual",
+    );
+    if (found.state !== "held" || found.session === undefined) continue;
+    on(found.session).locks.push(name);
+  }
+  return sessions;
+}
+
+function permitsIn({ format }: AcquireContext, item: Item): readonly PermitInRecord[] {
+  const found = PERMITS.of(format)?.readAll(item);
+  return found?.state === "shared" ? found.permits : [];
+}
+
+/** Describes a session from its record and from the locks that name the session. */
+export function listingOf(
+  context: AcquireContext,
+  id: string,
+  found: Found,
+  { locks, permits }: OnSession,
+): SessionListing {
+  const known = found.state === "held" || found.state === "free" ? found : undefined;
+  const held = found.state === "held" ? found : undefined;
+  return {
+    id,
+    state: isReadable(found) ? STATES[found.state] : "unreadable",
+    owner: known?.owner,
+    openedAt: known?.acquiredAt,
+    leaseMs: held?.leaseMs,
+    appearsExpired: found.state === "free" || (held !== undefined && isSilent(context, id, held)),
+    locks: locks.toSorted(),
+    permits: permits.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+const STATES = Object.freeze({ held: "alive", free: "ended", absent: "absent" });
+
+function isSilent(context: AcquireContext, id: string, { leaseMs }: HeldRecord): boolean {
+  const sinceMs = context.sessions.of(id)?.sinceMs ?? context.nowMs();
+  return context.nowMs() >= sinceMs + watchMs(leaseMs, context.settings.maxClockDrift);
+}
+
+interface RecordOfKind {
+  readonly kind: "lock" | "session" | PermitKind;
+  readonly name: string;
+  readonly item: Item;
+}
+
+async function* recordsOf(
+  context: AcquireContext,
+  kinds: readonly RecordOfKind["kind"][],
+): AsyncGenerator<RecordOfKind> {
+  let after: Item | undefined;
+  do {
+    const prefixes = kinds.flatMap((kind) => context.format.codec.prefixOf(kind, "") ?? []);
+    const page = await scanPage(context, prefixes, after);
+    for (const item of page.items) {
+      for (const kind of kinds) {
+        const name = context.format.codec.nameOf(kind, item);
+        if (typeof name === "string") yield { kind, name, item };
+      }
+    }
+    after = page.next;
+  } while (after !== undefined);
+}

@@ -1,0 +1,231 @@
+import { HoldfastError } from "../../errors.js";
+import { PERMITS } from "../../native/native-permits.js";
+import { REQUESTS } from "../../native/native-requests.js";
+import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
+import type { AcquireOutcome } from "../acquire/outcome.js";
+import { PollPace } from "../acquire/poll-pace.js";
+import type { Contending } from "../acquire/settings.js";
+import { inTurn } from "../acquire/turn.js";
+import { untilAnswered } from "../acquire/until-answered.js";
+import { decideHolder } from "../decide-holder.js";
+import { freeOnce } from "../hold/release.js";
+import { Pacer } from "../pacer.js";
+import { requireCapability } from "../record/capability.js";
+import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
+import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
+import type { Ending } from "../remote-sessions.js";
+import { noteAbout } from "../session/note.js";
+import { titleOf, tooSlow } from "../unavailable.js";
+import { PermitGrantWrite, sharedRecord } from "./grant.js";
+import type { Wish } from "./wish.js";
+
+type Seen = AbsentRecord | SharedRecord;
+
+/**
+ * Contends for a permit: sends a grant, and decides the next step by the record in the refusal. Removes permits of dead
+ * holders if there is no room. Without a ticket, ends as `queued` instead of waiting.
+ */
+export class PermitLoop {
+  readonly #contending: Contending;
+  readonly #wish: Wish;
+  readonly #pacer: Pacer;
+  readonly #pace: PollPace;
+  #seen: Seen | undefined;
+  #silences = 0;
+  #hasNotified = false;
+  readonly #fromMs: number;
+
+  constructor(contending: Contending, wish: Wish) {
+    const { context, settings } = contending;
+    this.#contending = contending;
+    this.#wish = wish;
+    this.#pacer = new Pacer(context, settings);
+    this.#pace = new PollPace(settings);
+    this.#fromMs = context.nowMs();
+  }
+
+  /**
+   * Rejects as a grant of a lock, or with `limit-mismatch` if the record has another limit than the caller's: for a waiter
+   * in the queue, only if its weight is above that limit.
+   */
+  async run(): Promise<AcquireOutcome> {
+    const { settings, cancellation, place } = this.#contending;
+    const { life } = this.#wish;
+    // The first attempt needs no read before, because its refusal shows the record.
+    let decision: PermitDecision = { kind: "grant" };
+    for (;;) {
+      if (cancellation.isStopped) throw cancellation.error();
+      // The session has ended. The caller tries again with another session.
+      if (!life.isHeld) return { kind: "not-first" };
+      switch (decision.kind) {
+        case "grant": {
+          if ((await place?.isFirst()) === false) return { kind: "not-first" };
+          const granted = await this.#grant();
+          if (granted !== undefined) return granted;
+          break;
+        }
+        case "limit-mismatch":
+          throw this.#mismatch(decision.limit);
+        case "queued":
+        case "passed-over":
+          return { kind: decision.kind };
+        case "remove":
+          await this.#remove(decision.permit);
+          // Each removal frees a permit, so the loop cannot go on for ever.
+          this.#pacer.paused();
+          break;
+        case "look-at-session":
+          await this.#lookAtSessions("look-at-session");
+          break;
+        case "end-session":
+          await this.#endSession(decision);
+          break;
+        case "wait":
+          cancellation.onWait(this.#holders[0]?.owner);
+          if (settings.waitMs === 0) return { kind: "not-available" };
+          if (place === undefined) return { kind: "queued" };
+          await this.#wait(decision.untilMs);
+      }
+      await this.#pacer.beforeNextRound(cancellation.signal);
+      decision = this.#decide();
+    }
+  }
+
+  get #holders(): readonly PermitInRecord[] {
+    return this.#seen?.state === "shared" ? this.#seen.permits : [];
+  }
+
+  /**
+   * The limit for the next grant: the caller's, or for a waiter in the queue the limit that it saw in the record. An
+   * operator may change the limit during the wait, and new callers come with the new one.
+   */
+  get #limit(): number {
+    const { weight, limit } = this.#wish;
+    const found = this.#seen?.state === "shared" ? this.#seen.limit : undefined;
+    const isQueued = this.#contending.place !== undefined;
+    // A weight above the limit would never be granted, and would keep the waiters behind it waiting.
+    return isQueued && found !== undefined && weight <= found ? found : limit;
+  }
+
+  #decide(): PermitDecision {
+    const { context, settings } = this.#contending;
+    const wish = { weight: this.#wish.weight, limit: this.#limit, passage: settings.passage };
+    return decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
+  }
+
+  async #grant(): Promise<AcquireOutcome | undefined> {
+    const { ref, settings, cancellation } = this.#contending;
+    const wish = { ...this.#wish, limit: this.#limit };
+    const answer = await inTurn(this.#contending, (turn) =>
+      new PermitGrantWrite(this.#contending, wish).run(turn),
+    );
+    if (answer.kind === "granted") return answer;
+    if (answer.kind === "refused") {
+      this.#note(answer.record);
+      return undefined;
+    }
+    this.#silences += 1;
+    if (settings.waitMs === 0 && this.#silences > 1) {
+      throw tooSlow([ref.name], this.#wish.life.leaseMs, cancellation.error(), ref.kind);
+    }
+    await this.#look();
+    return undefined;
+  }
+
+  #note(record: Seen): void {
+    this.#seen = record;
+    this.#wish.onSeen(record);
+  }
+
+  async #remove({ holder, fence, weight }: PermitInRecord): Promise<void> {
+    const { context, ref } = this.#contending;
+    const permits = requireCapability(context.format, PERMITS);
+    // A late copy of the request may grant the permit again. The next waiter then removes it again: its session has
+    // ended.
+    const dead = permits.permitOf(ref, { holder, weight, leavesMark: false });
+    const answer = await this.#ask(() =>
+      freeOnce(context, dead, { known: { holder, fence } }, { keepData: false }),
+    );
+    this.#note(sharedRecord(this.#contending, answer));
+  }
+
+  /** Pauses, and reads the record again. Does not read before a holder may count as dead. */
+  async #wait(untilMs: number): Promise<void> {
+    const { context, ref, cancellation } = this.#contending;
+    const nowMs = context.nowMs();
+    context.observations.seeRival(ref.id, nowMs);
+    const pauseMs = context.jittered(
+      this.#pace.pauseMs(context.observations.holdsSeen(ref.id, nowMs)),
+    );
+    await context.sleep(Math.min(pauseMs, Math.max(0, untilMs - nowMs)), cancellation.signal);
+    this.#pacer.paused();
+    if (cancellation.isStopped) throw cancellation.error();
+    // The session has probably been renewed since the last read. A strong read costs less than a refused write.
+    await this.#lookAtSessions("end-session");
+    await this.#notifySessions();
+    const readMs = context.nowMs();
+    await this.#look("eventual");
+    this.#pace.polled(context.nowMs() - readMs);
+  }
+
+  /**
+   * After a wait of a lease, asks the holders' sessions once to look for permits that no part of their clients uses: a
+   * copy of an answered request may have granted one. Without this, the permit would last as long as its session.
+   */
+  async #notifySessions(): Promise<void> {
+    const { context, ref: record, cancellation } = this.#contending;
+    const { life } = this.#wish;
+    const isLong = context.nowMs() - this.#fromMs > life.leaseMs;
+    if (!isLong || this.#hasNotified) return;
+    this.#hasNotified = true;
+    const requests = requireCapability(context.format, REQUESTS);
+    const sessions = new Set(this.#holders.map(({ session }) => session));
+    const notify = (session: string) => {
+      const ref = context.format.codec.refOf("session", session);
+      return this.#ask((timeoutMs) =>
+        context.write(requests.notify(ref, noteAbout(record)), timeoutMs, cancellation.signal),
+      );
+    };
+    await Promise.all([...sessions].map(notify));
+  }
+
+  /** Reads, in parallel, the sessions of all permits for which the client's decision is `kind`. */
+  async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<void> {
+    const { context, cancellation } = this.#contending;
+    const due = this.#holders.filter((permit) => decideHolder(context, permit).kind === kind);
+    const sessions = [...new Set(due.map(({ session }) => session))];
+    const look = (session: string) =>
+      this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
+    await Promise.all(sessions.map(look));
+  }
+
+  async #endSession(ending: Ending): Promise<void> {
+    const { context, settings, cancellation } = this.#contending;
+    await this.#ask(() => context.sessions.end(ending, settings.owner, cancellation.signal));
+  }
+
+  async #look(consistency: "strong" | "eventual" = "strong"): Promise<void> {
+    const { context, ref, cancellation } = this.#contending;
+    const read = { key: ref.key, consistent: consistency === "strong" };
+    const answer = await this.#ask((timeoutMs) =>
+      context.read(read, timeoutMs, cancellation.signal),
+    );
+    // Only a strongly consistent read proves that the record is absent.
+    if (answer.item === undefined && consistency === "eventual") return this.#look();
+    this.#note(sharedRecord(this.#contending, answer, consistency));
+  }
+
+  #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
+    return untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs }, ask);
+  }
+
+  #mismatch(found: number): HoldfastError {
+    const { ref } = this.#contending;
+    return new HoldfastError(
+      "limit-mismatch",
+      `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller uses ` +
+        `${this.#wish.limit}. Use one limit everywhere, or change the limit in the table with setLimit() of holdfast/admin.`,
+      { lockName: ref.name },
+    );
+  }
+}

@@ -1,0 +1,231 @@
+import type { ClientParts } from "../client.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { Hold } from "../core/hold/hold.js";
+import type { KeepAliveSource } from "../core/hold/keep-alive.js";
+import { HeldLease, type Lease } from "../core/hold/lease.js";
+import { QUEUE_NAMES } from "../core/option-names.js";
+import { type AcquireOptions, resolveAcquire } from "../core/options.js";
+import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
+import { PermitMarks } from "../core/permits/marks.js";
+import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
+import { requireCapability } from "../core/record/capability.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { NativeTypes } from "../core/record/format-types.js";
+import { checkName } from "../core/record/name.js";
+import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
+import type { SharedKind } from "../core/record/ref.js";
+import type { Session } from "../core/session/session.js";
+import { SharedSession } from "../core/session/shared.js";
+import { titleOf } from "../core/unavailable.js";
+import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { PERMITS } from "../native/native-permits.js";
+import { heirOf } from "./heirs.js";
+import type { Inspection } from "./inspect.js";
+import { inspectPermits } from "./inspect-permits.js";
+import type { Lock } from "./lock.js";
+import { lifeOfSession, type RunArguments, runHolding } from "./locking.js";
+import type { LockOptions } from "./mutex.js";
+
+/**
+ * Options of a side of a read-write lock, and of a semaphore: the defaults of every acquisition. The length of the
+ * permits is the client's `lease`, or that of `session`.
+ */
+export type PermitOptions = Pick<
+  LockOptions,
+  "wait" | "poll" | "owner" | "onPlaceExpired" | "onPosition" | "session"
+>;
+
+/** Options of one acquisition of a permit. */
+export interface AcquirePermitOptions
+  extends Pick<
+    AcquireOptions,
+    "wait" | "poll" | "owner" | "onPlaceExpired" | "onPosition" | "signal"
+  > {
+  /** How much of a semaphore's limit the permit takes: 1 to the limit. Default 1. For semaphores only. */
+  readonly weight?: number | undefined;
+}
+
+const WAITER_NAMES = { ...QUEUE_NAMES, wait: true, poll: true, owner: true } as const;
+const ACQUIRE_PERMIT_NAMES: OptionNames<Omit<AcquirePermitOptions, "weight">> = {
+  ...WAITER_NAMES,
+  signal: true,
+};
+const ACQUIRE_WEIGHT_NAMES: OptionNames<AcquirePermitOptions> = {
+  ...ACQUIRE_PERMIT_NAMES,
+  weight: true,
+};
+export const PERMIT_NAMES: OptionNames<PermitOptions> = { ...WAITER_NAMES, session: true };
+
+/** The parts that a semaphore or a read-write lock is constructed from. */
+export interface PermitParts extends ClientParts {
+  /** The marks that the client knows of, for all its semaphores and read-write locks. */
+  readonly marks: PermitMarks;
+  /** The session of the client's permits. */
+  readonly sessions: PermitSessions & KeepAliveSource<Hold>;
+}
+
+const parts = new WeakMap<ClientParts, PermitParts>();
+
+/** Returns the parts of a client's semaphores and read-write locks, the same at each call. Throws `invalid-argument`. */
+export function permitPartsOf(client: ClientParts): PermitParts {
+  const known = parts.get(client);
+  if (known !== undefined) return known;
+  const sessions = client.shared ?? permitSessions(client);
+  const made = { ...client, marks: new PermitMarks(), sessions };
+  parts.set(client, made);
+  return made;
+}
+
+/** What the holders of one record share. */
+interface PermitKindOf {
+  readonly kind: SharedKind;
+  readonly name: string;
+  readonly limit: number;
+  /** The weight of each permit. Undefined: the caller chooses it. */
+  readonly weight?: number;
+}
+
+/** A name with any number of permits: a semaphore, or a side of a read-write lock. */
+export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
+  readonly #ref: RecordRef;
+  readonly #limit: number;
+  readonly #weight: number | undefined;
+  readonly #parts: PermitParts;
+  readonly #options: PermitOptions;
+  readonly #sessions: PermitSessions & KeepAliveSource<Hold>;
+
+  constructor(
+    parts: PermitParts,
+    { kind, name, limit, weight }: PermitKindOf,
+    options: PermitOptions,
+  ) {
+    const { context } = parts;
+    this.#ref = requireCapability(context.format, PERMITS).refOf(kind, checkName(name));
+    this.#limit = limit;
+    this.#weight = weight;
+    this.#parts = parts;
+    this.#options = options;
+    this.#sessions =
+      options.session === undefined ? parts.sessions : lifeOfSession(options.session);
+    // Resolve the options now, so that a wrong option throws in the constructor.
+    this.#settings({});
+  }
+
+  get name(): string {
+    return this.#ref.name;
+  }
+
+  async acquire(options: AcquirePermitOptions = {}): Promise<Lease> {
+    const lease = await this.#acquire("acquire()", options);
+    if (lease !== undefined) return lease;
+    throw new HoldfastError(
+      "not-acquired",
+      `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired: its limit leaves no room for this permit, and \`wait\` is 0.`,
+      { lockName: this.#ref.name },
+    );
+  }
+
+  async tryAcquire(options: AcquirePermitOptions = {}): Promise<Lease | null> {
+    return (await this.#acquire("tryAcquire()", options, 0)) ?? null;
+  }
+
+  run<T>(...given: RunArguments<AcquirePermitOptions, Lease, T>): Promise<T> {
+    return runHolding(given, (options) => this.acquire(options), this.#heirOf);
+  }
+
+  get #heirOf(): typeof heirOf | undefined {
+    return this.#ref.kind === "read-write" ? heirOf : undefined;
+  }
+
+  inspect(): Promise<Inspection> {
+    return inspectPermits(this.#parts.context, this.#ref);
+  }
+
+  async #acquire(
+    caller: string,
+    options: AcquirePermitOptions,
+    wait?: 0,
+  ): Promise<Lease | undefined> {
+    const names = this.#weight === undefined ? ACQUIRE_WEIGHT_NAMES : ACQUIRE_PERMIT_NAMES;
+    checkNames(caller, options, names as OptionNames<AcquirePermitOptions>);
+    const { weight = this.#weight ?? 1, ...asked } = options;
+    this.#checkWeight(weight);
+    const { context, marks } = this.#parts;
+    let seen: AbsentRecord | SharedRecord | undefined;
+    const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
+    const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
+    const lease = await acquirePermit(
+      {
+        ...{ context, ref: this.#ref, settings, sessions: this.#sessions },
+        ...{ weight, limit: this.#limit, inQueue: layered.inQueue },
+        marks,
+        onSeen: (record) => {
+          seen = record;
+          marks.see(this.#ref.id, record);
+        },
+      },
+      (hold) => HeldLease.toCaller(hold),
+    );
+    return lease as Lease | undefined;
+  }
+
+  #checkWeight(weight: number): void {
+    if (Number.isInteger(weight) && weight >= 1 && weight <= this.#limit) return;
+    throw new HoldfastError(
+      "invalid-argument",
+      `The option \`weight\` must be a whole number from 1 to ${this.#limit}, the number of permits; it is ${weight}.`,
+    );
+  }
+
+  #settings(asked: AcquirePermitOptions): {
+    readonly settings: AcquireSettings;
+    readonly inQueue: QueueOptions;
+  } {
+    const { context, clientOptions, defaultOwner } = this.#parts;
+    const { session: given, ...own } = this.#options;
+    const { poll: _, ...client } = clientOptions;
+    const layers = [asked, own, client, { poll: FAIR_DEFAULTS.poll }];
+    const life = this.#sessions;
+    const settings = resolveAcquire(layers, defaultOwner, context.format.facts.defaults);
+    const lengths = given === undefined ? {} : lengthsOf(given);
+    const inQueue = checkQueueOptions({
+      onPlaceExpired: asked.onPlaceExpired ?? own.onPlaceExpired,
+      onPosition: asked.onPosition ?? own.onPosition,
+    });
+    return { settings: { ...settings, ...lengths, keptAliveBy: life }, inQueue };
+  }
+
+  #whyNot(seen: AbsentRecord | SharedRecord | undefined, weight: number): string | undefined {
+    if (seen?.state !== "shared") return undefined;
+    const { used, permits, limit = this.#limit } = seen;
+    if (this.#ref.kind === "semaphore" && used + weight > limit) {
+      return `${used} of its ${limit} permits are in use, by ${permits.length} holders`;
+    }
+    if (used + weight > limit) {
+      const [first] = permits;
+      return first?.weight === limit
+        ? `a writer holds it (${first.owner ?? "without a label"})`
+        : `${permits.length} readers hold it`;
+    }
+    return "other waiters were queued before";
+  }
+}
+
+function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {
+  const { leaseMs, renewMs } = lifeOfSession(session);
+  return { leaseMs, renewMs };
+}
+
+/** Makes the session of a client's permits. Throws `invalid-argument` if the client's leases are renewed by hand. */
+function permitSessions({ context, clientOptions, defaultOwner }: ClientParts): SharedSession {
+  requireCapability(context.format, PERMITS);
+  const settings = resolveAcquire([clientOptions], defaultOwner, context.format.facts.defaults);
+  if (settings.renewMs === "manual") {
+    throw new HoldfastError(
+      "invalid-argument",
+      'Permits need a session that renews itself. Use a client without `renew: "manual"`, or pass a `session`.',
+    );
+  }
+  return new SharedSession(context, settings);
+}

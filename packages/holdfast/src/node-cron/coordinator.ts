@@ -1,0 +1,63 @@
+import type { FormatTypes } from "../core/record/format-types.js";
+import type { Holdfast, OnceOptions } from "../index.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { occurrences } from "../once/once.js";
+
+/** Options of {@link nodeCronCoordinator}. */
+export type NodeCronOptions = Pick<OnceOptions, "atMostFor" | "atLeastFor" | "owner">;
+
+const OPTION_NAMES: OptionNames<NodeCronOptions> = {
+  atMostFor: true,
+  atLeastFor: true,
+  owner: true,
+};
+
+/** The `RunCoordinator` of node-cron 4.6 and later, called before each run of a `distributed` task. */
+export interface NodeCronCoordinator {
+  shouldRun(key: string, ttlMs: number | undefined): Promise<boolean>;
+  onComplete(key: string): Promise<void>;
+}
+
+// node-cron's key is the task's name, a colon, and the occurrence in the format of `toISOString()`.
+const KEY = /^(.*):(-?[+\d-]+T[\d:.]+Z)$/s;
+
+/**
+ * Returns a `RunCoordinator` for node-cron 4.6 and later. Each occurrence of a `distributed` task then runs on only one
+ * instance.
+ *
+ * The task's `distributedLease` overrides `atMostFor`. Each occurrence costs the same as `once()`. If the table
+ * does not answer, node-cron skips the occurrence. Throws `invalid-argument` if the client's format does not support
+ * `once`.
+ *
+ * @example
+ * cron.setRunCoordinator(nodeCronCoordinator(locks));
+ */
+export function nodeCronCoordinator<S extends FormatTypes>(
+  locks: Holdfast<S>,
+  options: NodeCronOptions = {},
+): NodeCronCoordinator {
+  checkNames("nodeCronCoordinator()", options, OPTION_NAMES);
+  // Throws here if the format does not support `once`. If `shouldRun` rejected instead, node-cron would only skip the
+  // occurrence.
+  const begin = occurrences(locks);
+  const ends = new Map<string, () => Promise<void>>();
+  return {
+    async shouldRun(key, ttlMs) {
+      const [, name = key, occurrence = key] = KEY.exec(key) ?? [];
+      const asked = {
+        ...options,
+        occurrence,
+        ...(ttlMs === undefined ? {} : { atMostFor: ttlMs }),
+      };
+      const begun = await begin(name, asked);
+      if (begun.kind !== "begun") return false;
+      ends.set(key, () => begun.end());
+      return true;
+    },
+    async onComplete(key) {
+      const end = ends.get(key);
+      ends.delete(key);
+      await end?.();
+    },
+  };
+}

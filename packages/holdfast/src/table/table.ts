@@ -1,0 +1,230 @@
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  type TableDescription,
+  UpdateTimeToLiveCommand,
+} from "@aws-sdk/client-dynamodb";
+import type { LockFormat } from "../core/record/format-types.js";
+import { HoldfastError } from "../errors.js";
+import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { asSentence } from "../internal/sentence.js";
+import { sleep } from "../internal/sleep.js";
+import { systemClock } from "../platform/clock.js";
+import { answerOf } from "../platform/dynamodb/errors.js";
+import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
+import { isTransport } from "../platform/dynamodb/sender.js";
+import { systemTimers } from "../platform/timers.js";
+import { keyDefects, regionsOf, replicaDefects, type Ttl, ttlDefects } from "./defects.js";
+import { keySchemaOf, schemaFor, type TableFormat, type TableKeys } from "./schema.js";
+
+/** Which table, and through which client. */
+export interface TableOptions {
+  /** An SDK v3 `DynamoDBClient`, or a document client. */
+  readonly client: DynamoDBLike;
+  /** The table's name. */
+  readonly table: string;
+  /** The names of the key attributes. Default `pk` and `sk`. */
+  readonly keys?: TableKeys | undefined;
+  /**
+   * The use of the table. Default `native`: locks. `object-commit`, and the formats of `@holdfast/formats`, have
+   * fixed keys.
+   */
+  readonly format?: TableFormat | LockFormat | undefined;
+}
+
+const TABLE_NAMES: OptionNames<TableOptions> = {
+  client: true,
+  table: true,
+  keys: true,
+  format: true,
+};
+
+/** Options of {@link createTable}. */
+export interface CreateTableOptions extends TableOptions {
+  /** For how long to wait until the table is active. Default 60 s. */
+  readonly wait?: Duration | undefined;
+}
+
+/** Options of {@link checkTable}. */
+export interface CheckTableOptions extends TableOptions {
+  /**
+   * The one region in which every client takes its locks, for a table replicated without strong consistency.
+   * Locks taken in another region do not exclude each other.
+   */
+  readonly homeRegion?: string | undefined;
+}
+
+const CREATE_NAMES: OptionNames<CreateTableOptions> = { ...TABLE_NAMES, wait: true };
+const CHECK_NAMES: OptionNames<CheckTableOptions> = { ...TABLE_NAMES, homeRegion: true };
+
+/** The facts about a table that {@link checkTable} accepted. */
+export interface TableReport {
+  readonly table: string;
+  readonly keys: { readonly pk: string; readonly sk: string | null };
+  /** The TTL attribute; null for a format with TTL off. */
+  readonly ttlAttribute: string | null;
+  readonly billing: "on-demand" | "provisioned";
+  /** The regions of the table's replicas; empty for a table of one region. */
+  readonly replicas: readonly string[];
+}
+
+const POLL_MS = 250;
+
+/**
+ * Creates a table for locks, or for `format`, and waits until the table is active. The table has on-demand
+ * billing and TTL on. An existing table with the right key keeps its settings, but gets TTL if it has none. Needs
+ * `dynamodb:CreateTable`, `DescribeTable`, `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not
+ * need. Throws `misconfigured` (a table of this name has another shape), `access-denied`, `unreachable`, `throttled`.
+ */
+export async function createTable(options: CreateTableOptions): Promise<TableReport> {
+  const { table } = checkNames("createTable()", options, CREATE_NAMES);
+  const schema = schemaFor(options.format, options.keys);
+  const { keys, ttlAttribute } = schema;
+  const waitMs = durationMs("wait", options.wait ?? "60s", { leastMs: 0, mostMs: 3_600_000 });
+  await call(
+    options,
+    new CreateTableCommand({
+      TableName: table,
+      BillingMode: "PAY_PER_REQUEST",
+      KeySchema: keySchemaOf(keys),
+      AttributeDefinitions: keySchemaOf(keys).map(({ AttributeName }) => ({
+        AttributeName,
+        AttributeType: "S" as const,
+      })),
+    }),
+    "ResourceInUseException",
+  );
+  const description = await untilActive(options, waitMs);
+  // Checked before any change: TTL would start to delete items of a table with another purpose.
+  if (ttlAttribute !== null && keyDefects(description, schema).length === 0) {
+    await turnTtlOn(options, ttlAttribute);
+  }
+  return check(options);
+}
+
+/**
+ * Checks that a table is fit for locks. The table must exist with the expected key, TTL must use the right attribute,
+ * and no two regions may both grant a lock. Throws a single `misconfigured`, which lists each finding with the fix;
+ * also `access-denied` and `unreachable`. Sends two requests, which need `dynamodb:DescribeTable` and
+ * `dynamodb:DescribeTimeToLive`.
+ */
+export async function checkTable(options: CheckTableOptions): Promise<TableReport> {
+  return check(checkNames("checkTable()", options, CHECK_NAMES));
+}
+
+async function check(options: CheckTableOptions): Promise<TableReport> {
+  const schema = schemaFor(options.format, options.keys);
+  const description = await describe(options);
+  const ttl = await ttlOf(options);
+  const defects = [
+    ...keyDefects(description, schema, options.format),
+    ...ttlDefects(ttl, schema),
+    ...replicaDefects(description, options.homeRegion),
+  ];
+  if (defects.length > 0) {
+    const findings = defects.map(({ message, fix }) => `${message}: ${fix}`);
+    throw new HoldfastError(
+      "misconfigured",
+      `Table "${options.table}" cannot store ${whatFor(options)}. ${findings.join(" ")}`,
+    );
+  }
+  return {
+    table: options.table,
+    keys: schema.keys,
+    ttlAttribute: schema.ttlAttribute,
+    billing:
+      description.BillingModeSummary?.BillingMode === "PAY_PER_REQUEST"
+        ? "on-demand"
+        : "provisioned",
+    replicas: regionsOf(description),
+  };
+}
+
+function whatFor({ format }: TableOptions): string {
+  return format === "object-commit" ? "commit records" : "locks";
+}
+
+async function turnTtlOn(options: TableOptions, attribute: string): Promise<void> {
+  const { attribute: present } = await ttlOf(options);
+  if (present !== undefined) return;
+  const command = new UpdateTimeToLiveCommand({
+    TableName: options.table,
+    TimeToLiveSpecification: { Enabled: true, AttributeName: attribute },
+  });
+  try {
+    await call(options, command);
+  } catch (error) {
+    // Another client may have turned TTL on in the meantime, which is fine.
+    if ((await ttlOf(options)).attribute !== attribute) throw error;
+  }
+}
+
+async function untilActive(options: TableOptions, waitMs: number): Promise<TableDescription> {
+  const startMs = systemClock.monotonicMs();
+  for (;;) {
+    // Right after its creation a table may be unknown to the next request.
+    const description = await describe(options, "ResourceNotFoundException");
+    if (description.TableStatus === "ACTIVE") return description;
+    if (systemClock.monotonicMs() - startMs >= waitMs) {
+      throw new HoldfastError(
+        "unreachable",
+        `Table "${options.table}" was created, but is not active after ${waitMs} ms. Run the same call or command again later.`,
+      );
+    }
+    await sleep(systemTimers, POLL_MS, true);
+  }
+}
+
+/** The table's description. Throws coded errors. */
+export async function describe(
+  options: TableOptions,
+  expected?: string,
+): Promise<TableDescription> {
+  const command = new DescribeTableCommand({ TableName: options.table });
+  const output = (await call(options, command, expected)) as { Table?: TableDescription };
+  return output.Table ?? {};
+}
+
+/** The TTL attribute of a table. Throws coded errors. */
+export async function ttlOf(options: TableOptions): Promise<Ttl> {
+  const command = new DescribeTimeToLiveCommand({ TableName: options.table });
+  const output = (await call(options, command)) as {
+    TimeToLiveDescription?: { TimeToLiveStatus?: string; AttributeName?: string };
+  };
+  const { TimeToLiveStatus: status, AttributeName } = output.TimeToLiveDescription ?? {};
+  const isOff = status === undefined || status === "DISABLED";
+  return { attribute: isOff ? undefined : AttributeName, isEnding: status === "DISABLING" };
+}
+
+/** Sends one command and turns SDK errors into coded errors. Returns undefined for the `expected` error. */
+async function call(options: TableOptions, command: unknown, expected?: string): Promise<unknown> {
+  if (isTransport(options.client)) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `Table "${options.table}" cannot be created or checked with lean(). Pass the DynamoDBClient that lean() got.`,
+    );
+  }
+  try {
+    return await options.client.send(command as never);
+  } catch (error) {
+    if (expected !== undefined && (error as { name?: unknown }).name === expected) return {};
+    const answer = answerOf(error, options.table, operationOf(command));
+    if (answer.kind === "misconfigured") throw answer.error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new HoldfastError(
+      answer.kind === "throttled" ? "throttled" : "unreachable",
+      `${operationOf(command)} of table "${options.table}" failed: ${asSentence(message)} ` +
+        "Check the endpoint, the region and the network.",
+      { cause: error },
+    );
+  }
+}
+
+// By instance, not by the class's name, which a bundler may have shortened.
+function operationOf(command: unknown): string {
+  if (command instanceof CreateTableCommand) return "CreateTable";
+  if (command instanceof DescribeTableCommand) return "DescribeTable";
+  return command instanceof UpdateTimeToLiveCommand ? "UpdateTimeToLive" : "DescribeTimeToLive";
+}

@@ -1,0 +1,271 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
+import { election, leaderTasks } from "../../../src/election/index.js";
+import {
+  type AcquireOptions,
+  all,
+  fairLock,
+  type Holdfast,
+  HoldfastError,
+  inspect,
+  mutex,
+  once,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
+
+const LEASE_MS = 10_000;
+const OUTAGE_MS = 2_000;
+const FOR_EVER = { wait: Number.POSITIVE_INFINITY } as const;
+
+function named(name: string, code: "access-denied" | "misconfigured" = "access-denied") {
+  const cause = Object.assign(new Error("refused"), { name });
+  return new HoldfastError(code, `DynamoDB refused the request: ${name}.`, { cause });
+}
+const EXPIRED = named("ExpiredTokenException");
+const MISSING = named("CredentialsProviderError", "misconfigured");
+
+let world: World;
+let other: Inhabitant;
+let mine: Inhabitant;
+let told: HoldfastError[];
+beforeEach(() => {
+  world = new World();
+  told = [];
+  other = world.inhabitant();
+  mine = world.inhabitant({
+    lease: LEASE_MS,
+    requestTimeout: "5s",
+    onError: (error) => void told.push(error),
+  });
+});
+
+function deny(error = EXPIRED, which: (request: FaultRequest) => boolean = () => true): void {
+  mine.network.script((request) =>
+    which(request) ? { fault: "misconfigured", error } : undefined,
+  );
+}
+
+type Acquiring = (locks: Holdfast, options?: AcquireOptions) => Promise<{ release(): unknown }>;
+const WAYS: readonly (readonly [string, Acquiring])[] = [
+  ["a mutex", (locks, options) => mutex(locks, "a").acquire(options)],
+  ["a fair lock", (locks, options) => fairLock(locks, "a").acquire(options)],
+  ["several locks", (locks, options) => all(locks, ["a", "b"]).acquire(options)],
+  ["a semaphore", (locks, options) => semaphore(locks, "a", { permits: 1 }).acquire(options)],
+  ["a read-write lock", (locks, options) => writeLock(locks, "a").acquire(options)],
+];
+
+describe.each(WAYS)("a waiter for %s", (title, acquire) => {
+  const hasSession = title === "a semaphore" || title === "a read-write lock";
+
+  it("outlives refused credentials during its wait, and tells at once and once", async () => {
+    const held = await world.until(acquire(other.locks));
+    const waiting = acquire(mine.locks, FOR_EVER);
+    await world.time.advance(3_000);
+    deny();
+    await world.time.advance(OUTAGE_MS);
+    mine.network.clear();
+    await world.until(Promise.resolve(held.release()));
+    await world.until(waiting);
+    const operations = told.map(({ code }) => code);
+    expect(new Set(operations)).toEqual(new Set(["access-denied"]));
+    // Reads, writes, queries and transactions have separate permissions.
+    expect(told.length).toBeLessThanOrEqual(2);
+    expect(told[0]).toMatchObject({ lockName: undefined, cause: EXPIRED.cause });
+  });
+
+  it("outlives refused credentials at its start, and is told within a second", async () => {
+    deny();
+    const waiting = acquire(mine.locks, FOR_EVER);
+    await world.time.advance(1_000);
+    expect(told[0]?.code).toBe("access-denied");
+    await world.time.advance(120_000);
+    mine.network.clear();
+    await world.until(waiting);
+  });
+
+  it("ends with its wait if the refusal lasts", async () => {
+    deny();
+    const fromMs = world.time.nowMs;
+    const waiting = acquire(mine.locks, { wait: "8s" });
+    await expect(world.until(waiting)).rejects.toMatchObject({ code: "access-denied" });
+    expect(world.time.nowMs - fromMs).toBe(8_000);
+    // The opening of the session of permits goes on, with a wait of its own.
+    if (!hasSession) expect(mine.process.pendingTimers()).toBe(0);
+  });
+
+  it("fails at once without a wait", async () => {
+    deny();
+    const fromMs = world.time.nowMs;
+    const trying = acquire(mine.locks, { wait: 0 });
+    await expect(world.until(trying)).rejects.toMatchObject({ code: "access-denied" });
+    expect(world.time.nowMs - fromMs).toBeLessThan(100);
+    expect(told).toHaveLength(hasSession ? 1 : 0);
+  });
+});
+
+it("tells of each refused action while a waiter waits", async () => {
+  await world.until(mutex(other.locks, "a").acquire({ lease: LEASE_MS }));
+  mutex(mine.locks, "a")
+    .acquire(FOR_EVER)
+    .catch(() => undefined);
+  await world.time.advance(3_000);
+  other.process.kill();
+  deny();
+  await world.time.advance(LEASE_MS / 2);
+  expect(told).toHaveLength(1);
+  // The takeover is a write.
+  await world.time.advance(2 * LEASE_MS);
+  expect(told).toHaveLength(2);
+});
+
+describe("a standby", () => {
+  const leading = (who: Inhabitant) => {
+    const candidate = election(who.locks, "boss", { lease: "3s" });
+    const ended = candidate.lead(
+      ({ signal }) =>
+        new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+    );
+    ended.catch(() => undefined);
+    return { election: candidate, ended };
+  };
+
+  it.each(["read", "write"])("outlives refused credentials of each %s", async (kind) => {
+    leading(other);
+    await world.time.advance(1_000);
+    const standby = leading(mine);
+    await world.time.advance(1_000);
+    deny(EXPIRED, (request) => request.kind === kind);
+    other.process.kill();
+    await world.time.advance(20_000);
+    expect(told).toMatchObject([{ code: "access-denied" }]);
+    expect(standby.election.isLeader).toBe(false);
+    mine.network.clear();
+    await world.time.advance(6_000);
+    expect(standby.election.isLeader).toBe(true);
+  });
+
+  it("ends at once with another wrong configuration", async () => {
+    deny(new HoldfastError("misconfigured", "No table."));
+    await expect(world.until(leading(mine).ended)).rejects.toMatchObject({ code: "misconfigured" });
+  });
+
+  it("shows its trouble as long as it lasts", async () => {
+    leading(other);
+    await world.time.advance(1_000);
+    const tasks = leaderTasks(mine.locks, {
+      name: "boss",
+      lease: "3s",
+      tasks: [{ name: "t", every: "1s", run: () => undefined }],
+    });
+    tasks.start();
+    await world.time.advance(1_000);
+    expect(tasks.health().trouble).toBeUndefined();
+    for (const error of [EXPIRED, new HoldfastError("misconfigured", "No table.")]) {
+      deny(error);
+      await world.time.advance(3_000);
+      expect(tasks.health()).toMatchObject({ state: "follower", trouble: error });
+      mine.network.clear();
+      await world.time.advance(6_000);
+      expect(tasks.health().trouble).toBeUndefined();
+    }
+  });
+});
+
+describe("observing a leader", () => {
+  it("outlives refused credentials", async () => {
+    const leaders: (string | undefined)[] = [];
+    const ending = new AbortController();
+    const observing = (async () => {
+      const { signal } = ending;
+      for await (const { leader } of election(mine.locks, "boss").observe({ signal }))
+        leaders.push(leader);
+    })();
+    await world.time.advance(5_000);
+    deny();
+    await world.time.advance(20_000);
+    mine.network.clear();
+    const term = await world.until(election(other.locks, "boss", { owner: "me" }).campaign());
+    await world.time.advance(10_000);
+    expect(leaders).toEqual([undefined, "me"]);
+    expect(told).toMatchObject([{ code: "access-denied" }]);
+    ending.abort();
+    await world.until(observing);
+    await world.until(term.release());
+  });
+});
+
+describe("a call of once that waits for the end of a run", () => {
+  const options = { occurrence: "1", ifInterrupted: "rerun", atMostFor: "10s" } as const;
+
+  it.each([
+    ["refused credentials", { fault: "misconfigured", error: EXPIRED }, ["access-denied"]],
+    ["an outage", { fault: "request-lost" }, []],
+  ] as const)("outlives %s", async (_title, fault, codes) => {
+    const running = once(other.locks, "task", options, () => world.time.sleep(30_000));
+    await world.time.advance(1_000);
+    const waiting = once(mine.locks, "task", options, () => undefined);
+    await world.time.advance(5_000);
+    mine.network.script(() => fault);
+    await world.time.advance(OUTAGE_MS);
+    mine.network.clear();
+    await world.until(running);
+    expect(await world.until(waiting)).toEqual({ ran: false, why: "already" });
+    expect(told.map(({ code }) => code)).toEqual(codes);
+  });
+
+  it("is rejected before it waits", async () => {
+    deny();
+    const calling = once(mine.locks, "task", options, () => undefined);
+    await expect(world.until(calling)).rejects.toBe(EXPIRED);
+  });
+});
+
+describe("missing credentials", () => {
+  it("end a wait of a client that never had any", async () => {
+    deny(MISSING);
+    await expect(world.until(mutex(mine.locks, "a").acquire(FOR_EVER))).rejects.toBe(MISSING);
+  });
+
+  it("are waited for by a client that had some", async () => {
+    await world.until(inspect(mine.locks, "a"));
+    deny(MISSING);
+    const waiting = mutex(mine.locks, "a").acquire(FOR_EVER);
+    await world.time.advance(OUTAGE_MS);
+    expect(told).toMatchObject([{ code: "misconfigured" }]);
+    mine.network.clear();
+    await world.until(waiting);
+  });
+});
+
+describe("the telling of refused credentials", () => {
+  it("is once for all waiters, and again for the next refusal", async () => {
+    await world.until(mutex(other.locks, "a").acquire());
+    for (let waiter = 0; waiter < 5; waiter += 1) {
+      mutex(mine.locks, "a")
+        .acquire(FOR_EVER)
+        .catch(() => undefined);
+      fairLock(mine.locks, `b${waiter}`)
+        .acquire(FOR_EVER)
+        .catch(() => undefined);
+    }
+    await world.time.advance(3_000);
+    for (let outage = 1; outage <= 2; outage += 1) {
+      deny();
+      await world.time.advance(OUTAGE_MS);
+      mine.network.clear();
+      await world.time.advance(10_000);
+      expect(told).toHaveLength(outage);
+    }
+  });
+
+  it("is once while another operation is allowed", async () => {
+    deny(EXPIRED, (request) => request.kind === "write");
+    mutex(mine.locks, "a")
+      .acquire(FOR_EVER)
+      .catch(() => undefined);
+    await world.time.advance(600_000);
+    expect(told).toHaveLength(1);
+  });
+});

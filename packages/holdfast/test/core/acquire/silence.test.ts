@@ -1,0 +1,225 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { keyOf } from "../../../../testing/src/faults/fault-plan.js";
+import { election } from "../../../src/election/index.js";
+import type { HoldfastError } from "../../../src/errors.js";
+import { all, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
+
+let world: World;
+let mine: Inhabitant;
+let errors: HoldfastError[];
+beforeEach(() => {
+  world = new World();
+  errors = [];
+  mine = world.inhabitant({ requestTimeout: "5s", onError: (error) => void errors.push(error) });
+});
+
+describe("a table that answers nothing", () => {
+  it("is reported once, while acquisitions still wait", async () => {
+    mine.network.script(() => ({ fault: "request-lost", unknownAfterMs: 100 }));
+    const waiting = ["a", "b"].map((name) => mutex(mine.locks, name).acquire({ wait: "10m" }));
+    for (const each of waiting) each.catch(() => undefined);
+    await world.time.advance(4_000);
+    expect(errors).toEqual([]);
+    await world.time.advance(60_000);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({ code: "unreachable", lockName: undefined });
+    expect(errors[0]?.cause).toBeDefined();
+  });
+
+  it("is not reported to the caller of a single attempt, whose error says so", async () => {
+    mine.network.script(() => ({ fault: "request-lost" }));
+    const error = await world.until(
+      mutex(mine.locks, "a")
+        .tryAcquire()
+        .catch((e) => e),
+    );
+    expect(error).toMatchObject({ code: "unreachable" });
+    expect(errors).toEqual([]);
+  });
+
+  it("is not reported if the client gets other answers", async () => {
+    mine.network.script((request) =>
+      JSON.stringify(keyOf(request)).includes("lock#a") ? { fault: "request-lost" } : undefined,
+    );
+    mutex(mine.locks, "a")
+      .acquire({ wait: "10m" })
+      .catch(() => undefined);
+    for (let i = 0; i < 30; i += 1) {
+      await world.until(inspect(mine.locks, "b"));
+      await world.time.advance(1_000);
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it.each([
+    ["2 s for a short request timeout", "200ms", 2_000],
+    ["a request timeout", "7s", 7_000],
+  ])("is reported after %s", async (_title, requestTimeout, afterMs) => {
+    const one = world.inhabitant({ requestTimeout, onError: (error) => void errors.push(error) });
+    one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
+    mutex(one.locks, "a")
+      .acquire({ wait: "10m" })
+      .catch(() => undefined);
+    await world.time.advance(afterMs - 100);
+    expect(errors).toEqual([]);
+    // The pauses between two requests grow.
+    await world.time.advance(3_000);
+    expect(errors).toHaveLength(1);
+  });
+
+  it.each([
+    ["a mutex", (who: Inhabitant, wait: string) => mutex(who.locks, "a").acquire({ wait })],
+    ["a fair lock", (who: Inhabitant, wait: string) => fairLock(who.locks, "a").acquire({ wait })],
+    [
+      "several locks",
+      (who: Inhabitant, wait: string) => all(who.locks, ["a", "b"]).acquire({ wait }),
+    ],
+    [
+      "a semaphore",
+      (who: Inhabitant, wait: string) =>
+        semaphore(who.locks, "a", { permits: 1 }).acquire({ wait }),
+    ],
+  ] as const)(
+    "is reported once for each outage that begins while %s waits",
+    async (_title, acquire) => {
+      await world.until<unknown>(acquire(world.inhabitant(), "1s"));
+      acquire(mine, "5h").catch(() => undefined);
+      await world.time.advance(60_000);
+      expect(errors).toEqual([]);
+      for (let outage = 1; outage <= 2; outage += 1) {
+        mine.network.script(() => ({ fault: "request-lost" }));
+        // Two request timeouts after the first lost request, and the pause before it.
+        await world.time.advance(10_000 + 5_000);
+        expect(errors).toHaveLength(outage);
+        await world.time.advance(600_000);
+        expect(errors).toHaveLength(outage);
+        mine.network.clear();
+        await world.time.advance(120_000);
+      }
+      expect(errors).toMatchObject([{ code: "unreachable" }, { code: "unreachable" }]);
+    },
+  );
+
+  it("is reported again if other calls of the client were answered meanwhile", async () => {
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
+    mutex(mine.locks, "a")
+      .acquire({ wait: "5h" })
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    for (let outage = 1; outage <= 3; outage += 1) {
+      mine.network.script(() => ({ fault: "request-lost" }));
+      await world.time.advance(60_000);
+      expect(errors).toHaveLength(outage);
+      mine.network.script((request) =>
+        JSON.stringify(keyOf(request)).includes("lock#a") ? { fault: "request-lost" } : undefined,
+      );
+      await world.until(inspect(mine.locks, "b"));
+    }
+  });
+
+  it("is reported in time if it begins with a read of a predecessor's session", async () => {
+    const acquire = (who: Inhabitant) =>
+      semaphore(who.locks, "a", { permits: 1 }).acquire({ wait: "5h" });
+    await world.until(acquire(world.inhabitant()));
+    for (const who of [world.inhabitant(), mine]) {
+      acquire(who).catch(() => undefined);
+      await world.time.advance(20_000);
+    }
+    let lostMs: number | undefined;
+    mine.network.script((request) => {
+      const isOfSession = JSON.stringify(keyOf(request) ?? {}).includes("session#");
+      if (request.kind === "read" && isOfSession) lostMs ??= world.time.nowMs;
+      return lostMs === undefined ? undefined : { fault: "request-lost", unknownAfterMs: 4_900 };
+    });
+    for (let i = 0; i < 1_000 && lostMs === undefined; i += 1) await world.time.advance(10);
+    expect(lostMs).toBeDefined();
+    await world.time.advance(10_000);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
+  it("is reported while a candidate stands by, also if the requests fail at once", async () => {
+    await world.until(election(world.inhabitant().locks, "boss").campaign());
+    election(mine.locks, "boss")
+      .campaign()
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    mine.network.script(() => ({ fault: "request-lost", unknownAfterMs: 1 }));
+    await world.time.advance(15_000);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
+  it.each([
+    [
+      "a candidate stands by",
+      ({ locks }: Inhabitant) => election(locks, "boss", { lease: "30s" }).campaign(),
+    ],
+    [
+      "a call waits for a run",
+      ({ locks }: Inhabitant) =>
+        once(
+          locks,
+          "report",
+          { occurrence: "1", ifInterrupted: "rerun", atMostFor: "30s" },
+          () => new Promise<void>(() => undefined),
+        ),
+    ],
+  ] as const)("is reported in time if it begins with a grant while %s", async (_title, call) => {
+    const other = world.inhabitant();
+    call(other).catch(() => undefined);
+    await world.time.advance(1_000);
+    call(mine).catch(() => undefined);
+    await world.time.advance(10_000);
+    other.process.kill();
+    let lostMs: number | undefined;
+    mine.network.script(({ kind }) => {
+      if (kind === "write") lostMs ??= world.time.nowMs;
+      return lostMs === undefined ? undefined : { fault: "request-lost" };
+    });
+    for (let i = 0; i < 600 && lostMs === undefined; i += 1) await world.time.advance(100);
+    expect(lostMs).toBeDefined();
+    await world.time.advance(10_100);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
+  it.each(["skip", "rerun"] as const)(
+    "is reported in time if it begins when a call of `once` names its occurrence (%s)",
+    async (ifInterrupted) => {
+      let writes = 0;
+      mine.network.script(({ kind }) => {
+        if (kind === "write") writes += 1;
+        return writes > 1 ? { fault: "request-lost" } : undefined;
+      });
+      const options = { occurrence: "1", ifInterrupted, atMostFor: "1m" } as const;
+      const called = once(mine.locks, "report", options, () => undefined).catch((e) => e);
+      await world.time.advance(10_200);
+      expect(errors).toMatchObject([{ code: "unreachable", lockName: undefined }]);
+      expect(await world.until(called)).toMatchObject({ code: "lost" });
+      await world.time.advance(120_000);
+      expect(errors.filter(({ code }) => code === "unreachable")).toHaveLength(1);
+    },
+  );
+
+  it("is not one lost request", async () => {
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
+    mutex(mine.locks, "a")
+      .acquire({ wait: "5h" })
+      .catch(() => undefined);
+    for (let i = 0; i < 20; i += 1) {
+      await world.time.advance(30_000);
+      mine.network.next("read", { fault: "request-lost" });
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it("is reported with the reason if the table refuses every request", async () => {
+    await world.until(mutex(world.inhabitant().locks, "a").acquire());
+    mutex(mine.locks, "a")
+      .acquire({ wait: "5h" })
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    mine.network.script(() => ({ fault: "throttled" }));
+    await world.time.advance(600_000);
+    expect(errors).toMatchObject([{ code: "throttled", lockName: undefined }]);
+  });
+});

@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest";
+import { World } from "../../../../../test/support/world.js";
+import { election } from "../../../src/election/index.js";
+import { mutex, onExpiring } from "../../../src/index.js";
+
+/** Acquires a lock with a 30 s lease and a renewal every 10 s, unless the options differ. */
+async function held(options: object = {}) {
+  const world = new World();
+  const mine = world.inhabitant();
+  const lease = await world.until(mutex(mine.locks, "a").acquire(options));
+  const calls: number[] = [];
+  const listener = (): void => {
+    calls.push(lease.remainingMs());
+  };
+  return { world, ...mine, lease, calls, listener };
+}
+
+describe("an onExpiring listener", () => {
+  it("waits after each acknowledged renewal, and fires once without renewals", async () => {
+    const { world, network, lease, calls, listener } = await held();
+    onExpiring(lease, "8s", listener);
+    await world.time.advance(100_000);
+    expect(calls).toEqual([]);
+    network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(40_000);
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).toBeGreaterThan(5_900);
+    expect(calls[0]).toBeLessThanOrEqual(8_000);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  it("fires before the deadline of a lease without renewals, while the lease is held", async () => {
+    const { world, lease, calls, listener } = await held({ renew: "manual" });
+    onExpiring(lease, "5s", listener);
+    await world.time.advance(24_000);
+    expect(calls).toEqual([]);
+    await world.time.advance(5_000);
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).toBeGreaterThan(0);
+  });
+
+  it("fires exactly at the requested time, and not a check earlier", async () => {
+    const { world, lease, calls, listener } = await held({ renew: "manual" });
+    const leftMs = lease.remainingMs();
+    onExpiring(lease, 5_000, listener);
+    await world.time.advance(leftMs - 5_001);
+    expect(calls).toEqual([]);
+    await world.time.advance(2);
+    expect(calls).toHaveLength(1);
+  });
+
+  it("fires in time after the holder shortens the lease", async () => {
+    const { world, lease, calls, listener } = await held({ renew: "manual" });
+    onExpiring(lease, "4s", listener);
+    await world.until(lease.renew({ lease: "6s" }));
+    await world.time.advance(5_500);
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).toBeGreaterThan(2_000);
+  });
+
+  it("does not fire after the release, after a cancel, or after the client closes", async () => {
+    const { world, locks, lease, calls, listener } = await held({ renew: "manual" });
+    onExpiring(lease, "5s", listener)();
+    onExpiring(lease, "5s", listener);
+    await world.until(lease.release());
+    const other = await world.until(mutex(locks, "b").acquire({ renew: "manual" }));
+    onExpiring(other, "5s", listener);
+    await world.until(locks.close());
+    await world.time.advance(60_000);
+    expect(calls).toEqual([]);
+    expect(() => onExpiring(lease, "5s", listener)).toThrowError(/released|closed|not held/);
+  });
+
+  it("belongs to a single handle of a shared hold", async () => {
+    const { world, locks } = await held();
+    const lock = mutex(locks, "b", { reentrant: true, renew: "manual" });
+    const [first, second] = [await world.until(lock.acquire()), await world.until(lock.acquire())];
+    const calls: string[] = [];
+    onExpiring(first, "5s", () => calls.push("first"));
+    onExpiring(second, "5s", () => calls.push("second"));
+    await world.until(first.release());
+    await world.time.advance(28_000);
+    expect(calls).toEqual(["second"]);
+  });
+
+  it("does not fire after a pause past the deadline, which the signal reports", async () => {
+    const { world, process, lease, calls, listener } = await held();
+    onExpiring(lease, "5s", listener);
+    process.pause();
+    await world.time.advance(60_000);
+    process.resume();
+    await world.time.advance(10);
+    expect(calls).toEqual([]);
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
+  });
+
+  it.each([
+    ["30s", {}],
+    ["20s", {}],
+    ["30s", { renew: "manual" }],
+    [0, {}],
+    ["soon", {}],
+  ] as const)(
+    "rejects %j as too long for a renewed lease, or as no duration",
+    async (within, options) => {
+      const { lease, listener } = await held(options);
+      expect(() => onExpiring(lease, within, listener)).toThrowError(
+        expect.objectContaining({ code: "invalid-argument" }),
+      );
+    },
+  );
+
+  it.each([
+    [19_389, 19_390, {}],
+    [29_389, 29_390, { renew: "manual" }],
+    [1, 0, {}],
+    [1, 0.5, {}],
+  ] as const)(
+    "accepts %i ms before the deadline and rejects %d, with %j",
+    async (well, ill, options) => {
+      const { world, process, lease, listener } = await held(options);
+      expect(() => onExpiring(lease, ill, listener)).toThrowError(/`within`/);
+      const timers = process.pendingTimers();
+      const callOff = onExpiring(lease, well, listener);
+      expect(process.pendingTimers()).toBe(timers + 1);
+      callOff();
+      expect(process.pendingTimers()).toBe(timers);
+      await world.until(lease.release());
+    },
+  );
+
+  it("checks four times in the requested time, at most every 20 ms, and keeps no process alive", async () => {
+    const { world, process, lease, calls, listener } = await held({
+      renew: "manual",
+      lease: 1_000,
+    });
+    const sets: number[] = [];
+    const set = process.timers.set.bind(process.timers);
+    const timers = process.timers as { set: typeof set };
+    timers.set = (delayMs, keepsAlive, run) => {
+      sets.push(delayMs);
+      expect(keepsAlive).toBe(false);
+      return set(delayMs, keepsAlive, run);
+    };
+    onExpiring(lease, 400, listener);
+    await world.time.advance(400);
+    expect(sets.every((delayMs) => delayMs <= 100)).toBe(true);
+    expect(sets.length).toBeGreaterThanOrEqual(4);
+    expect(sets.length).toBeLessThanOrEqual(6);
+    sets.length = 0;
+    onExpiring(lease, 8, listener);
+    await world.time.advance(100);
+    expect(sets.filter((delayMs) => delayMs === 20).length).toBeGreaterThanOrEqual(4);
+    expect(Math.min(...sets)).toBeGreaterThanOrEqual(0);
+    await world.time.advance(1_000);
+    expect(calls).toHaveLength(2);
+  });
+
+  it("fires a day before the end of a lease of three days", async () => {
+    const { lease, listener } = await held({ renew: "manual", lease: "3d" });
+    onExpiring(lease, "1d", listener)();
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("is cancelled by the loss of the lease, and leaves no timer", async () => {
+    const { world, process, lease, listener } = await held();
+    onExpiring(lease, "15s", listener);
+    world.table.deleteItem({ pk: { S: "lock#a" }, sk: { S: "lease" } });
+    await world.until(lease.renew().catch(() => undefined));
+    expect(lease.signal.aborted).toBe(true);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("reports an error of the listener, and keeps the lease", async () => {
+    const { world, reported, lease } = await held({ renew: "manual" });
+    onExpiring(lease, "5s", () => {
+      throw new Error("no time");
+    });
+    await world.time.advance(26_000);
+    expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining("no time")]);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("works on a leader's term", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant();
+    const term = await world.until(election(locks, "pool").campaign());
+    let calls = 0;
+    onExpiring(term, "10s", () => {
+      calls += 1;
+    });
+    await world.time.advance(200_000);
+    expect(calls).toBe(0);
+    network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(45_000);
+    expect([calls, term.isHeld]).toEqual([1, true]);
+  });
+});

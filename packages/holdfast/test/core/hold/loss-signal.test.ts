@@ -1,0 +1,175 @@
+import { describe, expect, it, vi } from "vitest";
+import { World } from "../../../../../test/support/world.js";
+import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
+import { election } from "../../../src/election/index.js";
+import { mutex, openSession } from "../../../src/index.js";
+
+/** A signal with a deadline under the test's control. */
+function setUp() {
+  const reason = new Error("lost");
+  const state = { isOver: false, checks: 0 };
+  const loss: LossSignal = new LossSignal(() => {
+    state.checks += 1;
+    if (state.isOver) loss.abort(reason);
+  });
+  let aborts = 0;
+  loss.signal.addEventListener("abort", () => {
+    aborts += 1;
+  });
+  return { loss, signal: loss.signal, reason, state, aborts: () => aborts };
+}
+
+describe("a loss signal", () => {
+  it("is aborted with the first reason when the first read follows the loss", () => {
+    const loss = new LossSignal(() => undefined);
+    const reason = new Error("first");
+    loss.abort(reason);
+    loss.abort(new Error("second"));
+    expect(loss.signal.aborted).toBe(true);
+    expect(loss.signal.reason).toBe(reason);
+    expect(loss.signal).toBe(loss.signal);
+  });
+
+  it("is an AbortSignal, and not aborted until the deadline", () => {
+    const { signal, aborts } = setUp();
+    expect(signal).toBeInstanceOf(AbortSignal);
+    expect(signal.aborted).toBe(false);
+    expect(signal.reason).toBeUndefined();
+    expect(() => signal.throwIfAborted()).not.toThrow();
+    expect(AbortSignal.any([signal]).aborted).toBe(false);
+    expect(aborts()).toBe(0);
+  });
+
+  const QUESTIONS: Readonly<Record<string, (signal: AbortSignal, reason: Error) => void>> = {
+    aborted: (signal) => expect(signal.aborted).toBe(true),
+    reason: (signal, reason) => expect(signal.reason).toBe(reason),
+    throwIfAborted: (signal, reason) => expect(() => signal.throwIfAborted()).toThrow(reason),
+    "AbortSignal.any": (signal, reason) => {
+      const composed = AbortSignal.any([new AbortController().signal, signal]);
+      expect(composed.aborted).toBe(true);
+      expect(composed.reason).toBe(reason);
+    },
+    Reflect: (signal) => expect(Reflect.get(signal, "aborted")).toBe(true),
+    destructuring: ({ aborted }) => expect(aborted).toBe(true),
+  };
+
+  // rule: R2
+  it.each(Object.entries(QUESTIONS))(
+    "aborts at the first read after the deadline: %s",
+    (_title, ask) => {
+      const { signal, reason, state, aborts } = setUp();
+      const composedBefore = AbortSignal.any([signal]);
+      state.isOver = true;
+      ask(signal, reason);
+      expect(aborts()).toBe(1);
+      expect(composedBefore.aborted).toBe(true);
+      expect(composedBefore.reason).toBe(reason);
+    },
+  );
+
+  it("gives an aborted signal to new operations after the deadline", async () => {
+    const { signal, reason, state } = setUp();
+    state.isOver = true;
+    const target = new EventTarget();
+    let called = false;
+    const listener = (): void => {
+      called = true;
+    };
+    // The operation never adds a listener to an aborted signal.
+    if (!signal.aborted) target.addEventListener("event", listener, { signal });
+    target.dispatchEvent(new Event("event"));
+    expect(called).toBe(false);
+    expect(signal.reason).toBe(reason);
+  });
+
+  it("keeps the first reason, and aborts once", () => {
+    const { loss, signal, reason, state, aborts } = setUp();
+    loss.abort(reason);
+    loss.abort(new Error("another"));
+    state.isOver = true;
+    expect(signal.reason).toBe(reason);
+    expect(signal.aborted).toBe(true);
+    expect(aborts()).toBe(1);
+  });
+
+  it("lets a listener read the signal again", () => {
+    const { signal, state } = setUp();
+    const seen: boolean[] = [];
+    signal.addEventListener("abort", () => seen.push(signal.aborted));
+    state.isOver = true;
+    expect(signal.aborted).toBe(true);
+    expect(seen).toEqual([true]);
+  });
+});
+
+/** `AbortSignal.any` of Node.js 22, the reason for anySignal: it never reads `aborted`. Node.js 24 reads it. */
+function anyOfNode22(signals: Iterable<AbortSignal>): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of signals) {
+    signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+  }
+  return controller.signal;
+}
+
+describe("a signal of anySignal", () => {
+  const QUESTIONS: Readonly<Record<string, (signal: AbortSignal, reason: unknown) => void>> = {
+    aborted: (signal) => expect(signal.aborted).toBe(true),
+    reason: (signal, reason) => expect(signal.reason).toBe(reason),
+    throwIfAborted: (signal, reason) =>
+      expect(() => signal.throwIfAborted()).toThrow(reason as Error),
+  };
+
+  it.each(Object.entries(QUESTIONS))(
+    "aborts at the first read after the deadline: %s",
+    (_title, ask) => {
+      const { signal, reason, state } = setUp();
+      const composed = anySignal([new AbortController().signal, signal]);
+      // Also for a signal composed earlier.
+      const twice = anySignal([composed, new AbortController().signal]);
+      let aborts = 0;
+      composed.addEventListener("abort", () => {
+        aborts += 1;
+      });
+      expect([composed.aborted, twice.aborted]).toEqual([false, false]);
+      state.isOver = true;
+      ask(twice, reason);
+      ask(composed, reason);
+      expect(aborts).toBe(1);
+    },
+  );
+
+  it("aborts with any source without a read, and starts aborted with an aborted source", () => {
+    const { signal } = setUp();
+    const other = new AbortController();
+    const composed = anySignal([signal, other.signal]);
+    const cause = new Error("the caller hung up");
+    let heard: unknown;
+    composed.addEventListener("abort", () => {
+      heard = composed.reason;
+    });
+    other.abort(cause);
+    expect(heard).toBe(cause);
+    expect(anySignal([other.signal, signal]).reason).toBe(cause);
+    expect(composed).toBeInstanceOf(AbortSignal);
+    expect(anySignal([]).aborted).toBe(false);
+  });
+
+  it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
+    const world = new World();
+    const { locks, process } = world.inhabitant();
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s" }));
+    const session = await world.until(openSession(locks, { lease: "10s" }));
+    const term = await world.until(election(locks, "b", { lease: "10s" }).campaign());
+    const signals = [lease.signal, session.signal, term.signal];
+    const other = new AbortController().signal;
+    const any = vi.spyOn(AbortSignal, "any").mockImplementation(anyOfNode22);
+    const composed = signals.map((signal) => anySignal([signal, other]));
+    const plain = signals.map((signal) => AbortSignal.any([signal, other]));
+    any.mockRestore();
+    process.pause();
+    await world.time.advance(20_000);
+    process.resume({ first: "io" });
+    expect(plain.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+    expect(composed.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+  });
+});

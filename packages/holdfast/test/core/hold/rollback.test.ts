@@ -1,0 +1,175 @@
+import { describe, expect, it } from "vitest";
+import { fixedProcess } from "../../../../../test/support/fixed.js";
+import { World } from "../../../../../test/support/world.js";
+import { HoldfastError, mutex } from "../../../src/index.js";
+import type { Write } from "../../../src/platform/table.js";
+
+const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+const LOST = { fault: "request-lost", unknownAfterMs: 10 } as const;
+const APPLIED = { fault: "response-lost", unknownAfterMs: 10 } as const;
+
+function setUp() {
+  const world = new World();
+  const who = fixedProcess(world, { lease: "10s" });
+  const sent: number[] = [];
+  who.network.script((request) => {
+    if (request.kind === "write") sent.push(world.time.nowMs);
+    return undefined;
+  });
+  return { world, sent, ...who, mutex: mutex(who.locks, "a") };
+}
+
+/** Abandons an unanswered acquisition after 15 ms, in the middle of the first pause. */
+async function giveUp(
+  { world, network, mutex }: ReturnType<typeof setUp>,
+  fault: typeof LOST | typeof APPLIED,
+  options = {},
+): Promise<void> {
+  network.next("write", fault);
+  const given = mutex.acquire({ wait: 15, ...options });
+  await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+}
+
+describe("the rollback of a claim", () => {
+  it("ends after the applied claim is undone", async () => {
+    const scene = setUp();
+    await giveUp(scene, APPLIED);
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toEqual([15]);
+    expect(scene.world.record("a")).toBeDefined();
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("retries with doubling pauses for the length of the lease", async () => {
+    const scene = setUp();
+    await giveUp(scene, LOST);
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toEqual([15, 115, 315, 715, 1_515, 3_115, 6_315]);
+    expect(scene.process.pendingTimers()).toBe(0);
+  });
+
+  it("keeps the data that the claim would keep", async () => {
+    const scene = setUp();
+    const former = await scene.world.until(scene.mutex.acquire({ data: "kept", keepData: true }));
+    await scene.world.until(former.release());
+    await giveUp(scene, APPLIED, { existingData: "keep" });
+    await scene.world.time.advance(1_000);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+    expect(scene.world.record("a")?.["data"]).toEqual({ S: "kept" });
+  });
+
+  it("ends at a wrong configuration", async () => {
+    const scene = setUp();
+    await giveUp(scene, LOST);
+    await scene.world.time.advance(10);
+    const before = scene.network.requests.write;
+    const error = new HoldfastError("access-denied", "No longer.");
+    scene.network.script(() => ({ fault: "misconfigured", error }));
+    await scene.world.time.advance(60_000);
+    expect(scene.network.requests.write).toBe(before + 1);
+  });
+});
+
+describe("the rollback of a takeover", () => {
+  async function overDead(): Promise<ReturnType<typeof setUp>> {
+    const scene = setUp();
+    const dead = scene.world.inhabitant();
+    await scene.world.until(mutex(dead.locks, "a").acquire({ lease: "1s" }));
+    dead.process.kill();
+    expect(await scene.world.until(scene.mutex.tryAcquire())).toBeNull();
+    await scene.world.time.advance(1_100);
+    scene.sent.length = 0;
+    return scene;
+  }
+
+  it.each([LOST, APPLIED])("ends after one applied write (%j)", async (fault) => {
+    const scene = await overDead();
+    await giveUp(scene, fault);
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("ends after one applied write despite several sends", async () => {
+    const scene = await overDead();
+    scene.network.next("write", APPLIED);
+    await giveUp(scene, LOST, { wait: 150 });
+    await scene.world.time.advance(60_000);
+    // The second send of the takeover, then the write that frees the record.
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("ends after one refused write", async () => {
+    const scene = await overDead();
+    scene.network.next("write", LOST);
+    const given = scene.mutex.acquire({ wait: 15 });
+    given.catch(() => undefined);
+    const other = { holder: { S: "other" }, version: { N: "9" }, fence: { N: "9999999999999" } };
+    scene.world.table.putItem(KEY, { ...scene.world.record("a"), ...other });
+    await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+    await scene.world.time.advance(60_000);
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toEqual({ S: "other" });
+  });
+
+  it("continues after an unanswered or throttled write", async () => {
+    const scene = await overDead();
+    scene.network.next("write", LOST, 2);
+    scene.network.next("write", { fault: "throttled" });
+    const given = scene.mutex.acquire({ wait: 15 });
+    await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+    await scene.world.time.advance(60_000);
+    // The third send; the first two met the faults.
+    expect(scene.sent).toHaveLength(1);
+    expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("after half of a lease without an answer", () => {
+  /** An acquisition of which DynamoDB receives nothing in the first `awayMs`. */
+  function acquiring(awayMs: number, wait = Number.POSITIVE_INFINITY) {
+    const world = new World();
+    const who = fixedProcess(world, { lease: "10s", renew: "manual" });
+    const sent: { readonly atMs: number; readonly write: Write | undefined }[] = [];
+    who.network.script((request) => {
+      const write = request.kind === "write" ? request.write : undefined;
+      sent.push({ atMs: world.time.nowMs, write });
+      return world.time.nowMs < awayMs ? LOST : undefined;
+    });
+    const acquired = mutex(who.locks, "a").acquire({ wait });
+    return { world, sent, acquired };
+  }
+
+  it("the waiter and the rollback pause for half of a lease", async () => {
+    const { world, sent } = acquiring(60_000);
+    await world.time.advance(20_000);
+    const reads = sent.filter(({ write }) => write === undefined).map(({ atMs }) => atMs);
+    const [first = 0] = reads;
+    expect(first).toBeLessThan(7_000);
+    expect(reads).toEqual([first, first + 5_010, first + 10_020]);
+    const writes = sent.filter(({ write }) => write !== undefined).map(({ atMs }) => atMs);
+    expect(writes.filter((atMs) => atMs >= first)).toEqual([first + 5_000]);
+  });
+
+  it("the rollback sends nothing while the client holds the record", async () => {
+    const { world, sent, acquired } = acquiring(5_000);
+    await world.until(acquired);
+    const before = sent.length;
+    await world.time.advance(9_000);
+    expect(sent).toHaveLength(before);
+  });
+
+  it("the rollback frees a claim applied after the release", async () => {
+    // The pauses of the rollback are a quarter of the wait.
+    const { world, sent, acquired } = acquiring(5_000, 12_000);
+    const lease = await world.until(acquired);
+    await world.time.advance(4_000);
+    await world.until(lease.release());
+    const [claim] = sent;
+    if (claim?.write === undefined) throw new Error("The first request was no claim.");
+    expect(world.table.apply(claim.write).kind).toBe("applied");
+    await world.time.advance(3_000);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+});

@@ -1,0 +1,181 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { World } from "../../../../../test/support/world.js";
+import { forceRelease } from "../../../src/admin/index.js";
+import {
+  all,
+  fairLock,
+  type Holdfast,
+  mutex,
+  openSession,
+  type Session,
+} from "../../../src/index.js";
+
+const LEASE_MS = 10_000;
+const LENGTHS = { lease: LEASE_MS } as const;
+
+const sessionKey = ({ id }: Session) => ({ pk: { S: `session#${id}` }, sk: { S: "lease" } });
+
+/** The kinds of acquisition on a session while another client holds the lock "x". */
+const KINDS = [
+  { kind: "mutex", of: (locks: Holdfast, session: Session) => mutex(locks, "x", { session }) },
+  {
+    kind: "fair lock",
+    of: (locks: Holdfast, session: Session) => fairLock(locks, "x", { session }),
+  },
+  {
+    kind: "multi-lock",
+    of: (locks: Holdfast, session: Session) => all(locks, ["w", "x"], { session }),
+  },
+];
+
+const ENDINGS = [
+  { how: "closed", end: (world: World, session: Session) => world.until(session.close()) },
+  {
+    how: "lost",
+    end: async (world: World, session: Session) => {
+      world.table.deleteItem(sessionKey(session));
+      await world.time.advance(LEASE_MS);
+    },
+  },
+];
+
+describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
+  it.each(ENDINGS)("rejects a waiting acquisition when the session is $how", async ({ end }) => {
+    const world = new World();
+    const { locks, process } = world.inhabitant(LENGTHS);
+    const other = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(locks));
+    const held = await world.until(mutex(other.locks, "x").acquire());
+    const pending = of(locks, session).acquire({ wait: "1h" });
+    const rejected = expect(pending).rejects.toMatchObject({
+      code: "closed",
+      message: `Session ${session.id} has ended, so no lease can begin on the session. Open a new session.`,
+    });
+    await world.time.advance(5_000);
+    await end(world, session);
+    await world.time.advance(0);
+    await rejected;
+    await world.until(held.release());
+    await world.until(locks.drain());
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+    await world.time.advance(2 * LEASE_MS);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("lets no lease begin after a pause in which the session expired", async () => {
+    const world = new World();
+    const { locks, process, network } = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(locks));
+    // The session is no longer renewed, and the grant is in flight at the deadline of the session.
+    network.script((request) => {
+      if (JSON.stringify(request).includes("session#")) return { fault: "request-lost" };
+      return request.kind === "read" ? undefined : { fault: "delayed", delayMs: 100 };
+    });
+    await world.time.advance(9_000);
+    const pending = of(locks, session).acquire({ wait: "1h" });
+    const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(20);
+    process.pause();
+    await world.time.advance(2_000);
+    network.clear();
+    // The answer is read before a timer can end the session.
+    process.resume({ first: "io" });
+    await world.time.advance(1_000);
+    await rejected;
+    await world.until(locks.drain());
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("the end of a session", () => {
+  it("removes a waiter from the local queue, so that no lease is handed off to the waiter", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(locks));
+    const held = await world.until(mutex(locks, "x").acquire());
+    const pending = mutex(locks, "x", { session }).acquire();
+    const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(100);
+    await world.until(session.close());
+    await rejected;
+    await world.until(held.release());
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+  });
+
+  it("frees a lease that is handed off at the instant in which the session expires", async () => {
+    const world = new World();
+    const { locks, process, network } = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(locks));
+    const held = await world.until(mutex(locks, "x").acquire({ lease: "10m" }));
+    const pending = mutex(locks, "x", { session }).acquire();
+    const rejected = expect(pending).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(100);
+    // The session is no longer renewed; the hand-off is answered after the deadline, before any timer fires.
+    network.script((request) =>
+      JSON.stringify(request).includes("session#") ? { fault: "request-lost" } : undefined,
+    );
+    await world.time.advance(9_000);
+    const released = held.release();
+    await world.time.advance(2);
+    process.pause();
+    await world.time.advance(4_000);
+    process.resume({ first: "io" });
+    await world.until(released);
+    await world.until(locks.drain());
+    await rejected;
+    expect(world.record("x")?.["holder"]).toBeUndefined();
+  });
+});
+
+describe("a session with many waiters and leases", () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): number => warnings.push(warning);
+  beforeEach(() => {
+    warnings.length = 0;
+    process.on("warning", onWarning);
+  });
+  afterEach(() => process.off("warning", onWarning));
+
+  async function told(): Promise<string[]> {
+    await new Promise((resolve) => setImmediate(resolve));
+    return warnings.map(({ name }) => name);
+  }
+
+  it("causes no warning of Node.js when twelve leases are released by force", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant(LENGTHS);
+    const other = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(locks));
+    const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
+    const acquired = names.map((name) => mutex(locks, name, { session }).acquire());
+    await world.until(Promise.all(acquired));
+    await world.time.advance(LEASE_MS);
+    const forced = names.map((name) => forceRelease(other.locks, name, { reason: "test" }));
+    await world.time.advance(6_000);
+    expect(await told()).toEqual([]);
+    await world.until(Promise.all(forced));
+  });
+
+  it("causes no warning of Node.js when twelve acquisitions or twelve renewals wait", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant(LENGTHS);
+    const other = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(locks));
+    await world.until(mutex(other.locks, "x").acquire());
+    const lease = await world.until(mutex(locks, "y", { session }).acquire());
+    const twelve = Array.from({ length: 12 });
+    const waiting = twelve.map(() =>
+      mutex(locks, "x", { session })
+        .acquire()
+        .catch(() => undefined),
+    );
+    network.script(() => ({ fault: "request-lost", unknownAfterMs: 5 }));
+    const renewing = twelve.map(() => lease.renew().catch(() => undefined));
+    await world.time.advance(1_000);
+    expect(await told()).toEqual([]);
+    network.clear();
+    await world.until(Promise.all(renewing));
+    await world.until(session.close());
+    await world.until(Promise.all(waiting));
+  });
+});

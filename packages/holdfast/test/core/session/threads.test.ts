@@ -1,0 +1,216 @@
+import { describe, expect, it } from "vitest";
+import { requestsOf } from "../../../../../test/support/requests.js";
+import { World } from "../../../../../test/support/world.js";
+import {
+  type ThreadedOptions,
+  threadedClient,
+} from "../../../../../verification/sim/threads/threaded-client.js";
+import { type Lease, mutex } from "../../../src/index.js";
+
+const LEASE_MS = 3_000;
+const MAY_BLOCK_MS = 30_000;
+const BOOT_STEP_MS = 10;
+const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
+// The deadline of a renewal: the lease less twice the drift bound and a step of the clock.
+const ACTING_MS = LEASE_MS * 0.98 - 10;
+
+async function held(options: Partial<ThreadedOptions> = {}) {
+  const world = new World();
+  const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS, ...options });
+  const lease: Lease = await world.until(client.mutex("a").acquire());
+  const rival = world.inhabitant({ lease: LEASE_MS, poll: { min: 100, max: 100 } });
+  const thread = client.threads[0];
+  if (thread === undefined) throw new Error("No thread was started.");
+  return { world, ...client, lease, rival, thread };
+}
+
+type Scene = Awaited<ReturnType<typeof held>>;
+
+/** The true time of the rival's grant. */
+const grantOf = ({ world, rival }: Scene): Promise<number> =>
+  mutex(rival.locks, "a")
+    .acquire({ wait: "10m" })
+    .then(() => world.time.nowMs);
+
+function sessionIn({ world }: Pick<Scene, "world">): string | undefined {
+  const named = world.record("a")?.["session"];
+  return named !== undefined && "S" in named ? named.S : undefined;
+}
+
+describe("a session that a thread renews", () => {
+  it("has the lease before its user can block the event loop", async () => {
+    const scene = await held();
+    expect(sessionIn(scene)).toBeDefined();
+    expect(scene.thread.state.phase).toBe("open");
+  });
+
+  // rule: R2, protocol 114
+  it("keeps its leases while the event loop is blocked for less than the bound", async () => {
+    const scene = await held();
+    const granted = grantOf(scene);
+    scene.main.pause();
+    for (let second = 0; second < 28; second += 1) {
+      await scene.world.time.advance(1_000);
+      expect(scene.lease.isHeld).toBe(true);
+    }
+    scene.main.resume();
+    await scene.world.time.advance(60_000);
+    expect(scene.lease.isHeld).toBe(true);
+    await scene.world.until(scene.lease.release());
+    await scene.world.until(granted);
+    expect(scene.reported).toEqual([]);
+  });
+
+  // rule: R2, R8, protocol 113
+  it("loses its leases by the bound and a lease in a longer block", async () => {
+    const scene = await held();
+    const granted = grantOf(scene);
+    const fromMs = scene.world.time.nowMs;
+    scene.main.pause();
+    const grantedMs = await scene.world.until(granted);
+    expect(scene.lease.isHeld).toBe(false);
+    expect(scene.lease.signal.aborted).toBe(true);
+    expect(scene.lease.signal.reason).toMatchObject({ code: "lost", reason: "session-ended" });
+    // A stamp may be a second old when the block begins.
+    expect(grantedMs - fromMs).toBeGreaterThan(MAY_BLOCK_MS - 1_000);
+    expect(grantedMs - fromMs).toBeLessThan(MAY_BLOCK_MS + 1.1 * LEASE_MS + 200);
+    scene.main.resume();
+    await scene.world.time.advance(60_000);
+    expect(scene.lease.isHeld).toBe(false);
+    expect(scene.thread.isEnded).toBe(true);
+  });
+
+  // rule: protocol 113
+  it("is not renewed by a thread that runs while the main thread makes no progress", async () => {
+    const scene = await held({ mayBlockMs: LEASE_MS });
+    const requests = requestsOf(scene.world, scene.thread.network);
+    scene.main.pause();
+    await scene.world.time.advance(10 * LEASE_MS);
+    const last = Math.max(...requests.made.map(({ atMs }) => atMs));
+    expect(last - scene.world.time.nowMs + 10 * LEASE_MS).toBeLessThan(LEASE_MS + 1);
+  });
+
+  // rule: R2, protocol 115
+  it.each(["hangs", "loses its network"])(
+    "ends at its deadline if the thread %s in a block",
+    async (what) => {
+      const scene = await held();
+      await scene.world.time.advance(10_000);
+      scene.main.pause();
+      if (what === "hangs") scene.thread.process.pause();
+      else requestsOf(scene.world, scene.thread.network).fault = () => SILENT;
+      const granted = grantOf(scene);
+      const fromMs = scene.world.time.nowMs;
+      const { published } = scene.thread.state;
+      const endMs = scene.thread.state.remainingMs(scene.main.clock);
+      expect(endMs).toBeLessThanOrEqual(ACTING_MS);
+      await scene.world.time.advance(endMs - BOOT_STEP_MS - 1);
+      expect(scene.lease.isHeld).toBe(true);
+      await scene.world.time.advance(BOOT_STEP_MS + 1);
+      expect(scene.lease.isHeld).toBe(false);
+      expect(scene.thread.state.published).toBe(published);
+      expect(await scene.world.until(granted)).toBeGreaterThan(fromMs + endMs);
+      // No answer to the thread after the end of the block revives the lease.
+      scene.main.resume();
+      if (scene.thread.process.state === "paused") scene.thread.process.resume();
+      await scene.world.time.advance(60_000);
+      expect(scene.lease.isHeld).toBe(false);
+    },
+  );
+
+  it.each(["throws", "hangs"])("is renewed by the main thread if the thread %s", async (what) => {
+    const scene = await held();
+    await scene.world.time.advance(10_000);
+    if (what === "hangs") scene.thread.process.pause();
+    else scene.thread.events.onFailure(new Error("out of memory"));
+    const granted = grantOf(scene);
+    await scene.world.time.advance(2_000);
+    expect(scene.lease.isHeld).toBe(true);
+    expect(scene.thread).toMatchObject({ isEnded: true, state: { phase: "taken-back" } });
+    expect(scene.reported.map(({ code }) => code)).toEqual(["outcome-unknown"]);
+    // Another thread renews after a pause, and bears a block again.
+    await scene.world.time.advance(2 * LEASE_MS);
+    expect(scene.threads.map(({ state }) => state.phase)).toEqual(["taken-back", "open"]);
+    scene.main.pause();
+    await scene.world.time.advance(20_000);
+    expect(scene.lease.isHeld).toBe(true);
+    scene.main.resume();
+    await scene.world.until(scene.lease.release());
+    await scene.world.until(granted);
+  });
+
+  it("lets the main thread renew until a thread has started", async () => {
+    const world = new World();
+    const lengths = { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS };
+    const client = threadedClient(world, { ...lengths, firstHangs: true });
+    const lease = await world.until(client.mutex("a").acquire());
+    await world.time.advance(8_000);
+    expect(lease.isHeld).toBe(true);
+    expect(client.threads.map(({ state }) => state.phase)).toEqual(["waiting"]);
+    // A thread that never starts delays no second acquisition after that.
+    await world.time.advance(60_000);
+    expect(lease.isHeld).toBe(true);
+    expect(client.threads[0]).toMatchObject({ isEnded: true, state: { phase: "taken-back" } });
+    expect(client.threads.at(-1)?.state.phase).toBe("open");
+    expect(client.reported.map(({ message }) => message)).toEqual([
+      expect.stringContaining("has not started"),
+    ]);
+  });
+
+  // rule: R3, protocol 114
+  it("is not renewed by a thread that knows the table's time if the main thread does not", async () => {
+    const world = new World();
+    const lengths = { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS };
+    const client = threadedClient(world, { ...lengths, datesThreads: true });
+    const lease = await world.until(client.mutex("a").acquire());
+    await world.time.advance(10_000);
+    expect(lease.isHeld).toBe(true);
+    expect(new Set(client.threads.map(({ state }) => state.phase))).toEqual(
+      new Set(["taken-back"]),
+    );
+    expect(client.reported[0]?.message).toContain("`Date`");
+  });
+
+  // rule: R8
+  it("ends with the loss that the thread learns in a block", async () => {
+    const scene = await held();
+    const session = sessionIn(scene) ?? "";
+    scene.main.pause();
+    const key = { pk: { S: `session#${session}` }, sk: { S: "lease" } };
+    scene.world.table.putItem(key, { ...scene.world.table.item(key), holder: { S: "another" } });
+    await scene.world.time.advance(2_000);
+    expect(scene.thread.state.loss).toBe("stolen");
+    expect(scene.lease.isHeld).toBe(false);
+  });
+
+  // rule: protocol 116
+  it("is not renewed after the client has closed, even by a thread that runs on", async () => {
+    const scene = await held({ outlive: true });
+    const requests = requestsOf(scene.world, scene.thread.network);
+    const closing = scene.close();
+    await scene.world.until(closing);
+    expect(scene.thread.state.phase).toBe("closed");
+    expect(scene.thread.isEnded).toBe(true);
+    const { length } = requests.made;
+    await scene.world.time.advance(10 * LEASE_MS);
+    expect(requests.made).toHaveLength(length);
+    expect(scene.main.pendingTimers()).toBe(0);
+  });
+
+  it("is renewed at once for a caller of renew()", async () => {
+    const scene = await held();
+    await scene.world.time.advance(500);
+    const { published } = scene.thread.state;
+    await scene.world.until(scene.lease.renew());
+    expect(scene.thread.state.published).toBe(published + 1);
+  });
+
+  it("is closed a lease after the last lease, and the next lease starts another thread", async () => {
+    const scene = await held();
+    await scene.world.until(scene.lease.release());
+    await scene.world.time.advance(2 * LEASE_MS);
+    expect(scene.thread.isEnded).toBe(true);
+    await scene.world.until(scene.mutex("b").acquire());
+    expect(scene.threads.map(({ state }) => state.phase)).toEqual(["closed", "open"]);
+  });
+});

@@ -1,0 +1,285 @@
+import middy from "@middy/core";
+import type { Context } from "aws-lambda";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { pause } from "../../../../test/support/sdk.js";
+import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
+import { type DynamoDBLike, Holdfast, inspect, type Lease, mutex } from "../../src/index.js";
+import { type LockOptions, leaseOf, lockMiddleware, withLock } from "../../src/lambda/index.js";
+import { createTable } from "../../src/table/index.js";
+
+const context = (remainingMs: number) => {
+  const endMs = Date.now() + remainingMs;
+  return { getRemainingTimeInMillis: () => endMs - Date.now() };
+};
+
+let sent: number;
+let client: DynamoDBLike;
+let locks: Holdfast;
+let rivals: Holdfast;
+const poll = { min: "20ms", max: "50ms" } as const;
+
+beforeEach(async () => {
+  const dynamodb = new MemoryDynamoDB({ nowMs: Date.now });
+  const plain = memoryClient(dynamodb);
+  await createTable({ client: plain, table: "locks" });
+  sent = 0;
+  client = {
+    config: plain.config,
+    send: (command, options) => {
+      sent += 1;
+      return (plain as DynamoDBLike).send(command, options);
+    },
+  };
+  locks = new Holdfast({ client, table: "locks", poll });
+  rivals = new Holdfast({ client: plain, table: "locks", poll });
+});
+afterEach(async () => {
+  await Promise.all([locks.close(), rivals.close()]);
+});
+
+const timeouts = (): number =>
+  process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+
+const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe("a handler with a lock", () => {
+  const options = (more: object = {}): LockOptions<string> => {
+    return { locks, name: (event) => `order/${event}`, ...more };
+  };
+
+  it("has a lease no longer than the remaining time, and leaves no background work", async () => {
+    const before = timeouts();
+    const handler = withLock(options(), async (event, _, lease) => {
+      expect(lease.leaseMs).toBeLessThanOrEqual(2_500);
+      expect(lease.remainingMs()).toBeGreaterThan(2_000);
+      return `${event} by ${lease.name}`;
+    });
+    expect(await handler("42", context(3_000))).toBe("42 by order/42");
+    // A write to acquire, a write to release, and no renewal.
+    expect(sent).toBe(2);
+    expect(timeouts()).toBe(before);
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
+    await pause(300);
+    expect(sent).toBe(2);
+  });
+
+  it("waits three request timeouts, and not the whole invocation, for the rollback of a lost request", async () => {
+    let isDown = true;
+    const failing: DynamoDBLike = {
+      config: client.config,
+      send: (command, more) =>
+        isDown ? Promise.reject(new Error("ECONNREFUSED")) : client.send(command, more),
+    };
+    const short = new Holdfast({ client: failing, table: "locks", requestTimeout: 200 });
+    const handler = withLock({ locks: short, name: "order/42" }, () => "done");
+    const fromMs = performance.now();
+    expect(await errorOf(handler("42", context(60_000)))).toMatchObject({ code: "unreachable" });
+    // The invocation would last for longer than this test may.
+    expect(performance.now() - fromMs).toBeGreaterThanOrEqual(600);
+    isDown = false;
+    // The next acquisition finds no leftover.
+    expect(await handler("42", context(10_000))).toBe("done");
+    await short.close();
+  });
+
+  it.each([undefined, {}])("refuses the context %j, and says how to test", async (wrong) => {
+    const handler = withLock(options(), () => "done") as (...given: unknown[]) => Promise<string>;
+    expect(await errorOf(handler("42", wrong))).toMatchObject({
+      code: "invalid-argument",
+      message: expect.stringContaining("getRemainingTimeInMillis: () =>"),
+    });
+    const { before } = lockMiddleware(options()) as { before: (given: object) => Promise<unknown> };
+    expect(await errorOf(before({ event: "42", context: wrong }))).toMatchObject({
+      code: "invalid-argument",
+    });
+    expect(sent).toBe(0);
+  });
+
+  it("is not run while another client holds the lock, and says so", async () => {
+    const theirs = await mutex(rivals, "order/42").acquire();
+    let runs = 0;
+    const handler = withLock(options(), () => {
+      runs += 1;
+    });
+    expect(await errorOf(handler("42", context(3_000)))).toMatchObject({ code: "not-acquired" });
+    expect(runs).toBe(0);
+    await theirs.release();
+  });
+
+  it("waits for at most the remaining time less `needs`, and then has a shorter lease", async () => {
+    const theirs = await mutex(rivals, "order/42").acquire();
+    const wait = Number.POSITIVE_INFINITY;
+    const handler = withLock(options({ wait, needs: "1s" }), (_, around, lease) => {
+      expect(lease.remainingMs()).toBeLessThanOrEqual(around.getRemainingTimeInMillis() - 500);
+      expect(lease.leaseMs).toBeLessThan(3_000);
+      return "done";
+    });
+    // The remaining time is longer than this test may last.
+    const needy = withLock(options({ wait, needs: "60s" }), () => "done");
+    expect(await errorOf(needy("42", context(61_000)))).toMatchObject({ code: "not-acquired" });
+    const running = handler("42", context(4_000));
+    await pause(700);
+    await theirs.release();
+    expect(await running).toBe("done");
+  });
+
+  it("sends no request if less time remains than the handler needs", async () => {
+    const handler = withLock(options({ needs: "5s" }), () => "done");
+    const error = await errorOf(handler("42", context(3_000)));
+    expect(error).toMatchObject({
+      code: "not-acquired",
+      message: expect.stringMatching(/\b2\d\d\d ms\b.*\b5000 ms\b/),
+    });
+    expect(sent).toBe(0);
+  });
+
+  it("aborts when the time is over, before Lambda ends the function, and frees the lock", async () => {
+    let leftMs = 0;
+    const handler = withLock(options({ needs: 0 }), async (_, around, lease) => {
+      await new Promise((resolve) => lease.signal.addEventListener("abort", resolve));
+      leftMs = around.getRemainingTimeInMillis();
+      expect(lease.isHeld).toBe(false);
+      return "too late";
+    });
+    const error = await errorOf(handler("42", context(1_000)));
+    expect(error).toMatchObject({ code: "lost", reason: "expired" });
+    expect(leftMs).toBeGreaterThan(200);
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
+  });
+
+  it("keeps its own error, and frees the lock", async () => {
+    const handler = withLock(options(), () => {
+      throw new Error("its own");
+    });
+    expect(await errorOf(handler("42", context(3_000)))).toMatchObject({ message: "its own" });
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
+  });
+
+  it("leaves nothing to roll back if the table answers again within three request timeouts", async () => {
+    let isLost = true;
+    const lossy: DynamoDBLike = {
+      config: {},
+      send: (command, sending) => {
+        if (!isLost) return pause(200).then(() => client.send(command, sending));
+        const answer = client.send(command, sending);
+        // Applied, and never answered.
+        isLost = false;
+        answer.catch(() => undefined);
+        return new Promise(() => undefined);
+      },
+    };
+    const mine = new Holdfast({ client: lossy, table: "locks", requestTimeout: "1s" });
+    const handler = withLock(options({ locks: mine, wait: "50ms" }), () => "done");
+    await errorOf(handler("42", context(3_000)));
+    const after = sent;
+    await pause(500);
+    expect(sent).toBe(after);
+    expect((await inspect(rivals, "order/42")).state).toBe("free");
+    await mine.close();
+  });
+});
+
+describe("with reuse, a handler that had to wait", () => {
+  let runs: number;
+  let fails: boolean;
+  let isUnderWay: Promise<void>;
+  let begun: () => void;
+  beforeEach(() => {
+    [runs, fails] = [0, false];
+    isUnderWay = new Promise((resolve) => {
+      begun = resolve;
+    });
+  });
+  const handlerOf = (of: Holdfast) =>
+    withLock({ locks: of, name: "report", wait: "5s", reuse: true }, async () => {
+      runs += 1;
+      const run = runs;
+      begun();
+      await pause(300);
+      if (fails && run === 1) throw new Error("its own");
+      return { run };
+    });
+
+  it("reuses the result of the awaited run, and no older result", async () => {
+    const first = handlerOf(rivals)({}, context(9_000));
+    await isUnderWay;
+    const waiters = [handlerOf(locks)({}, context(9_000))];
+    expect(await Promise.all([first, ...waiters])).toEqual([{ run: 1 }, { run: 1 }]);
+    expect(runs).toBe(1);
+    expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 2 });
+    const next = mutex(rivals, "report").run({ existingData: "keep", keepData: true }, () =>
+      pause(200),
+    );
+    await pause(50);
+    expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 3 });
+    await next;
+  });
+
+  it("runs if the awaited run failed", async () => {
+    fails = true;
+    const first = errorOf(handlerOf(rivals)({}, context(9_000)));
+    await isUnderWay;
+    expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 2 });
+    expect(await first).toMatchObject({ message: "its own" });
+  });
+});
+
+describe("the middleware for middy", () => {
+  const invoke = async (
+    work: (event: object, context: Context) => unknown,
+    more: object = {},
+  ): Promise<unknown> => {
+    const options = { locks, name: "nightly", ...more };
+    const handler = middy(async (event: object, around: Context) => work(event, around)).use(
+      lockMiddleware(options),
+    );
+    return handler({}, context(3_000) as Context, { signal: new AbortController().signal });
+  };
+
+  it("passes the lease to the handler, and frees the lock before the response", async () => {
+    let lease: Lease | undefined;
+    const work = (_: object, around: Context): string => {
+      lease = leaseOf(around);
+      return lease?.isHeld === true ? "held" : "not held";
+    };
+    expect(await invoke(work)).toBe("held");
+    expect(lease?.isHeld).toBe(false);
+    expect((await inspect(rivals, "nightly")).state).toBe("free");
+    expect(leaseOf({})).toBeUndefined();
+  });
+
+  it("frees the lock after an error, and rethrows the error", async () => {
+    const work = (): never => {
+      throw new Error("its own");
+    };
+    expect(await errorOf(invoke(work))).toMatchObject({ message: "its own" });
+    expect((await inspect(rivals, "nightly")).state).toBe("free");
+  });
+
+  it("does not run the handler while another client holds the lock", async () => {
+    const theirs = await mutex(rivals, "nightly").acquire();
+    expect(await errorOf(invoke(() => "run"))).toMatchObject({ code: "not-acquired" });
+    await theirs.release();
+  });
+
+  it("responds with a reused result without running the handler", async () => {
+    const under = { wait: "5s", reuse: true } as const;
+    let runs = 0;
+    const first = withLock({ locks: rivals, name: "nightly", ...under }, async () => {
+      await pause(300);
+      return "theirs";
+    })({}, context(9_000));
+    await pause(50);
+    const mine = invoke(() => {
+      runs += 1;
+    }, under);
+    expect(await mine).toBe("theirs");
+    expect(await first).toBe("theirs");
+    expect(runs).toBe(0);
+    expect((await inspect(rivals, "nightly")).state).toBe("free");
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import { expectError } from "../../../../../test/support/errors.js";
+import { readWriteLock } from "../../../../../test/support/read-write-lock.js";
+import { World } from "../../../../../test/support/world.js";
+import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
+import { forceRelease } from "../../../src/admin/index.js";
+import {
+  downgrade,
+  HoldfastError,
+  type Lease,
+  mutex,
+  openSession,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
+
+const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
+const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
+
+function usedIn(world: World): string | undefined {
+  const item = world.table.item({ pk: { S: "read-write#c" }, sk: { S: "lease" } });
+  const used = item?.["used"];
+  return used !== undefined && "N" in used ? used.N : undefined;
+}
+
+describe("a read-write lock", () => {
+  it("admits many readers at once, and a writer alone", async () => {
+    const world = new World(DATES);
+    const lock = readWriteLock(world.inhabitant().locks, "c");
+    const one = await world.until(lock.read().acquire());
+    const two = await world.until(lock.read().acquire());
+    expect(await world.until(lock.write().tryAcquire())).toBeNull();
+    await world.until(Promise.all([one.release(), two.release()]));
+    const writer = await world.until(lock.write().acquire());
+    expect(await world.until(lock.read().tryAcquire())).toBeNull();
+    expect(await world.until(lock.write().tryAcquire())).toBeNull();
+    expect(writer.fence).toBeGreaterThan(two.fence);
+    await world.until(writer.release());
+    expect(usedIn(world)).toBe("0");
+  });
+
+  it("lets a writer wait only for earlier readers, and later readers for the writer", async () => {
+    const world = new World(DATES);
+    const processes = Array.from({ length: 5 }, () => world.inhabitant());
+    const [writing, ...reading] = processes.map(({ locks }) => readWriteLock(locks, "c"));
+    const readers: Lease[] = [];
+    for (let at = 0; at < 50; at += 1) {
+      const lock = reading[at % reading.length];
+      if (lock !== undefined) readers.push(await world.until(lock.read().acquire()));
+    }
+    const order: string[] = [];
+    if (writing === undefined) throw new Error("A process is missing.");
+    const writer = writing
+      .write()
+      .acquire(FOR_EVER)
+      .then((permit) => {
+        order.push("writer");
+        return permit;
+      });
+    await world.time.advance(2_000);
+    const later = Array.from({ length: 50 }, (_, at) =>
+      reading[at % reading.length]
+        ?.read()
+        .acquire(FOR_EVER)
+        .then((permit) => {
+          order.push("reader");
+          return permit;
+        }),
+    );
+    await world.time.advance(5_000);
+    expect(order).toEqual([]);
+    await world.until(Promise.all(readers.map((reader) => reader.release())));
+    const written = await world.until(writer);
+    await world.time.advance(5_000);
+    expect(order).toEqual(["writer"]);
+    await world.until(written.release());
+    const read = await world.until(Promise.all(later));
+    expect(order).toHaveLength(51);
+    expect(usedIn(world)).toBe("50");
+    await world.until(Promise.all(read.map((permit) => permit?.release())));
+    expect(usedIn(world)).toBe("0");
+  });
+
+  // rule: protocol 109
+  it("makes a writer a reader in one write, before a waiting writer", async () => {
+    const world = new World(DATES);
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const writer = await world.until(writeLock(a.locks, "c").acquire());
+    const waiting = writeLock(b.locks, "c").acquire(FOR_EVER);
+    await world.time.advance(2_000);
+    const before = world.table.counts.writes;
+    const reader = await world.until(downgrade(writer));
+    expect(world.table.counts.writes - before).toBe(1);
+    expect([writer.isHeld, reader.isHeld, reader.weight]).toEqual([false, true, 1]);
+    expect(writer.signal.aborted).toBe(false);
+    expect(reader.fence).toBeGreaterThan(writer.fence);
+    expect(usedIn(world)).toBe("1");
+    await world.until(reader.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+  });
+
+  it("downgrades once when the answer is lost, and stops writing before the request", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const writer = await world.until(writeLock(locks, "c").acquire());
+    network.script(() => ({ fault: "response-lost", unknownAfterMs: 50 }));
+    const downgrading = downgrade(writer);
+    expect(writer.isHeld).toBe(false);
+    await world.time.advance(60);
+    network.script(() => undefined);
+    const reader = await world.until(downgrading);
+    expect([reader.isHeld, usedIn(world)]).toEqual([true, "1"]);
+    await world.until(expectError(downgrade(writer), { code: "lost", lockName: "c" }));
+  });
+
+  // rule: protocol 56
+  it.each([
+    ["at once", 0],
+    ["after a lost answer", 1],
+    ["after two lost answers", 2],
+  ])("frees the lock when the configuration is wrong at its downgrade, %s", async (_, lost) => {
+    const world = new World(DATES);
+    const a = world.inhabitant();
+    await world.until(semaphore(a.locks, "other", { permits: 2 }).acquire());
+    const writer = await world.until(writeLock(a.locks, "c").acquire());
+    const error = new HoldfastError("access-denied", "Not authorized.");
+    const faults: Fault[] = [
+      ...Array.from(
+        { length: lost },
+        () => ({ fault: "response-lost", unknownAfterMs: 50 }) as const,
+      ),
+      { fault: "misconfigured", error },
+    ];
+    a.network.script(() => faults.shift());
+    await world.until(expectError(downgrade(writer), { code: "access-denied" }));
+    await world.until(writer.release());
+    const waiting = writeLock(world.inhabitant().locks, "c").acquire({ wait: "5s" });
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(usedIn(world)).toBe("1000");
+  });
+
+  it.each(["is awaited", "is not awaited", "is followed by an error"])(
+    "ends the read lock with the callback of `run` when a downgrade in it %s",
+    async (how) => {
+      const world = new World(DATES);
+      const lock = readWriteLock(world.inhabitant().locks, "c");
+      let reading: Promise<Lease> | undefined;
+      const running = lock.write().run(async (writer) => {
+        reading = downgrade(writer);
+        if (how !== "is not awaited") await reading;
+        if (how === "is followed by an error") throw new Error("no");
+        return 5;
+      });
+      const outcome = await world.until(running.catch((error: Error) => error.message));
+      expect(outcome).toBe(how === "is followed by an error" ? "no" : 5);
+      expect([(await reading)?.isHeld, usedIn(world)]).toEqual([false, "0"]);
+    },
+  );
+
+  it("rejects `run` when the read lock after a downgrade is lost", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const session = await world.until(openSession(locks));
+    const running = writeLock(locks, "c", { session }).run(async (writer) => {
+      await downgrade(writer);
+      await session.close({ leases: "end" });
+    });
+    await world.until(expectError(running, { code: "lost", lockName: "c", reason: "closed" }));
+  });
+
+  // rule: protocol 64
+  it("ends at its downgrade if an operator has asked for its release", async () => {
+    const world = new World(DATES);
+    const [a, operator] = [world.inhabitant(), world.inhabitant()];
+    const writer = await world.until(writeLock(a.locks, "c").acquire());
+    const { holder } = writer;
+    const forced = forceRelease(operator.locks, "c", {
+      ...{ kind: "read-write", holder, reason: "it is stuck", by: "ada" },
+    });
+    await world.time.advance(50);
+    const facts = { code: "lost", lockName: "c", reason: "released-by-force" } as const;
+    await world.until(expectError(downgrade(writer), { ...facts, mentions: ["ada"] }));
+    expect(await world.until(forced)).toMatchObject({ isFree: true, holder });
+    expect([writer.signal.aborted, usedIn(world)]).toEqual([true, "0"]);
+  });
+
+  it("refuses to downgrade a lease that is not a writer's", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const reader = await world.until(readLock(locks, "c").acquire());
+    const held = await world.until(mutex(locks, "c").acquire());
+    for (const lease of [reader, held]) {
+      await expectError(downgrade(lease), { code: "invalid-argument", lockName: "c" });
+      expect(lease.isHeld).toBe(true);
+    }
+  });
+
+  it("loses its place and its permit neither to a lock nor to a semaphore of the same name", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(writeLock(locks, "c").acquire());
+    expect(await world.until(mutex(locks, "c").tryAcquire())).not.toBeNull();
+    expect(await world.until(semaphore(locks, "c", { permits: 1 }).tryAcquire())).not.toBeNull();
+  });
+
+  it("names a writer as the holder after the wait", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ owner: "worker-7" });
+    await world.until(writeLock(locks, "c").acquire());
+    const refused = readLock(locks, "c").acquire({ wait: "1s" });
+    const facts = { code: "not-acquired", lockName: "c", mentions: ["worker-7"] } as const;
+    await world.until(expectError(refused, facts));
+  });
+});

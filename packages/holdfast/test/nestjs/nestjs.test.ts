@@ -1,0 +1,211 @@
+import "reflect-metadata";
+import {
+  type DynamicModule,
+  type INestApplicationContext,
+  Inject,
+  Injectable,
+  Module,
+  type Provider,
+} from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { Cron, ScheduleModule } from "@nestjs/schedule";
+import { afterEach, describe, expect, it } from "vitest";
+import { pause, until } from "../../../cli/test/support.js";
+import { MemoryTable } from "../../../testing/src/table/memory-table.js";
+import { Holdfast, type Lease, mutex } from "../../src/index.js";
+import {
+  HOLDFAST,
+  HoldfastModule,
+  Once,
+  type OnceMethodOptions,
+  WithLock,
+} from "../../src/nestjs/index.js";
+
+interface Ran {
+  readonly instance: string;
+  readonly atMs: number;
+  readonly args: readonly unknown[];
+}
+
+/** Applies method decorators as the compiler would for `@first @second method() {}`. */
+function decorate(target: object, method: string, decorators: readonly MethodDecorator[]): void {
+  const descriptor = Object.getOwnPropertyDescriptor(target, method) as PropertyDescriptor;
+  const replaced = decorators.reduceRight<PropertyDescriptor>(
+    (found, apply) => (apply(target, method, found) as PropertyDescriptor | undefined) ?? found,
+    descriptor,
+  );
+  Object.defineProperty(target, method, replaced);
+}
+
+const everySecond: OnceMethodOptions = { occurrence: { every: "1s" }, atMostFor: "2s" };
+const open: INestApplicationContext[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((application) => application.close()));
+});
+
+/** An instance of an application with a method that is scheduled every second. */
+async function start(
+  instance: string,
+  table: MemoryTable,
+  ran: Ran[],
+  order: "above" | "beneath",
+): Promise<Holdfast> {
+  class Reports {
+    async report(...args: unknown[]): Promise<string> {
+      ran.push({ instance, atMs: performance.now(), args });
+      await pause(20);
+      return "done";
+    }
+  }
+  const [cron, once] = [Cron("* * * * * *"), Once(everySecond)];
+  decorate(Reports.prototype, "report", order === "beneath" ? [cron, once] : [once, cron]);
+  Injectable()(Reports);
+  const locks = new Holdfast({ client: table, table: "locks" });
+  class Application {}
+  Module({
+    imports: [ScheduleModule.forRoot(), HoldfastModule.forRoot(locks)],
+    providers: [Reports],
+  })(Application);
+  const application = await NestFactory.createApplicationContext(Application, {
+    logger: ["error"],
+  });
+  open.push(application);
+  await application.init();
+  return locks;
+}
+
+describe("Nest applications with the same schedule", () => {
+  it.each(["beneath", "above"] as const)(
+    "run a method with @Once %s @Cron in a single instance at each occurrence",
+    async (order) => {
+      const table = new MemoryTable();
+      const ran: Ran[] = [];
+      const instances = ["a", "b", "c"];
+      await Promise.all(instances.map((instance) => start(instance, table, ran, order)));
+      await until(() => ran.length >= 4, "it ran four times");
+      // The last run ends before its client is closed.
+      await pause(100);
+      await Promise.all(open.splice(0).map((application) => application.close()));
+      const seconds = ran.map(({ atMs }) => atMs);
+      const gaps = seconds.slice(1).map((atMs, at) => atMs - (seconds[at] ?? 0));
+      // A single instance runs in each second: two runs of the same second would be milliseconds apart.
+      expect(Math.min(...gaps)).toBeGreaterThan(300);
+      expect(ran[0]?.args).toMatchObject([{ name: "Reports.report", signal: { aborted: false } }]);
+    },
+  );
+
+  it("close the client with the application", async () => {
+    const locks = await start("a", new MemoryTable(), [], "beneath");
+    await open.pop()?.close();
+    await expect(mutex(locks, "x").acquire()).rejects.toMatchObject({ code: "closed" });
+  });
+});
+
+/** Starts an application with these providers and a module. */
+async function startWith(module: DynamicModule, ...providers: Provider[]) {
+  class Application {}
+  Module({ imports: [module], providers })(Application);
+  const application = await NestFactory.createApplicationContext(Application, {
+    logger: ["error"],
+    abortOnError: false,
+  });
+  open.push(application);
+  return application.init();
+}
+
+describe("the client of a Nest application", () => {
+  it("is injected by the class and by the token", async () => {
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
+    class Service {
+      constructor(
+        readonly byClass: Holdfast,
+        readonly byToken: Holdfast,
+      ) {}
+    }
+    Inject(Holdfast)(Service, undefined, 0);
+    Inject(HOLDFAST)(Service, undefined, 1);
+    const application = await startWith(HoldfastModule.forRoot(locks), Service);
+    const { byClass, byToken } = application.get(Service);
+    expect([byClass, byToken]).toEqual([locks, locks]);
+  });
+
+  it("is made by a factory with injected arguments, and closed with the application", async () => {
+    class Config {
+      readonly table = "from-config";
+    }
+    class ConfigModule {}
+    Module({ providers: [Config], exports: [Config] })(ConfigModule);
+    const made: Holdfast[] = [];
+    const application = await startWith(
+      HoldfastModule.forRootAsync({
+        imports: [ConfigModule],
+        inject: [Config],
+        useFactory: async ({ table }: Config) => {
+          const locks = new Holdfast({ client: new MemoryTable(), table });
+          made.push(locks);
+          return locks;
+        },
+      }),
+    );
+    const locks = application.get(Holdfast);
+    expect(made).toEqual([locks]);
+    await open.pop()?.close();
+    await expect(mutex(locks, "x").acquire()).rejects.toMatchObject({ code: "closed" });
+  });
+
+  it("ends the start with the error of its factory", async () => {
+    const useFactory = (): Holdfast => {
+      throw new Error("no table is configured");
+    };
+    await expect(startWith(HoldfastModule.forRootAsync({ useFactory }))).rejects.toThrow(
+      "no table is configured",
+    );
+  });
+});
+
+describe("a method with @WithLock", () => {
+  class Orders {
+    readonly shipped: string[] = [];
+    running = 0;
+    most = 0;
+    async ship(order: string, lease?: Lease): Promise<string> {
+      this.running += 1;
+      this.most = Math.max(this.most, this.running);
+      await pause(20);
+      this.running -= 1;
+      this.shipped.push(`${order} under ${lease?.name}`);
+      return order;
+    }
+  }
+  decorate(Orders.prototype, "ship", [
+    WithLock((order: string) => `order/${order.split("-")[0]}`, { wait: "10s", fair: true }),
+  ]);
+  Injectable()(Orders);
+
+  it("runs one call at a time for a name, with its arguments and the lease", async () => {
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks" });
+    const orders = (await startWith(HoldfastModule.forRoot(locks), Orders)).get(Orders);
+    expect(await Promise.all(["7-a", "7-b"].map((order) => orders.ship(order)))).toEqual([
+      "7-a",
+      "7-b",
+    ]);
+    expect(orders).toMatchObject({ most: 1 });
+    expect(orders.shipped).toEqual(["7-a under order/7", "7-b under order/7"]);
+  });
+
+  it("rejects after the wait if another client holds the lock", async () => {
+    const client = new MemoryTable();
+    const rival = new Holdfast({ client, table: "locks" });
+    await mutex(rival, "order/8").acquire();
+    class Impatient extends Orders {}
+    Object.defineProperty(Impatient.prototype, "ship", {
+      value: async (order: string) => order,
+      writable: true,
+    });
+    decorate(Impatient.prototype, "ship", [WithLock("order/8", { wait: 0 })]);
+    const locks = new Holdfast({ client, table: "locks" });
+    const orders = (await startWith(HoldfastModule.forRoot(locks), Impatient)).get(Impatient);
+    await expect(orders.ship("8")).rejects.toMatchObject({ code: "not-acquired" });
+    await rival.close();
+  });
+});

@@ -1,0 +1,192 @@
+import type { TableDescription } from "@aws-sdk/client-dynamodb";
+import { describe, expect, it } from "vitest";
+import { awsLockClient } from "../../../formats/src/index.js";
+import type { DynamoDBLike } from "../../src/index.js";
+import { checkTable, createTable } from "../../src/table/index.js";
+
+/** A stub's answer to one command: an output, or the name of an error. */
+type Answer = object | string;
+
+interface Stub extends DynamoDBLike {
+  /** The received commands, in order. */
+  readonly sent: string[];
+}
+
+/** A client that answers each command from a list; the last answer of a list repeats. */
+function stub(answers: Readonly<Record<string, readonly Answer[]>>): Stub {
+  const sent: string[] = [];
+  const send = async (command: never): Promise<unknown> => {
+    const name = (command as object).constructor.name.replace(/Command$/, "");
+    const list = answers[name] ?? ["UnknownOperationException"];
+    const answer = list[Math.min(sent.filter((one) => one === name).length, list.length - 1)];
+    sent.push(name);
+    if (typeof answer !== "string") return answer;
+    throw Object.assign(new Error(`stubbed: ${answer}`), { name: answer });
+  };
+  return { config: {}, sent, send };
+}
+
+const TTL_ON = {
+  TimeToLiveDescription: { TimeToLiveStatus: "ENABLED", AttributeName: "expiresAt" },
+};
+const TTL_OFF = { TimeToLiveDescription: { TimeToLiveStatus: "DISABLED" } };
+
+function described(more: TableDescription = {}): { Table: TableDescription } {
+  return {
+    Table: {
+      TableStatus: "ACTIVE",
+      KeySchema: [
+        { AttributeName: "pk", KeyType: "HASH" },
+        { AttributeName: "sk", KeyType: "RANGE" },
+      ],
+      AttributeDefinitions: [
+        { AttributeName: "pk", AttributeType: "S" },
+        { AttributeName: "sk", AttributeType: "S" },
+      ],
+      BillingModeSummary: { BillingMode: "PAY_PER_REQUEST" },
+      ...more,
+    },
+  };
+}
+
+const REPLICAS = [{ RegionName: "eu-west-1" }, { RegionName: "us-east-1" }];
+
+describe("a replicated table", () => {
+  const check = (more: TableDescription, homeRegion?: string) => {
+    const client = stub({ DescribeTable: [described(more)], DescribeTimeToLive: [TTL_ON] });
+    return checkTable({ client, table: "locks", homeRegion });
+  };
+
+  it("is refused with the last writer winning, and the error names the fixes", async () => {
+    for (const more of [{}, { MultiRegionConsistency: "EVENTUAL" }] as const) {
+      await expect(check({ Replicas: REPLICAS, ...more })).rejects.toMatchObject({
+        code: "misconfigured",
+        message: expect.stringMatching(/\beu-west-1, us-east-1\b.*`homeRegion`/),
+      });
+    }
+  });
+
+  it("is accepted with strong consistency across regions, if TTL is on", async () => {
+    const report = await check({ Replicas: REPLICAS, MultiRegionConsistency: "STRONG" });
+    expect(report.replicas).toEqual(["eu-west-1", "us-east-1"]);
+  });
+
+  it("is accepted if `homeRegion` is a region of the table", async () => {
+    expect((await check({ Replicas: REPLICAS }, "eu-west-1")).replicas).toHaveLength(2);
+  });
+
+  it("is refused if `homeRegion` has no replica", async () => {
+    await expect(check({ Replicas: REPLICAS }, "eu-wset-1")).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringContaining("eu-wset-1"),
+    });
+  });
+});
+
+describe("a table under creation", () => {
+  it("is awaited until it is active, even if the service does not know it at first", async () => {
+    const client = stub({
+      CreateTable: [{}],
+      // According to DynamoDB's documentation, the first answers may deny the existence of the table.
+      DescribeTable: [
+        "ResourceNotFoundException",
+        described({ TableStatus: "CREATING" }),
+        described(),
+      ],
+      DescribeTimeToLive: [TTL_OFF, TTL_ON],
+      UpdateTimeToLive: [{}],
+    });
+    expect(await createTable({ client, table: "locks" })).toMatchObject({ table: "locks" });
+  });
+
+  it("is reported as unreachable after the wait", async () => {
+    const client = stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described({ TableStatus: "CREATING" })],
+    });
+    await expect(createTable({ client, table: "locks", wait: 300 })).rejects.toMatchObject({
+      code: "unreachable",
+      message: expect.stringMatching(/\b300 ms\b/),
+    });
+  });
+
+  it("may get TTL from another process at the same time", async () => {
+    const client = stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described()],
+      DescribeTimeToLive: [TTL_OFF, TTL_ON],
+      UpdateTimeToLive: ["ValidationException"],
+    });
+    expect(await createTable({ client, table: "locks" })).toMatchObject({ table: "locks" });
+  });
+
+  it("stays unchanged while TTL is being turned on", async () => {
+    const enabling = { TimeToLiveStatus: "ENABLING", AttributeName: "expiresAt" };
+    const client = stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described()],
+      DescribeTimeToLive: [{ TimeToLiveDescription: enabling }],
+    });
+    await createTable({ client, table: "locks" });
+    expect(client.sent).not.toContain("UpdateTimeToLive");
+  });
+});
+
+describe("a table whose TTL is being turned off", () => {
+  const stubbed = () => {
+    const ending = { TimeToLiveStatus: "DISABLING", AttributeName: "expiresAt" };
+    return stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described()],
+      DescribeTimeToLive: [{ TimeToLiveDescription: ending }],
+    });
+  };
+
+  it("is refused unchanged, and the error says to wait", async () => {
+    const client = stubbed();
+    const refused = {
+      code: "misconfigured",
+      message: expect.stringMatching(/"locks".*\bTTL\b.*`expiresAt`.*\bturn it on\b.*`expiresAt`/),
+    };
+    await expect(checkTable({ client, table: "locks" })).rejects.toMatchObject(refused);
+    await expect(createTable({ client, table: "locks" })).rejects.toMatchObject(refused);
+    expect(client.sent).not.toContain("UpdateTimeToLive");
+  });
+
+  it("is refused too if TTL must be off", async () => {
+    const checking = checkTable({ client: stubbed(), table: "locks", format: awsLockClient() });
+    await expect(checking).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringMatching(/"locks".*\bTTL\b(?!.*\bturn it on\b)/),
+    });
+  });
+});
+
+describe("a failed request about a table", () => {
+  const CODES = [
+    ["AccessDeniedException", "access-denied"],
+    ["ExpiredTokenException", "access-denied"],
+    ["ThrottlingException", "throttled"],
+    ["InternalServerError", "unreachable"],
+    ["TimeoutError", "unreachable"],
+    ["ResourceNotFoundException", "misconfigured"],
+  ] as const;
+
+  it.each(CODES)("with error %s is reported as %s by both functions", async (name, code) => {
+    const client = stub({ DescribeTable: [name], CreateTable: [name] });
+    await expect(checkTable({ client, table: "locks" })).rejects.toMatchObject({
+      code,
+      cause: { name },
+    });
+    const creating = createTable({ client, table: "locks", wait: 0 });
+    await expect(creating).rejects.toMatchObject({ code, cause: { name } });
+  });
+
+  it("names the missing permission, which holders of locks do not need", async () => {
+    const client = stub({ DescribeTable: ["AccessDeniedException"] });
+    const checking = checkTable({ client, table: "locks" });
+    await expect(checking).rejects.toMatchObject({
+      message: expect.stringContaining("DescribeTable"),
+    });
+  });
+});

@@ -1,0 +1,36 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, describe, expect, it } from "vitest";
+import { World } from "../../../../test/support/world.js";
+import { type GrantEvent, LEASE_CHANNELS } from "../../src/core/events.js";
+import { readLock, semaphore } from "../../src/index.js";
+
+const seen: [string, GrantEvent][] = [];
+const listeners = [LEASE_CHANNELS.grant, LEASE_CHANNELS.release, LEASE_CHANNELS.refusal].map(
+  (channel) => [channel, (event: unknown) => seen.push([channel, event as GrantEvent])] as const,
+);
+afterEach(() => {
+  for (const [channel, listener] of listeners) unsubscribe(channel, listener);
+});
+
+describe("the events of permits", () => {
+  it("have the kind of the record, the holder and the fence of the permit", async () => {
+    for (const [channel, listener] of listeners) subscribe(channel, listener);
+    const world = new World();
+    const { locks } = world.inhabitant({ owner: "ada" });
+    const limited = semaphore(locks, "s", { permits: 1 });
+    const permit = await world.until(limited.acquire());
+    await world.until(limited.tryAcquire());
+    const reader = await world.until(readLock(locks, "rw").acquire());
+    await world.until(permit.release());
+    const of = { kind: "semaphore", name: "s", owner: "ada" };
+    const { holder, fence } = permit;
+    // The session of the permits has events of its own.
+    const ofPermits = seen.filter(([, { kind }]) => kind !== "session");
+    expect(ofPermits).toMatchObject([
+      [LEASE_CHANNELS.grant, { ...of, holder, fence, how: "claim", leaseMs: 30_000 }],
+      [LEASE_CHANNELS.refusal, { ...of, code: "not-acquired" }],
+      [LEASE_CHANNELS.grant, { kind: "read-write", name: "rw", holder: reader.holder }],
+      [LEASE_CHANNELS.release, { ...of, holder, fence }],
+    ]);
+  });
+});

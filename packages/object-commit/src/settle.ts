@@ -1,0 +1,186 @@
+import type { HoldfastError } from "holdfast";
+import { AGAIN, type Again, type Call, type ObjectHead, type StoreAnswer } from "holdfast/internal";
+import {
+  type CommitContext,
+  callBeyond,
+  callWithin,
+  type Limit,
+  Pauses,
+  retryWithin,
+} from "./context.js";
+import { type AfterLook, afterAnswer, afterLook, isMet, type SentState } from "./decide.js";
+import { unmet } from "./errors.js";
+import type { CommitTarget } from "./format.js";
+import { readHead } from "./read.js";
+
+/** One write of an object: a put, a copy or a delete. */
+export interface ObjectWrite {
+  readonly target: CommitTarget;
+  readonly commitId: string;
+  /** False for a body that can be sent only once. */
+  readonly canRepeat: boolean;
+  send(withConditions: boolean, call: Call): Promise<StoreAnswer>;
+  /** Whether the object, as found, is the result of this write. */
+  isDone(found: ObjectHead | undefined): boolean;
+  /** Explains an answer that leaves the object unchanged, if a retry would not help. */
+  explain?(answer: "refused" | "absent"): HoldfastError;
+}
+
+/** The result of a write. */
+export interface Settled {
+  readonly outcome:
+    | { readonly kind: "committed"; readonly etag: string }
+    /** Not applied, for this reason. */
+    | { readonly kind: "failed"; readonly error: HoldfastError }
+    /** Not applied within the limit: nothing was sent, or every send was declined. */
+    | { readonly kind: "spent"; readonly cause: unknown }
+    | { readonly kind: "unknown"; readonly cause: unknown };
+  /** No send of this write can still be applied. */
+  readonly isQuiet: boolean;
+  /** A send was made, so a body that can be read only once is gone. */
+  readonly wasSent: boolean;
+}
+
+/** The way to send a write. */
+interface SendingHow {
+  /** The write carries the store's conditions. */
+  readonly withConditions: boolean;
+  /** The store's conditions are reliable: the write may be retried after an unanswered send. */
+  readonly mayRepeatUnsure: boolean;
+}
+
+type Outcome = Settled["outcome"];
+
+/** The result of an attempt: the outcome, or undefined to send the write again. */
+interface Known<O extends Outcome | undefined> {
+  readonly kind: "known";
+  readonly outcome: O;
+}
+
+/**
+ * Sends one write until the outcome is known, or the limit is over.
+ *
+ * Unless the store's conditions decide, an unanswered send is never repeated: if the first send were applied late, it
+ * would undo every write in between. Costs one request, if answered; a HEAD for each inconclusive answer.
+ */
+export class Settling {
+  readonly #context: CommitContext;
+  readonly #write: ObjectWrite;
+  readonly #how: SendingHow;
+  readonly #limit: Limit;
+  readonly #pauses: Pauses;
+  #sent = 0;
+  #unanswered = 0;
+  #cause: unknown;
+
+  constructor(context: CommitContext, write: ObjectWrite, how: SendingHow, limit: Limit) {
+    this.#context = context;
+    this.#write = write;
+    this.#how = how;
+    this.#limit = limit;
+    this.#pauses = new Pauses(context, limit);
+  }
+
+  async run(): Promise<Settled> {
+    if (this.#limit.remainingMs() <= 0) return this.#settled(await this.#atTheEnd());
+    const outcome = await this.#untilKnown(async () => {
+      const known = await this.#judge(await this.#send());
+      return known === undefined ? AGAIN : { kind: "known", outcome: known };
+    });
+    return this.#settled(outcome);
+  }
+
+  /** Retries until the next step is known, or the limit is over. The pauses keep growing. */
+  async #untilKnown<O extends Outcome | undefined>(
+    attempt: () => Promise<Known<O> | Again>,
+  ): Promise<O | Outcome> {
+    const { backoff } = this.#pauses;
+    const retried = await retryWithin(this.#context, this.#limit, attempt, { backoff });
+    return retried.kind === "answered" ? retried.answer.outcome : this.#atTheEnd();
+  }
+
+  get #state(): SentState {
+    return {
+      isUnsure: this.#unanswered > 0,
+      mayRepeatUnsure: this.#how.mayRepeatUnsure,
+      canRepeat: this.#write.canRepeat,
+    };
+  }
+
+  async #send(): Promise<StoreAnswer> {
+    const call = callWithin(this.#limit, this.#context.settings.transferTimeoutMs);
+    this.#sent += 1;
+    const answer = await this.#write.send(this.#how.withConditions, call);
+    if ("cause" in answer) this.#cause = answer.cause;
+    const isRepeated = answer.kind === "refused" && answer.isRepeated === true;
+    if (answer.kind === "unknown" || isRepeated) this.#unanswered += 1;
+    return answer;
+  }
+
+  /** Returns the outcome after an answer. Undefined: send the write again. */
+  async #judge(answer: StoreAnswer): Promise<Outcome | undefined> {
+    const next = afterAnswer(answer.kind, this.#state);
+    if (next === "again") return undefined;
+    if (next === "committed" && answer.kind === "stored") {
+      return { kind: "committed", etag: answer.etag };
+    }
+    if (next === "failed") {
+      return answer.kind === "misconfigured"
+        ? { kind: "failed", error: answer.error }
+        : { kind: "spent", cause: this.#cause };
+    }
+    return this.#readUntilKnown(answer);
+  }
+
+  /** Reads the object until the outcome is known, or the write must be sent again. */
+  #readUntilKnown(answer: StoreAnswer): Promise<Outcome | undefined> {
+    return this.#untilKnown(async (): Promise<Known<Outcome | undefined> | Again> => {
+      const read = await readHead(this.#context, this.#write.target.key, this.#limit);
+      if (read.kind === "trouble") return { kind: "known", outcome: await this.#atTheEnd() };
+      const verdict = this.#verdictOf(read.head);
+      if (verdict === "wait") return AGAIN;
+      return { kind: "known", outcome: this.#outcomeOf(verdict, read.head, answer) };
+    });
+  }
+
+  #verdictOf(found: ObjectHead | undefined): AfterLook {
+    const { target } = this.#write;
+    return afterLook(this.#write.isDone(found), isMet(target, found), this.#state);
+  }
+
+  #outcomeOf(
+    verdict: AfterLook,
+    found: ObjectHead | undefined,
+    answer: StoreAnswer | undefined,
+  ): Outcome | undefined {
+    const { target, explain } = this.#write;
+    if (verdict === "committed") return { kind: "committed", etag: found?.etag ?? "" };
+    if (verdict === "unmet") return { kind: "failed", error: unmet(target, found) };
+    if (verdict === "unknown") return { kind: "unknown", cause: this.#cause };
+    const isTold = answer?.kind === "refused" || answer?.kind === "absent";
+    if (verdict === "again" && isTold && explain !== undefined) {
+      return { kind: "failed", error: explain(answer.kind) };
+    }
+    return undefined;
+  }
+
+  /** At the end of the limit, or after an abort: if a send was unanswered, read the object once more. */
+  async #atTheEnd(): Promise<Outcome> {
+    if (this.#unanswered === 0) return { kind: "spent", cause: this.#cause };
+    const { key } = this.#write.target;
+    const answer = await this.#context.objects.head(key, callBeyond(this.#context));
+    if (answer.kind === "found" && this.#write.isDone(answer.head)) {
+      return { kind: "committed", etag: answer.head.etag };
+    }
+    if (answer.kind === "absent" && this.#write.isDone(undefined)) {
+      return { kind: "committed", etag: "" };
+    }
+    return { kind: "unknown", cause: this.#limit.signal?.reason ?? this.#cause };
+  }
+
+  #settled(outcome: Outcome): Settled {
+    // If the result of the only send was found, the send cannot be applied again later.
+    const landed = outcome.kind === "committed" ? 1 : 0;
+    return { outcome, isQuiet: this.#unanswered <= landed, wasSent: this.#sent > 0 };
+  }
+}

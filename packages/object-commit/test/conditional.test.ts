@@ -1,0 +1,196 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { MemoryObjects } from "../../testing/src/objects/memory-objects.js";
+import { MemoryTable } from "../../testing/src/table/memory-table.js";
+import { objectCommitter } from "../src/committer.js";
+import type { ObjectCommitterOptions } from "../src/options.js";
+import { CommitWorld } from "./world.js";
+
+describe("a commit with conditional", () => {
+  it("rejects the losing writer with the present ETag", async () => {
+    const world = new CommitWorld();
+    const { committer } = world.writer({ strategy: "conditional" });
+    const other = world.objects.putByHand("a", "1").etag;
+    const created = await world.error(committer.putIfAbsent("a", "2"));
+    expect(created).toMatchObject({ code: "already-exists", etag: other });
+    const replaced = await world.error(committer.putIfMatch("a", '"other"', "2"));
+    expect(replaced).toMatchObject({ code: "precondition-failed", etag: other });
+    const missing = await world.error(committer.putIfMatch("b", other, "2"));
+    expect(missing).toMatchObject({ code: "precondition-failed", etag: undefined });
+  });
+
+  it("retries a conflict with a concurrent write", async () => {
+    const world = new CommitWorld();
+    const writer = world.writer({ strategy: "conditional" });
+    writer.store.next("put", { fault: "conflict" }, 3);
+    writer.store.next("put", { fault: "throttled" }, 2);
+    await world.until(writer.committer.putIfAbsent("a", "1"));
+    expect(writer.store.requests.put).toBe(6);
+  });
+
+  it("rejects at once on a wrong configuration", async () => {
+    const world = new CommitWorld({ conditions: "rejected" });
+    const { committer } = world.writer({ strategy: "conditional" });
+    expect((await world.error(committer.putIfAbsent("a", "1"), 100)).code).toBe("misconfigured");
+  });
+
+  it("rejects after the wait if the store does not answer", async () => {
+    const world = new CommitWorld();
+    const writer = world.writer({ strategy: "conditional", wait: "10s" });
+    writer.store.script(() => ({ fault: "throttled" }));
+    expect((await world.error(writer.committer.putIfAbsent("a", "1"))).code).toBe("throttled");
+    writer.store.script(() => ({ fault: "request-lost" }));
+    expect((await world.error(writer.committer.read("a"))).code).toBe("unreachable");
+  });
+
+  it("reads and decides again when an update is overtaken, up to the limit of attempts", async () => {
+    const world = new CommitWorld();
+    const { committer } = world.writer({ strategy: "conditional" });
+    world.objects.putByHand("a", "0");
+    let seen: string[] = [];
+    const overtaken = (times: number) => () => {
+      seen.push(world.text("a") ?? "");
+      if (seen.length <= times) world.objects.putByHand("a", String(seen.length));
+      return "mine";
+    };
+    await world.until(committer.update("a", overtaken(3)));
+    expect(seen).toEqual(["0", "1", "2", "3"]);
+    seen = [];
+    const error = await world.error(committer.update("a", overtaken(3), { attempts: 3 }));
+    expect(error).toMatchObject({ code: "precondition-failed" });
+    expect(seen).toHaveLength(3);
+    expect(await world.until(committer.update("a", () => undefined))).toBeUndefined();
+  });
+
+  it("copies through this process if the store ignores conditions on the destination", async () => {
+    const world = new CommitWorld({ copyConditions: "ignored" });
+    const { committer } = world.writer({ strategy: "conditional" });
+    world.objects.putByHand("from", "1");
+    world.objects.putByHand("to", "2");
+    expect((await world.error(committer.copyIfAbsent("from", "to"))).code).toBe("already-exists");
+    expect(world.text("to")).toBe("2");
+    const before = world.objects.counts;
+    await world.until(committer.copyIfAbsent("from", "new"));
+    expect(world.objects.counts).toEqual({ ...before, get: before.get + 1, put: before.put + 1 });
+  });
+});
+
+describe("auto", () => {
+  it.each([
+    ["honoured", "atomic", "conditional"],
+    ["unlocked", "ignored", "dynamo"],
+    ["ignored", "ignored", "dynamo"],
+    ["rejected", "rejected", "dynamo"],
+  ] as const)("judges a store with %s conditions as %s: %s", async (kept, put, strategy) => {
+    const world = new CommitWorld({ conditions: kept });
+    const { committer } = world.writer({ strategy: "auto" });
+    expect(await world.until(committer.probe())).toEqual({ put, copy: put, strategy });
+    expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe(strategy);
+    expect(await world.until(committer.strategy())).toBe(strategy);
+    // The probe has deleted its objects.
+    expect(world.objects.keys()).toEqual(["a"]);
+  });
+
+  it("rejects without a table if the store cannot decide", async () => {
+    const committer = objectCommitter({
+      s3: new MemoryObjects({ conditions: "ignored" }),
+      bucket: "b",
+    });
+    await expect(committer.putIfAbsent("a", "1")).rejects.toMatchObject({ code: "misconfigured" });
+  });
+
+  it("decides nothing by an unanswered probe, and probes again", async () => {
+    const world = new CommitWorld();
+    const writer = world.writer({ strategy: "auto" });
+    writer.store.script((_, __, ordinal) => (ordinal > 10 ? { fault: "request-lost" } : undefined));
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("unreachable");
+    writer.store.clear();
+    const { strategy } = await world.until(writer.committer.putIfAbsent("a", "1"));
+    expect(strategy).toBe("conditional");
+  });
+});
+
+describe("the options of a committer", () => {
+  const good: ObjectCommitterOptions = {
+    s3: new MemoryObjects(),
+    bucket: "b",
+    dynamodb: { client: new MemoryTable(), table: "t" },
+  };
+  const dynamodb = { client: new MemoryTable(), table: "t" };
+
+  it.each<[string, object]>([
+    ["s3", { s3: {} }],
+    ["s3", { s3: { config: {}, send: () => undefined } }],
+    ["bucket", { bucket: "" }],
+    ["strategy", { strategy: "native" }],
+    ["dynamodb", { strategy: "dynamo", dynamodb: undefined }],
+    ["dynamodb.client", { dynamodb: { ...dynamodb, client: null } }],
+    ["dynamodb.table", { dynamodb: { ...dynamodb, table: "" } }],
+    ["dynamodb.timeout", { dynamodb: { ...dynamodb, timeout: 1_000.5 } }],
+    ["dynamodb.timeout", { dynamodb: { ...dynamodb, timeout: "20" } }],
+    ["dynamodb.maxClockSkewRate", { dynamodb: { ...dynamodb, maxClockSkewRate: 1 } }],
+    ["dynamodb.ttl", { dynamodb: { ...dynamodb, ttl: "59s" } }],
+    ["dynamodb.poll", { dynamodb: { ...dynamodb, poll: 0 } }],
+    ["wait", { wait: 1 }],
+    ["requestTimeout", { requestTimeout: 0 }],
+    ["owner", { owner: "" }],
+  ])("refuse a wrong %s: %o", (option, wrong) => {
+    expect(() => objectCommitter({ ...good, ...wrong })).toThrow(
+      expect.objectContaining({
+        code: "invalid-argument",
+        message: expect.stringContaining(`\`${option}\``),
+      }),
+    );
+  });
+
+  it("default to the protocol's values, and are shown without the client", () => {
+    const credentials = { secretAccessKey: "hidden" };
+    const secret = { config: { credentials }, middlewareStack: {}, send: () => {} };
+    const committer = objectCommitter({
+      s3: secret as never,
+      bucket: "b",
+      owner: "me",
+      dynamodb: { client: secret as never, table: "t" },
+    });
+    expect(committer.settings).toEqual({
+      bucket: "b",
+      strategy: "auto",
+      table: "t",
+      timeoutMs: 20_000,
+      maxClockSkewRate: 3,
+      ttlMs: 3_600_000,
+      pollMs: 100,
+      maxPollMs: 2_000,
+      waitMs: 80_000,
+      requestTimeoutMs: 5_000,
+      transferTimeoutMs: 60_000,
+      owner: "me",
+      probePrefix: ".holdfast-probe/",
+    });
+    for (const shown of [inspect(committer, { depth: 9 }), JSON.stringify(committer)]) {
+      expect(shown).toContain("20000");
+      expect(shown).not.toContain("hidden");
+    }
+  });
+
+  it("are checked before any request, for each operation", async () => {
+    const world = new CommitWorld();
+    const writer = world.writer();
+    const { committer } = writer;
+    const wrong = [
+      () => committer.putIfAbsent("", "1"),
+      () => committer.putIfAbsent("a".repeat(1_025), "1"),
+      () => committer.putIfMatch("a", "*", "1"),
+      () => committer.putIfAbsent("a", { stream: [] as never, length: 1 }),
+      () => committer.putIfAbsent("a", "1", { metadata: { "holdfast-commit": "x" } }),
+      () => committer.putIfAbsent("a", "1", { metadata: { name: "é" } }),
+      () => committer.copyIfAbsent("a", "a"),
+      () => committer.update("a", () => "1", { attempts: 0 }),
+    ];
+    for (const call of wrong) {
+      expect((await world.error(call())).code).toBe("invalid-argument");
+    }
+    expect(writer.store.requests).toEqual({ head: 0, get: 0, put: 0, copy: 0, remove: 0 });
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import { expectErrorToBe } from "../../../../test/support/errors.js";
+import type { ErrorCode } from "../../../holdfast/src/index.js";
+import { objectAnswerOf } from "../../src/s3/errors.js";
+import { S3Objects } from "../../src/s3/s3.js";
+
+const CALL = { timeoutMs: 1_000 };
+const SOURCE = { etag: '"1"', size: 1, commitId: undefined, metadata: {}, system: {} } as const;
+
+/** A bucket that refuses every request like S3; a HEAD answer has no body, and so no message. */
+const objects = new S3Objects(
+  {
+    config: {},
+    send: async () => {
+      const $metadata = { httpStatusCode: 403, attempts: 1 };
+      throw Object.assign(new Error("Access Denied"), { name: "AccessDenied", $metadata });
+    },
+  },
+  "reports",
+);
+
+const body = new Uint8Array([1]);
+
+describe("a refusal by an object store", () => {
+  it.each([
+    ["s3:GetObject", () => objects.head("a", CALL)],
+    ["s3:GetObject", () => objects.get("a", CALL)],
+    ["s3:PutObject", () => objects.put({ key: "a", body, commitId: "1" }, CALL)],
+    [
+      "s3:GetObject or s3:PutObject",
+      () => objects.copy({ from: "a", source: SOURCE, key: "b", commitId: "1" } as never, CALL),
+    ],
+    ["s3:DeleteObject", () => objects.remove({ key: "a" }, CALL)],
+  ])("names the missing permission: %s", async (action, ask) => {
+    expect(await ask()).toMatchObject({
+      kind: "misconfigured",
+      error: {
+        code: "access-denied",
+        message: expect.stringMatching(new RegExp(`${action}\\b.*"reports"`)),
+      },
+    });
+  });
+});
+
+/** An error as the SDK throws errors: with name and status, and of any class. */
+const thrown = (name: string, status?: number, attempts = 1, message = "said") =>
+  Object.assign(new Error(message), { name, $metadata: { httpStatusCode: status, attempts } });
+
+const kindOf = (error: unknown): string => {
+  const answer = objectAnswerOf(error, "reports", "s3:GetObject");
+  return answer.kind === "misconfigured" ? answer.error.code : answer.kind;
+};
+
+describe("the answer to an object store's error", () => {
+  it.each<[string, number | undefined, string]>([
+    ["PreconditionFailed", 412, "refused"],
+    ["UnknownError", 412, "refused"],
+    // The answer to a read, which some stores send to a conditional write.
+    ["NotModified", 304, "refused"],
+    ["ConditionalRequestConflict", 409, "conflict"],
+    ["OperationAborted", 409, "conflict"],
+    ["NoSuchKey", 404, "absent"],
+    ["NotFound", 404, "absent"],
+    ["SlowDown", 503, "throttled"],
+    ["TooManyRequests", 429, "throttled"],
+    ["AnyName", 429, "throttled"],
+    ["RequestTimeTooSkewed", 403, "throttled"],
+    ["InternalError", 500, "unknown"],
+    ["ServiceUnavailable", 503, "unknown"],
+    ["RequestTimeout", 400, "unknown"],
+    ["AnyName", 408, "unknown"],
+    ["AnyName", 502, "unknown"],
+    ["TimeoutError", undefined, "unknown"],
+    ["ECONNRESET", undefined, "unknown"],
+    ["AccessDenied", 403, "access-denied"],
+    ["AnyName", 401, "access-denied"],
+    ["CredentialsProviderError", undefined, "misconfigured"],
+    ["NoSuchBucket", 404, "misconfigured"],
+    ["NotImplemented", 501, "misconfigured"],
+    ["InvalidArgument", 400, "misconfigured"],
+  ])("%s with status %s: %s", (name, status, kind) => {
+    expect(kindOf(thrown(name, status))).toBe(kind);
+  });
+
+  it.each([
+    ["SlowDown", 503],
+    ["AccessDenied", 403],
+    ["NoSuchKey", 404],
+    ["InternalError", 500],
+  ])("is unknown for %s after a second send", (name, status) => {
+    expect(kindOf(thrown(name, status, 2))).toBe("unknown");
+  });
+
+  it("says that a failed condition after a second send may come from the first", () => {
+    for (const [attempts, more] of [
+      [2, { isRepeated: true }],
+      [1, {}],
+    ] as const) {
+      const cause = thrown("PreconditionFailed", 412, attempts);
+      const answer = objectAnswerOf(cause, "reports", "s3:GetObject");
+      expect(answer).toEqual({ kind: "refused", cause, ...more });
+    }
+  });
+
+  it.each([[undefined], ["text"], [{}]])("is unknown for %o", (error) => {
+    expect(kindOf(error)).toBe("unknown");
+  });
+
+  it.each<[string, number, string, ErrorCode, RegExp]>([
+    ["NoSuchBucket", 404, "said", "misconfigured", /"reports"/],
+    ["NotImplemented", 501, "said", "misconfigured", /"dynamo"/],
+    ["AccessDenied", 403, "not you", "access-denied", /s3:GetObject\b.*\bnot you\b/],
+    // From a HEAD, whose answer has no body.
+    ["403", 403, "UnknownError", "access-denied", /\bstatus 403\b/],
+  ])("names the fix for %s with status %s", (name, status, message, code, fact) => {
+    const answer = objectAnswerOf(thrown(name, status, 1, message), "reports", "s3:GetObject");
+    expect(answer.kind).toBe("misconfigured");
+    const error = answer.kind === "misconfigured" ? answer.error : undefined;
+    expectErrorToBe(error, { code, mentions: [fact] });
+  });
+});

@@ -1,0 +1,161 @@
+import { HoldfastError } from "holdfast";
+import type { Item, Query, Read, Scan, Transaction, Write } from "holdfast/internal";
+import type { SeededRandom } from "../time/seeded-random.js";
+
+/** A fault of one request. */
+export type Fault =
+  /** The request never arrives. The answer is unknown after `unknownAfterMs`, or at the timeout. */
+  | { readonly fault: "request-lost"; readonly unknownAfterMs?: number }
+  /** Carried out, and the answer never arrives. */
+  | { readonly fault: "response-lost"; readonly unknownAfterMs?: number }
+  /**
+   * Applied, but the answer is lost, and the SDK sends again after `retryAfterMs` (default 0). The caller sees
+   * only the second answer, for a write usually a refusal caused by the first send.
+   */
+  | { readonly fault: "response-lost-and-retried"; readonly retryAfterMs?: number }
+  /** Applied after `delayMs` of true time; the caller never receives the answer. */
+  | { readonly fault: "applied-late"; readonly delayMs: number; readonly unknownAfterMs?: number }
+  /** Applied and answered as usual, and a second copy is applied `delayMs` of true time later. */
+  | { readonly fault: "duplicated"; readonly delayMs: number }
+  /** Takes `delayMs` to arrive, so that later requests overtake this request; then answered as usual. */
+  | { readonly fault: "reordered"; readonly delayMs: number }
+  /** Carried out at once; the answer takes `delayMs`, perhaps longer than the call. */
+  | { readonly fault: "delayed"; readonly delayMs: number }
+  /** Not carried out: too many requests. */
+  | { readonly fault: "throttled" }
+  /** Not carried out: a transaction has the item. Writes and transactions only. */
+  | { readonly fault: "conflict" }
+  /** Answered from `changesAgo` (default 1) changes of the item ago. Eventually consistent reads only. */
+  | { readonly fault: "stale"; readonly changesAgo?: number }
+  /**
+   * The table deletes the item just before it applies the request, as an operator or TTL could. Only for a write or
+   * read of one item.
+   */
+  | { readonly fault: "item-gone" }
+  /** Not carried out: answered `misconfigured`, with this error. */
+  | { readonly fault: "misconfigured"; readonly error: HoldfastError };
+
+/** The name of a fault. */
+export type FaultKind = Fault["fault"];
+
+/** No fault of any kind yet. */
+export const NO_FAULTS: Readonly<Record<FaultKind, number>> = Object.freeze({
+  "request-lost": 0,
+  "response-lost": 0,
+  "response-lost-and-retried": 0,
+  "applied-late": 0,
+  duplicated: 0,
+  reordered: 0,
+  delayed: 0,
+  throttled: 0,
+  conflict: 0,
+  stale: 0,
+  "item-gone": 0,
+  misconfigured: 0,
+});
+
+/** A request as fault plans see requests. */
+export type FaultRequest =
+  | { readonly kind: "write"; readonly write: Write }
+  | { readonly kind: "transact"; readonly transaction: Transaction }
+  | { readonly kind: "read"; readonly read: Read }
+  | { readonly kind: "scan"; readonly scan: Scan }
+  | { readonly kind: "query"; readonly query: Query };
+
+/** The key of a request about a single item; undefined for several items. */
+export function keyOf(request: FaultRequest): Item | undefined {
+  if (request.kind === "write") return request.write.key;
+  return request.kind === "read" ? request.read.key : undefined;
+}
+
+/** The kinds of requests of a port. */
+export type RequestKind = FaultRequest["kind"];
+
+/** No request of any kind yet. */
+export const NO_REQUESTS: Readonly<Record<RequestKind, number>> = Object.freeze({
+  write: 0,
+  transact: 0,
+  read: 0,
+  scan: 0,
+  query: 0,
+});
+
+/** A fault queued for the next requests of a kind. */
+export interface Planned {
+  readonly kind: RequestKind | "any";
+  readonly fault: Fault;
+  left: number;
+}
+
+/** Decides the fault of one request; `ordinal` counts requests of the same kind from 1. */
+export type FaultScript = (request: FaultRequest, ordinal: number) => Fault | undefined;
+
+/** The probability of each fault, from 0 to 1, for requests that can have the fault; default 0. */
+export interface FaultProbabilities {
+  readonly faults: Partial<Record<Exclude<FaultKind, "misconfigured">, number>>;
+  /** Delays are spread evenly up to this many milliseconds; default 8,000. */
+  readonly longestDelayMs?: number;
+}
+
+function canHave(request: FaultRequest, kind: FaultKind): boolean {
+  if (kind === "conflict") return request.kind === "write" || request.kind === "transact";
+  if (kind === "stale") return request.kind === "read" && !request.read.consistent;
+  if (kind === "item-gone") return request.kind === "write" || request.kind === "read";
+  return true;
+}
+
+/**
+ * Refuses a fault that cannot happen to such a request: a test with an impossible fault would prove nothing.
+ */
+export function checkPossible(request: FaultRequest, fault: Fault): void {
+  if (canHave(request, fault.fault)) return;
+  const what = request.kind === "read" ? "consistent read" : request.kind;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The fault "${fault.fault}" cannot happen to a request of kind "${what}".`,
+  );
+}
+
+/** A script that draws a random fault, or no fault, for each request. */
+export function randomFaults(random: SeededRandom, probabilities: FaultProbabilities): FaultScript {
+  const entries = Object.entries(probabilities.faults) as [
+    keyof FaultProbabilities["faults"],
+    number,
+  ][];
+  const total = entries.reduce((sum, [, probability]) => sum + probability, 0);
+  if (!(total <= 1) || entries.some(([, probability]) => !(probability >= 0))) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `Probabilities are at least 0 and together at most 1; they are together ${total}.`,
+    );
+  }
+  const delayMs = (): number => random.fraction() * (probabilities.longestDelayMs ?? 8000);
+  return (request) => {
+    let left = random.fraction();
+    const drawn = entries.find(([, probability]) => {
+      left -= probability;
+      return left < 0;
+    });
+    if (drawn === undefined || !canHave(request, drawn[0])) return undefined;
+    return madeFault(drawn[0], delayMs, random);
+  };
+}
+
+function madeFault(
+  kind: Exclude<FaultKind, "misconfigured">,
+  delayMs: () => number,
+  random: SeededRandom,
+): Fault {
+  // A client notices a broken connection at once, and a silent connection at the call's timeout: both happen.
+  const noticed = random.chance(0.5) ? { unknownAfterMs: random.integer(0, 50) } : {};
+  if (kind === "request-lost" || kind === "response-lost") return { fault: kind, ...noticed };
+  if (kind === "applied-late") return { fault: kind, delayMs: delayMs(), ...noticed };
+  if (kind === "delayed" || kind === "duplicated" || kind === "reordered") {
+    return { fault: kind, delayMs: delayMs() };
+  }
+  if (kind === "response-lost-and-retried") {
+    return { fault: kind, retryAfterMs: random.integer(0, 200) };
+  }
+  if (kind === "stale") return { fault: kind, changesAgo: random.integer(1, 5) };
+  return { fault: kind };
+}

@@ -1,0 +1,69 @@
+import { HoldfastError } from "holdfast";
+import type { Timers } from "holdfast/internal";
+
+/** The global time of a simulation, which its processes cannot read. */
+export interface TrueTime {
+  /** Milliseconds since the beginning of the simulation. */
+  readonly nowMs: number;
+  /** Timers of true time, exact to a fraction of a millisecond: for networks and servers. */
+  readonly timers: Timers;
+}
+
+/** One clock of a virtual process, linear in true time between two adjustments. */
+export class Dial {
+  readonly #time: TrueTime;
+  #shownMs: number;
+  #sinceMs: number;
+  #rate: number;
+  #frozen = false;
+
+  constructor(time: TrueTime, startMs: number, rate: number) {
+    this.#time = time;
+    this.#shownMs = startMs;
+    this.#sinceMs = time.nowMs;
+    this.#rate = checkedRate(rate);
+  }
+
+  get frozen(): boolean {
+    return this.#frozen;
+  }
+
+  /** The rate of the clock in milliseconds per millisecond of true time, while not frozen. */
+  get rate(): number {
+    return this.#rate;
+  }
+
+  read(): number {
+    if (this.#frozen) return this.#shownMs;
+    return this.#shownMs + (this.#time.nowMs - this.#sinceMs) * this.#rate;
+  }
+
+  stepBy(byMs: number): void {
+    this.#settle();
+    this.#shownMs += byMs;
+  }
+
+  setRate(rate: number): void {
+    this.#settle();
+    this.#rate = checkedRate(rate);
+  }
+
+  setFrozen(frozen: boolean): void {
+    this.#settle();
+    this.#frozen = frozen;
+  }
+
+  /** Starts a new linear segment, so that a change affects only later readings. */
+  #settle(): void {
+    this.#shownMs = this.read();
+    this.#sinceMs = this.#time.nowMs;
+  }
+}
+
+function checkedRate(rate: number): number {
+  if (rate > 0 && Number.isFinite(rate)) return rate;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The rate of a clock must be above 0; it is ${rate}.`,
+  );
+}
