@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Import, importsOf, sourcePaths, textOf } from "./source.js";
 
-/** A row of the table in ARCHITECTURE.md. */
+/** A row of the table in imports.md. */
 interface Row {
   readonly part: string;
   readonly isPlanned: boolean;
@@ -27,7 +27,7 @@ function rowOf(line: string): Row {
 }
 
 function readTable(): Row[] {
-  const lines = TABLE.exec(textOf("ARCHITECTURE.md"))?.[1]?.trim().split("\n") ?? [];
+  const lines = TABLE.exec(textOf("test/house/imports.md"))?.[1]?.trim().split("\n") ?? [];
   return lines.slice(2).map(rowOf);
 }
 
@@ -88,7 +88,7 @@ function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
-describe("the table of imports in ARCHITECTURE.md", () => {
+describe("the table of imports in imports.md", () => {
   it("names every part of the packages, and no more", () => {
     expect(rows.length).toBeGreaterThan(5);
     expect(paths.filter((path) => partOf(path) === undefined)).toEqual([]);
