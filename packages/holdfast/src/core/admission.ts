@@ -1,6 +1,5 @@
 import TinyQueue from "tinyqueue";
 import type { SignalLike } from "../platform/abort.js";
-import type { Timers } from "../platform/timers.js";
 
 /**
  * Which requests a client sends first while it may send no more at once.
@@ -13,9 +12,8 @@ export type Priority = "keep" | "claim";
 const DEFAULT_CONNECTIONS = 50;
 // Beyond this, one process gains nothing: it spends its time with the requests, and answers come late.
 const MOST_AT_ONCE = 128;
-// From so many waiting requests on, further acquisitions begin in groups of this many.
+// From so many waiting requests on, further acquisitions begin in slices.
 const CROWD = 256;
-const GROUP = 64;
 // The other third stays free for renewals and releases, however many claims wait.
 const CLAIMS_PART = 2 / 3;
 
@@ -55,7 +53,6 @@ export class Admission {
   #keepers = lineOf();
   #claimers = lineOf();
   #waiting = 0;
-  #starts: (() => void)[] = [];
 
   /** `connections`: how many requests the transport sends at once, as far as known. */
   constructor(connections: () => number | undefined) {
@@ -72,27 +69,9 @@ export class Admission {
     return Math.min(this.#connections() ?? DEFAULT_CONNECTIONS, MOST_AT_ONCE);
   }
 
-  /**
-   * Whether an acquisition should call {@link start} before it begins: a program that starts thousands at once would
-   * otherwise block its event loop, and with it the renewals.
-   */
-  get isCrowded(): boolean {
-    return this.#waiting >= CROWD || this.#starts.length > 0;
-  }
-
-  /** Resolves when the acquisition may begin, in the order of the calls. */
-  start(timers: Timers): Promise<void> {
-    return new Promise((resolve) => {
-      this.#starts.push(resolve);
-      if (this.#starts.length === 1) this.#startLater(timers);
-    });
-  }
-
-  #startLater(timers: Timers): void {
-    timers.set(0, true, () => {
-      for (const begin of this.#starts.splice(0, GROUP)) begin();
-      if (this.#starts.length > 0) this.#startLater(timers);
-    });
+  /** Whether so many requests wait that further acquisitions should begin later. */
+  get isBusy(): boolean {
+    return this.#waiting >= CROWD;
   }
 
   /** The next number in the order of arrival. A claim that is sent again keeps its number, so it goes first. */

@@ -34,6 +34,7 @@ import {
   type Version,
 } from "./record/record.js";
 import { RenewalScheduler } from "./scheduler.js";
+import { type Slices, slices } from "./slices.js";
 import { TableAccess } from "./table-access.js";
 import type { AheadDate } from "./table-clock.js";
 import { unreadable } from "./unavailable.js";
@@ -112,6 +113,8 @@ export class ClientContext extends TableAccess {
   readonly sendsDocuments: boolean;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
+  readonly acquires: Slices;
+  readonly releases: Slices;
   /** The held leases. `close()` of the client releases them. */
   readonly holds = new Set<OpenLease>();
   /** The leases with a garbage-collected handle, and when each expires. */
@@ -138,6 +141,8 @@ export class ClientContext extends TableAccess {
     this.noteGrant = environment.noteGrant;
     this.sendsDocuments = environment.sendsDocuments === true;
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
+    this.acquires = slices(this.timers);
+    this.releases = slices(this.timers);
   }
 
   /** Aborts when the client begins to close. */

@@ -261,6 +261,19 @@ export function resolveAcquire(
   };
 }
 
+/** Returns settings with another wait and signal. Throws `invalid-argument`. */
+export function withWait<S extends LeaseSettings>(
+  settings: S,
+  wait: Wait | undefined,
+  signal: AbortSignal | undefined,
+): S {
+  return {
+    ...settings,
+    ...(wait !== undefined && resolveWait(wait, settings.leaseMs, DEFAULTS.maxClockDrift)),
+    signal: checkSignal(signal),
+  };
+}
+
 /** Checks the length of a lease against its renewals. Throws `invalid-argument`. */
 export function checkLease(leaseMs: number, renewMs: number | "manual"): void {
   if (!Number.isInteger(leaseMs)) {

@@ -11,6 +11,9 @@ export interface Kept {
   tend(): number | undefined;
 }
 
+// Thousands of leases that are due at once, as after a pause of the process, would block the event loop.
+const VISITS_A_TURN = 64;
+
 interface Visit {
   readonly kept: Kept;
   readonly atMs: number;
@@ -69,7 +72,9 @@ export class RenewalScheduler {
     this.#timer = undefined;
     this.#timerAtMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.monotonicMs();
-    for (let due = this.#due(nowMs); due !== undefined; due = this.#due(nowMs)) {
+    for (let visits = 0; visits < VISITS_A_TURN; visits += 1) {
+      const due = this.#due(nowMs);
+      if (due === undefined) break;
       this.#next.delete(due.kept);
       const againAtMs = due.kept.tend();
       if (againAtMs !== undefined) {

@@ -6,7 +6,12 @@ import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { ACQUIRE_NAMES, DEFAULT_NAMES } from "../core/option-names.js";
-import type { AcquireOptions, AnyAcquireOptions, ClientOptions } from "../core/options.js";
+import {
+  type AcquireOptions,
+  type AnyAcquireOptions,
+  type ClientOptions,
+  withWait,
+} from "../core/options.js";
 import { queueing } from "../core/queue/fifo.js";
 import { checkQueueOptions, FAIR_DEFAULTS } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -128,7 +133,7 @@ export class Mutex implements Lock {
 
   async acquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease> {
     checkNames("acquire()", options, WAITING_NAMES);
-    const settings = options === NO_OPTIONS ? this.#defaults : this.#settings(options);
+    const settings = this.#settingsOfCall(options);
     const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
     if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings, fromMs);
@@ -149,6 +154,15 @@ export class Mutex implements Lock {
 
   inspect(): Promise<Inspection> {
     return inspectRecord(this.#context, this.#ref);
+  }
+
+  // A call has often no options, or only these two. They change nothing else, and a burst resolves thousands.
+  #settingsOfCall(options: AnyAcquireOptions): AcquireSettings {
+    if (options === NO_OPTIONS) return this.#defaults;
+    for (const name in options) {
+      if (name !== "wait" && name !== "signal") return this.#settings(options);
+    }
+    return withWait(this.#defaults, options.wait, options.signal);
   }
 
   #settings(options: AnyAcquireOptions): AcquireSettings {

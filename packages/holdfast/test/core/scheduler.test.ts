@@ -187,6 +187,24 @@ describe("RenewalScheduler", () => {
     expect(visits).toHaveLength(1);
   });
 
+  it("visits at most 64 leases in one turn of the event loop, however many are due", async () => {
+    const { time, process, set, nowMs, keeper } = setUp();
+    const turns = new Map<number, number>();
+    const lease = (): Kept => ({
+      tend: () => {
+        turns.set(set.length, (turns.get(set.length) ?? 0) + 1);
+        return undefined;
+      },
+    });
+    for (let index = 0; index < 1_000; index += 1) keeper.visit(lease(), nowMs() + 100);
+    process.pause();
+    await time.advance(10_000);
+    process.resume();
+    await time.advance(1_000);
+    expect([...turns.values()].reduce((sum, visits) => sum + visits, 0)).toBe(1_000);
+    expect(Math.max(...turns.values())).toBe(64);
+  });
+
   it("keeps ten thousand leases at hardly any cost per visit", async () => {
     const { time, process, set, nowMs, keeper } = setUp();
     const all = Array.from({ length: 10_000 }, () => every(nowMs, 10_000));

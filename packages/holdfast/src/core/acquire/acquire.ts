@@ -41,8 +41,9 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
 ): Promise<L | (G & undefined)> {
   const { context, refs, settings } = acquisition;
   const fromMs = context.nowMs();
-  if (context.admission.isCrowded) await context.admission.start(context.timers);
-  const cancellation = new Cancellation(context, refs, settings);
+  const slice = context.acquires(context.admission.isBusy);
+  if (slice !== undefined) await slice;
+  const cancellation = new Cancellation(context, refs, settings, fromMs);
   try {
     if (cancellation.isStopped) throw cancellation.error();
     const granted = await acquisition.grant(cancellation);

@@ -47,12 +47,18 @@ export class Cancellation implements Cancelling {
   readonly #watch: OutageWatch;
   #hasWaited = false;
 
-  /** `refs`: the record, or all records that are acquired together. */
-  constructor(context: AcquireContext, refs: readonly RecordRef[], settings: HoldSettings) {
+  /** `refs`: the record, or all records that are acquired together. `fromMs`: when the caller called. */
+  constructor(
+    context: AcquireContext,
+    refs: readonly RecordRef[],
+    settings: HoldSettings,
+    fromMs: number,
+  ) {
     this.#context = context;
     this.#refs = refs;
     this.#settings = settings;
-    this.#fromMs = context.nowMs();
+    this.#fromMs = fromMs;
+    const calledMs = context.nowMs() - fromMs;
     this.#watch = new OutageWatch(context);
     this.#waitMs = this.#wholeWaitMs([]);
     if (settings.signal !== undefined) {
@@ -64,7 +70,7 @@ export class Cancellation implements Cancelling {
     settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);
     if (settings.signal?.aborted === true || this.isRefused) this.#cancellation();
     // An infinite wait has a timer, too: a pending acquire keeps the process alive.
-    if (settings.waitMs > 0) this.#setTimer(this.#waitMs);
+    if (settings.waitMs > 0) this.#setTimer(this.#waitMs - calledMs);
   }
 
   get signal(): SignalLike {

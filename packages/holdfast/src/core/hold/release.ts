@@ -270,6 +270,8 @@ export async function freeOnce(
   timeoutMs = context.settings.requestTimeoutMs,
   signal?: SignalLike,
 ): Promise<WriteAnswer> {
+  const slice = context.releases(false);
+  if (slice !== undefined) await slice;
   if (ref.isEntry === true) return removeEntry(context, ref, from, signal, timeoutMs);
   const answer = await context.write(
     context.freeing(ref, from, {

@@ -41,7 +41,7 @@ function waiting(more: Partial<HoldSettings> = {}) {
   } as unknown as AcquireContext;
   const settings = { waitMs: WAIT_MS, leaseMs: 10_000, owner: "one", ...more } as HoldSettings;
   const ref = { kind: "lock", name: "a", id: "a" } as RecordRef;
-  const cancellation = new Cancellation(context, [ref], settings);
+  const cancellation = new Cancellation(context, [ref], settings, context.nowMs());
   const end = (atMs = WAIT_MS) => {
     now.ms = atMs;
     atEnd();

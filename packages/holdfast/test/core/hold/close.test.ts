@@ -16,6 +16,7 @@ function setUp() {
         return { cancel: () => undefined };
       },
     },
+    releases: () => undefined,
     beginClosing: () => undefined,
     drain: async () => undefined,
     unreleased: () => [],

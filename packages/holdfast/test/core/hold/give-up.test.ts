@@ -26,6 +26,7 @@ function release(answers: readonly Answer[], lastData?: unknown) {
   let turns = 0;
   const context = {
     nowMs: () => 0,
+    releases: () => undefined,
     settings: { requestTimeoutMs: 1_000, maxLocalHandoffs: 4 },
     freeing: () => ({}),
     timeoutWithin: () => 500,
