@@ -58,8 +58,9 @@ async function inspect(version: Version, name: string): Promise<object> {
   const env = { ...process.env, AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
   const args = [VERSIONS[version].command, "inspect", name, ...place, "--json"];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-  // Without what changes between the two commands.
-  return { ...JSON.parse(stdout), endsInMs: 0, endsAt: 0, acquirableInMs: 0, version: 0 };
+  // Without what changes between the two commands, and what only the new version prints of a lock.
+  const { kind: _, isQueued: __, permits: ___, ...printed } = JSON.parse(stdout);
+  return { ...printed, endsInMs: 0, endsAt: 0, acquirableInMs: 0, version: 0 };
 }
 
 describe.each(DIRECTIONS)("a process of the %s package that dies", (dead, heir) => {

@@ -36,7 +36,7 @@ describe("the known-bad variants", () => {
   it("name a symbol that src exports", () => {
     const exports = new Map([["changedFiles", ["src/a.ts", "src/b.ts"]]]);
     expect(filesOf(exports, { changedFiles })).toEqual(["src/a.ts", "src/b.ts"]);
-    expect(() => filesOf(exports, { patched })).toThrow('No file of src exports "patched"');
+    expect(() => filesOf(exports, { patched })).toThrow('No source exports "patched"');
   });
 });
 

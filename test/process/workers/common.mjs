@@ -6,7 +6,10 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 export const task = JSON.parse(process.argv[2]);
 
 // The build, or an earlier version of the package.
-const library = await import(task.library ?? "../../../packages/holdfast/dist/index.js");
+const entry = new URL(task.library ?? "../../../packages/holdfast/dist/index.js", import.meta.url);
+const library = await import(entry);
+// The earlier version has no entry for elections.
+const elections = await import(new URL("election/index.js", entry)).catch(() => library);
 const { Holdfast } = library;
 
 // The earlier version has methods of the client instead.
@@ -19,12 +22,11 @@ export const {
   mutex = byMethod("mutex"),
   fairLock = byMethod("fairLock"),
   all = byMethod("multiLock"),
-  election = byMethod("election"),
-  leaderTasks = byMethod("leaderTasks"),
   once = byMethod("once"),
   openSession = byMethod("session"),
   inspect = byMethod("inspect"),
 } = library;
+export const { election = byMethod("election"), leaderTasks = byMethod("leaderTasks") } = elections;
 
 export function say(event, more = {}) {
   writeSync(1, `${JSON.stringify({ event, atNs: String(process.hrtime.bigint()), ...more })}\n`);

@@ -40,6 +40,8 @@ export class Protocol {
   readonly #seen = new Map<string, Seen>();
   /** What processes have watched until it counted as dead. */
   readonly #dead = new Set<string>();
+  /** What a process saw of a record before it saw it change. */
+  readonly #passed = new Map<string, Seen>();
   /** The last ticket granted, by the first part of the entries' sort keys and the name. */
   readonly #served = new Map<string, bigint>();
   /** What processes may do to the record of another: an operator's name, or an importer's name and fence. */
@@ -167,7 +169,11 @@ export class Protocol {
     const pair = `${holder} ${version}`;
     const seen = this.#seen.get(key);
     const isSeen = seen?.holder === holder && seen.version === version;
-    if (this.#dead.has(`${key} ${pair}`) || (isSeen && this.#isDead(seen))) return;
+    // An answer that its caller no longer awaits may have shown another version: the caller goes on watching this one,
+    // and the table refuses its write.
+    const watched = isSeen ? seen : this.#passed.get(`${key} ${pair}`);
+    if (this.#dead.has(`${key} ${pair}`) || (watched !== undefined && this.#isDead(watched)))
+      return;
     const ms = isSeen
       ? `has seen it for ${(this.#of.nowMs() - seen.sinceMs).toFixed(1)} ms`
       : "sees another";
@@ -249,6 +255,8 @@ export class Protocol {
     const endMs = textIn(end, "holder") === holder ? numberIn(end, "at") : undefined;
     if (known !== undefined && !isSame && this.#isDead(known))
       this.#dead.add(`${key} ${known.holder} ${known.version}`);
+    if (known !== undefined && !isSame)
+      this.#passed.set(`${key} ${known.holder} ${known.version}`, known);
     this.#seen.set(key, {
       ...{ holder, version, fence },
       sinceMs: isSame ? known.sinceMs : this.#of.nowMs(),

@@ -57,7 +57,7 @@ const LONGEST_STOP_BEFORE_MS = 2_000;
  * Tasks that run at intervals, on the leader only. Runs of a task never overlap in this process, over all terms.
  *
  * **Not** promised: that runs of different processes never overlap, if a run continues after its signal aborted. See
- * {@link condition} for your own writes.
+ * `condition(lease)` for your own writes.
  *
  * A run is *wedged* if it continues after the abort of its signal. No code can end such a run from outside, so:
  * - Its task does not run again before the run has ended.
