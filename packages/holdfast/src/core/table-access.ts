@@ -3,7 +3,12 @@ import type { SignalLike } from "../platform/abort.js";
 import { type Clock, type Instant, instantOf } from "../platform/clock.js";
 import { isWithoutCredentials } from "../platform/credentials.js";
 import { hasSubscribers } from "../platform/diagnostics.js";
-import { type Backoff, type NoAnswer, unlessMisconfigured } from "../platform/retry.js";
+import {
+  type Backoff,
+  type Denied,
+  type NoAnswer,
+  unlessMisconfigured,
+} from "../platform/retry.js";
 import type {
   Call,
   Dated,
@@ -256,11 +261,13 @@ export class TableAccess {
     answer: A | Misconfigured,
     waits: boolean,
   ): Exclude<A, Misconfigured> | NoAnswer {
-    if (waits && answer.kind === "misconfigured") {
-      const { error } = answer as Misconfigured;
-      if (this.mayHeal(error)) return { kind: "denied", cause: error };
-    }
-    return unlessMisconfigured(answer);
+    return unlessMisconfigured(waits ? this.healing(answer) : answer);
+  }
+
+  /** Returns `denied` in place of a wrong configuration that may heal while a caller, or a release, goes on. */
+  healing<A extends { readonly kind: string }>(answer: A): A | Denied {
+    const { error } = answer as { readonly error?: HoldfastError };
+    return error !== undefined && this.mayHeal(error) ? { kind: "denied", cause: error } : answer;
   }
 
   /**

@@ -1,8 +1,8 @@
 import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
-import { AGAIN, type Backoff, causeOf } from "../../platform/retry.js";
-import type { Write } from "../../platform/table.js";
+import { AGAIN, type Backoff, causeOf, type NoAnswer } from "../../platform/retry.js";
+import type { Misconfigured, Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
@@ -208,8 +208,11 @@ export class Hold implements Kept {
     return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.times.nextMs);
   }
 
-  /** Sends one plain renewal. DynamoDB may apply the write twice: a renewal only shows a live holder (R5). */
-  renewOnce(): Promise<RenewalAnswer> {
+  /**
+   * Sends one plain renewal. DynamoDB may apply the write twice: a renewal only shows a live holder (R5). Calls
+   * `onNoAnswer` if DynamoDB did not serve the renewal.
+   */
+  renewOnce(onNoAnswer?: (answer: NoAnswer | Misconfigured) => void): Promise<RenewalAnswer> {
     const askedMs = this.context.nowMs();
     return this.requests.run(async () => {
       // DynamoDB acknowledged another renewal or the move before this renewal's turn.
@@ -237,11 +240,11 @@ export class Hold implements Kept {
         return { kind: "renewed" };
       }
       if (answer.kind === "lost") return answer;
-      if (answer.kind === "mine") {
+      if ("record" in answer) {
         this.#leaseEnd.learn(answer.record);
         // An earlier renewal has changed the version. Texts have no order, so the next condition must name the new one.
         if (typeof answer.record.version === "string") this.learnVersion(answer.record);
-      }
+      } else onNoAnswer?.(answer);
       // The holder also pauses after a refusal: a record restored from a copy refuses every renewal of its grant.
       this.times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
       emitRenewal(this, false, lateMs, start);

@@ -11,6 +11,7 @@ import {
   inspect,
   mutex,
   once,
+  openSession,
   semaphore,
   writeLock,
 } from "../../../src/index.js";
@@ -102,6 +103,37 @@ describe.each(WAYS)("a waiter for %s", (title, acquire) => {
     await expect(world.until(trying)).rejects.toMatchObject({ code: "access-denied" });
     expect(world.time.nowMs - fromMs).toBeLessThan(100);
     expect(told).toHaveLength(hasSession ? 1 : 0);
+  });
+});
+
+describe("refused renewals while a session opens", () => {
+  const isRenewal = (request: FaultRequest): boolean =>
+    request.kind === "write" && !("holder" in request.write.change.set);
+
+  it.each([
+    ["a waiter for a permit", () => semaphore(mine.locks, "a", { permits: 1 }).acquire(FOR_EVER)],
+    ["a call of openSession()", () => openSession(mine.locks)],
+  ] as const)("do not end %s, which is told at once", async (_title, call) => {
+    deny(EXPIRED, isRenewal);
+    const waiting: Promise<{ readonly isHeld: boolean }> = call();
+    await world.time.advance(OUTAGE_MS);
+    expect(told).toMatchObject([{ code: "access-denied", cause: EXPIRED.cause }]);
+    mine.network.clear();
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(told).toHaveLength(1);
+  });
+
+  it("end a call without a wait", async () => {
+    deny(EXPIRED, isRenewal);
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => semaphore(mine.locks, "a", { permits: 1 }).tryAcquire(),
+      () => openSession(mine.locks, { wait: 0 }),
+    ];
+    for (const call of calls) {
+      const fromMs = world.time.nowMs;
+      await expect(world.until(call())).rejects.toMatchObject({ code: "access-denied" });
+      expect(world.time.nowMs - fromMs).toBeLessThan(100);
+    }
   });
 });
 
