@@ -39,6 +39,8 @@ type Answer = Dated & { readonly kind: string; readonly units?: number | undefin
 /** How a request takes its turn. */
 export interface Entering {
   readonly priority: Priority;
+  /** The smallest goes first, of its priority. Default: when the time of the request is over. */
+  readonly rank?: number;
   /** What is sent after a wait for the turn. Undefined: it is too late for the request. */
   readonly afterWait?: () => Late | undefined;
 }
@@ -51,6 +53,11 @@ interface Late {
 }
 
 export const KEEP: Entering = Object.freeze({ priority: "keep" });
+/** Gives something up. A lease that waits for its renewal is lost if thousands of releases go first. */
+export const GIVE_UP: Entering = Object.freeze({
+  priority: "keep",
+  rank: Number.POSITIVE_INFINITY,
+});
 export const CLAIM: Entering = Object.freeze({ priority: "claim" });
 
 const TOO_LATE = "The lease ended before the request had its turn.";
@@ -189,14 +196,14 @@ export class TableAccess {
 
   async #inTurn<A extends Answer>(
     operation: RequestEvent["operation"] | "query",
-    { priority, afterWait }: Entering,
+    { priority, afterWait, rank }: Entering,
     timeoutMs: number,
     signal: SignalLike | undefined,
     send: (call: Call, late?: Late) => Promise<A>,
   ): Promise<A | Unknown> {
     const { admission } = this;
     const isAtOnce = admission.tryEnter(priority);
-    if (!isAtOnce && !(await admission.enter(priority, signal, this.nowMs() + timeoutMs))) {
+    if (!isAtOnce && !(await admission.enter(priority, signal, rank ?? this.nowMs() + timeoutMs))) {
       return { kind: "unknown", cause: signal?.reason };
     }
     try {

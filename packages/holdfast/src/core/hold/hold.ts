@@ -128,11 +128,14 @@ export class Hold implements Kept {
     return this.#isOver ? 0 : leftMs;
   }
 
-  /** Ends the hold without the holder's request, once, and reports the loss (R8). */
-  end(reason: LossReason, forced?: ForcedRelease): void {
+  /**
+   * Ends the hold without the holder's request, once, and reports the loss (R8). `clock`: the one that the loss tells its
+   * times by.
+   */
+  end(reason: LossReason, forced?: ForcedRelease, clock = this.context.clock): void {
     if (this.#isOver) return;
     const visitMs = this.#nextVisitMs();
-    const timing = this.times.lossTiming(this.context.clock, this.remainingMs(), visitMs);
+    const timing = this.times.lossTiming(clock, this.deadline.remainingMs(clock), visitMs);
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);

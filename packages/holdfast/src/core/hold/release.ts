@@ -10,6 +10,7 @@ import { tellOfRefusal } from "../outage-watch.js";
 import { QUEUE, requireCapability } from "../record/capability.js";
 import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js";
 import { standing } from "../record/record.js";
+import { GIVE_UP } from "../table-access.js";
 import { phraseOf } from "../unavailable.js";
 import { actingMs, Deadline } from "./deadline.js";
 import {
@@ -290,6 +291,7 @@ export async function freeOnce(
     }),
     timeoutMs,
     signal,
+    GIVE_UP,
   );
   if (answer.kind === "applied" || answer.kind === "refused") {
     context.see(ref, answer, "strong");
@@ -308,7 +310,7 @@ export function removeEntry(
 ): Promise<WriteAnswer> {
   const queue = requireCapability(context.format, QUEUE);
   // The client stores no observation of the entry, because each waiter reads the entries again.
-  return context.write(queue.remove(entry, from), timeoutMs, signal);
+  return context.write(queue.remove(entry, from), timeoutMs, signal, GIVE_UP);
 }
 
 function isNotAcknowledged(error: unknown): boolean {
