@@ -133,11 +133,18 @@ function openedOrCancelled(
     if (cancellation.isStopped) stop();
     const forget = (): void => cancellation.signal.removeEventListener("abort", stop);
     const retriesUntilMs = context.nowMs() + Math.min(context.settings.requestTimeoutMs, leaseMs);
+    let hasFailed = false;
     const onNoResponse = (unavailable: Unavailable): void => {
+      hasFailed = true;
       cancellation.onNoResponse(unavailable);
       if (cancellation.waits) return;
       if (unavailable.kind === "denied" || context.nowMs() >= retriesUntilMs) stop();
     };
-    sessions.opened(user, onNoResponse).then(resolve, reject).finally(forget);
+    const onOpened = (life: SessionKeepAlive): void => {
+      // The outage of the opening is over: the next one is told again.
+      if (hasFailed) cancellation.onResponse();
+      resolve(life);
+    };
+    sessions.opened(user, onNoResponse).then(onOpened, reject).finally(forget);
   });
 }
