@@ -5,11 +5,7 @@ import { readFile } from "node:fs/promises";
 /** The kernels by name: the file in `src`, the original text, and its replacement. */
 export const BROKEN = {
   // A lease ends only with an answer.
-  deadline: [
-    "core/hold/deadline.ts",
-    "lengthMs - elapsedMsSince(start, this.#clock));",
-    "lengthMs);",
-  ],
+  deadline: ["core/hold/deadline.ts", "lengthMs - elapsedMsSince(start, clock));", "lengthMs);"],
   // A rival counts as dead after a fifth of its lease.
   watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * maxClockDrift)", "0.2 * leaseMs"],
   // For a holder on a session, watches the lock's record, which receives no renewals.

@@ -104,6 +104,8 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   "Admin.history": (o) => history(locks, "x", o),
   "Admin.releaseByHolder": (o) => releaseByHolder(locks, "x", "h", o),
   "Admin.forceRelease": (o) => forceRelease(locks, "x", { ...o, reason: "r" }),
+  "Admin.forceRelease of a permit": (o) =>
+    forceRelease(locks, "x", { ...o, kind: "semaphore", holder: "h", reason: "r" }),
   awsLockClient: (o) => awsLockClient(o),
   dynamolock: (o) => dynamolock(o),
   dynamodbLease: (o) => dynamodbLease(o),
@@ -190,6 +192,23 @@ const NOT_CHECKED = [
   ...["FreeOptions", "GrantOptions", "KeptOptions", "RaiseOptions", "RetryOptions"],
   "TombstoneOptions",
 ];
+
+/** `campaign({ signal: "stop" })` rejected with a TypeError, because only acquisitions checked the option. */
+describe("a signal that is no AbortSignal", () => {
+  it.each(Object.entries(CALLS))("is refused: %s", async (_call, call) => {
+    for (const signal of ["stop", null, {}]) {
+      const refused = await errorOf(() => call({ signal }));
+      expectErrorToBe(refused, { code: "invalid-argument", mentions: ["`signal`"] });
+    }
+  });
+
+  it("leaves a candidate able to campaign", async () => {
+    const candidate = election(locks, "free");
+    await errorOf(() => candidate.campaign({ signal: "stop" as never }));
+    const term = await candidate.campaign();
+    await term.release();
+  });
+});
 
 async function errorOf(call: Function): Promise<unknown> {
   try {

@@ -44,12 +44,12 @@ export function termsOf(placement: Placement): Terms {
 }
 
 /**
- * Whether a call is told of an outage later than it should be: a waiter for a permit is not told of the renewals by which its
- * client's session opens, and a call of `once` that is refused first frees what it has.
+ * Whether a call is told of an outage later than it should be: a waiter for a permit whose process stands still twice while
+ * its client's session opens.
  */
 export function isToldLater({ kind, placed }: Placement): boolean {
-  if (kind === "semaphore" || kind === "read-write") return true;
-  return kind === "once" && placed.some(({ choice }) => choice === "denied");
+  if (kind !== "semaphore" && kind !== "read-write") return false;
+  return placed.filter(({ choice }) => choice === "stops" || choice === "pauses").length > 1;
 }
 
 function costMsOf({ placed }: Placement): number {

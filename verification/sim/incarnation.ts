@@ -18,6 +18,7 @@ import type { Believed } from "./records.js";
 import { type HoldsBy, SessionKeeper } from "./session-keeper.js";
 import { Witness } from "./witness.js";
 import { work } from "./worker.js";
+import { KeptSession } from "./world/kept-session.js";
 import { live } from "./world/operations/worker.js";
 import { Silence } from "./world/silence.js";
 import { skewedTable } from "./world/skewed-table.js";
@@ -64,6 +65,8 @@ export class Incarnation {
   readonly holdsBy: HoldsBy;
   /** Present if the process holds by sessions opened by hand. */
   readonly sessions: SessionKeeper | undefined;
+  /** Present in some runs of the world. */
+  readonly keptSession: KeptSession | undefined;
   /** What the process learns of outages while its calls wait. */
   readonly silence: Silence;
   /** The bursts of this process that have not ended. */
@@ -142,6 +145,7 @@ export class Incarnation {
       this.sessions = new SessionKeeper(this, random.fork());
       this.#begin(this.sessions.work());
     }
+    if (plan.world?.keepsSessions === true && workers > 0) this.keptSession = new KeptSession(this);
     if (plan.world !== undefined && workers > 0) {
       for (const task of live(this, random, plan.world, workers)) this.#begin(task);
     } else {

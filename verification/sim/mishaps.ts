@@ -1,4 +1,3 @@
-import { HoldfastError } from "../../packages/holdfast/src/index.js";
 import type { Fault, FaultScript } from "../../packages/testing/src/faults/fault-plan.js";
 import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
@@ -6,6 +5,7 @@ import type { Incarnation } from "./incarnation.js";
 import { type Plan, rateOf } from "./plan.js";
 import type { Expiring } from "./records.js";
 import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
+import { EXPIRED } from "./world/operations/aims.js";
 import { COARSE_STEP_MS } from "./world/traits.js";
 
 /** What mishaps need from their run. */
@@ -29,11 +29,6 @@ export interface Scenery {
 }
 
 type Mishap = (victim: Incarnation) => void;
-
-const EXPIRED = new HoldfastError(
-  "access-denied",
-  "DynamoDB refused the request: The security token included in the request is expired.",
-);
 
 /** Faults of processes, machines and the whole table, in addition to faults of single requests. */
 export class Mishaps {
@@ -337,6 +332,18 @@ export class Mishaps {
     this.#later(this.#aWhile(), () => this.#heal(victim));
   };
 
+  // As when the permission for some writes is missing, or a token expires just between two requests.
+  readonly #refuseWrites: Mishap = (victim) => {
+    this.#scenery.happened("some writes refused", victim);
+    this.#hinder(victim);
+    const part = 0.05 + 0.4 * this.#random.fraction();
+    victim.script = ({ kind }) =>
+      (kind === "write" || kind === "transact") && this.#random.chance(part)
+        ? { fault: "misconfigured", error: EXPIRED }
+        : undefined;
+    this.#later(2 * this.#aWhile(), () => this.#heal(victim));
+  };
+
   readonly #mishaps: Readonly<Record<keyof Weights, Mishap>> = {
     kill: this.#kill,
     pause: this.#pause,
@@ -352,6 +359,7 @@ export class Mishaps {
     loseDeletions: this.#loseDeletions,
     oversleep: this.#oversleep,
     refuseCredentials: this.#refuseCredentials,
+    refuseWrites: this.#refuseWrites,
   };
 
   #heal(victim: Incarnation): void {
@@ -398,6 +406,7 @@ interface Weights {
   readonly loseDeletions: number;
   readonly oversleep: number;
   readonly refuseCredentials: number;
+  readonly refuseWrites: number;
 }
 
 const CROWD: Weights = {
@@ -415,6 +424,7 @@ const CROWD: Weights = {
   loseDeletions: 0,
   oversleep: 0,
   refuseCredentials: 0,
+  refuseWrites: 0,
 };
 
 const WORLD: Weights = { ...CROWD, slowAnswers: 4, loseDeletions: 6, refuseCredentials: 4 };
@@ -425,8 +435,9 @@ const COARSE: Weights = { ...WORLD, pause: 15, oversleep: 15 };
 const SLOW: Weights = { ...WORLD, slowAnswers: 30 };
 
 function weightsOf({ world }: Plan): Weights {
-  if (world?.hasCoarseClocks === true) return COARSE;
-  return world?.answersSlowly === true ? SLOW : WORLD;
+  const weights =
+    world?.hasCoarseClocks === true ? COARSE : world?.answersSlowly === true ? SLOW : WORLD;
+  return world?.keepsSessions === true ? { ...weights, refuseWrites: 10 } : weights;
 }
 
 const SESSIONS: Weights = { ...CROWD, deleteSession: 3, dropAnswers: 4 };
@@ -446,6 +457,7 @@ const TAME_SESSIONS: Weights = {
   loseDeletions: 0,
   oversleep: 0,
   refuseCredentials: 0,
+  refuseWrites: 0,
 };
 
 const TAMPERED: Weights = { ...CROWD, stopMonotonic: 0, stepWall: 0, changeRate: 0, outage: 0 };
@@ -465,4 +477,5 @@ const DUEL: Weights = {
   loseDeletions: 0,
   oversleep: 0,
   refuseCredentials: 0,
+  refuseWrites: 0,
 };

@@ -81,10 +81,12 @@ export class Settling {
   }
 }
 
-// A background write without an answer; and, once for each client, the notice of a table that answers nothing for a while.
+// A background write without an answer, or a release that is refused its credentials to the end; and, once for each
+// client, the notice of a table that answers nothing for a while.
 function isExpected(error: Error, hasFaults: boolean): boolean {
   const { code, lockName } = error as Partial<HoldfastError>;
   const notices: readonly unknown[] = ["unreachable", "throttled", "access-denied"];
-  const isNotice = notices.includes(code) && lockName === undefined;
+  const isRefusal = code === "access-denied" && error.message.includes("the release of ");
+  const isNotice = notices.includes(code) && (lockName === undefined || isRefusal);
   return code === "outcome-unknown" || (hasFaults && isNotice);
 }

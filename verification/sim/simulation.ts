@@ -385,7 +385,7 @@ class Simulation implements Run {
       await settling.expectFree(newcomer, this.plan.names, (longestLease + 5_000) * 1.1 + 2_000);
     } else {
       const newcomers = [newcomer, this.#newcomer("another")] as const;
-      await settleWorld(this, settling, newcomers, this.#table);
+      await settleWorld(this, settling, newcomers, live, this.#table);
     }
     if (this.plan.sessions > 0) {
       await settling.expectClosed(live.map(({ sessions }) => sessions?.end() ?? Promise.resolve()));

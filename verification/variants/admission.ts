@@ -1,6 +1,9 @@
 import { GrantRetry } from "../../packages/holdfast/src/core/acquire/grant-retry.js";
 import { Admission } from "../../packages/holdfast/src/core/admission.js";
+import { closeAll } from "../../packages/holdfast/src/core/hold/close.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { slices } from "../../packages/holdfast/src/core/slices.js";
+import { TableAccess } from "../../packages/holdfast/src/core/table-access.js";
 import { Throttling } from "../../packages/holdfast/src/core/throttling.js";
 import type { Variant } from "./variant.js";
 
@@ -34,6 +37,39 @@ export const ADMISSION: readonly Variant[] = [
       { in: { Admission }, from: "const CLAIMS_PART = 2 / 3;", to: "const CLAIMS_PART = 1;" },
     ],
     caughtBy: { test: BURSTS, title: "cost no held lease, and two requests a lock: %s ms" },
+  },
+  {
+    name: "releases-before-renewals",
+    what: "A burst of releases goes before the renewals that wait.",
+    rules: [],
+    edits: [{ in: { TableAccess }, from: "rank: Number.POSITIVE_INFINITY", to: "rank: 0" }],
+    caughtBy: { test: BURSTS, title: "cost no held lease when %s is released at once" },
+  },
+  {
+    name: "burst-in-one-turn",
+    what: "However many acquisitions begin at once, all begin in one turn of the event loop.",
+    rules: [],
+    edits: [{ in: { slices }, from: "const MOST_AT_ONCE = 256;", to: "const MOST_AT_ONCE = 1e9;" }],
+    caughtBy: {
+      test: "packages/holdfast/test/core/slices.test.ts",
+      title: "a burst begins at most 256 acquisitions",
+    },
+  },
+  {
+    name: "close-reads-clocks-for-each",
+    what: "The close of a client reads the clocks for each of its leases.",
+    rules: [],
+    edits: [
+      {
+        in: { closeAll },
+        from: "const clock = stopped(context.clock);",
+        to: "const { clock } = context;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/slices.test.ts",
+      title: "reads the clocks a few times, and not once for each lease, to close a client",
+    },
   },
   {
     name: "renewal-sent-after-the-end",

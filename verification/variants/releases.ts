@@ -42,13 +42,13 @@ export const RELEASES: readonly Variant[] = [
       },
       {
         in: { giveUpLease },
-        from: "function isUnanswered(error: unknown): boolean {\n",
+        from: "function isNotAcknowledged(error: unknown): boolean {\n",
         to: `function freeOfOwner(context, ref, from, options) {
   const condition = { kind: "equals", attribute: "owner", value: { S: context.lastOwner } };
   return { ...context.freeing(ref, from, options), condition };
 }
 
-function isUnanswered(error: unknown): boolean {
+function isNotAcknowledged(error: unknown): boolean {
 `,
       },
       {
@@ -115,8 +115,8 @@ function isUnanswered(error: unknown): boolean {
     edits: [
       {
         in: { HeldLease },
-        from: "hold.requests.run(() => release(hold, keepData, this.#lastData)),",
-        to: "release(hold, keepData, this.#lastData),",
+        from: "hold.requests.run(() => release(hold,",
+        to: "((now) => now())(() => release(hold,",
       },
     ],
     caughtBy: {

@@ -185,8 +185,8 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { SessionKeepAlive },
-        from: "      if (hold.living.life === this) hold.end(isClosed",
-        to: "      if (isClosed && hold.living.life === this) hold.end(isClosed",
+        from: "if (hold.living.life === this) hold.end(reason",
+        to: 'if (reason === "closed" && hold.living.life === this) hold.end(reason',
       },
     ],
     caughtBy: { invariant: "lost is final", within: 500, shortRange: 9 },

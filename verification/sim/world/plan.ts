@@ -61,9 +61,19 @@ export function worldPlanOf(seed: number, lengthMs: number, given?: WorldKind): 
       longestRestMs: 300,
     },
     ...(kind === "late world" ? lateness(random) : {}),
+    ...(keepsSessions(seed, kind) ? { faults: withoutCopies(plan.faults) } : {}),
     // A new fence begins at its creator's clock, which is behind the old fence only if a clock is wrong.
     ...(kind === "tampered world" ? { drift: 0, wallOffsetMs: 0 } : {}),
-    world: withBursts(random, { ...worldOf(random, kind), hasCoarseClocks, answersSlowly }, kind),
+    world: withBursts(
+      random,
+      {
+        ...worldOf(random, kind),
+        hasCoarseClocks,
+        answersSlowly,
+        keepsSessions: keepsSessions(seed, kind),
+      },
+      kind,
+    ),
   });
 }
 
@@ -87,6 +97,20 @@ function withBursts(
 function namesOf(random: SeededRandom, kind: WorldKind): readonly string[] {
   if (WILD_KINDS.includes(kind) && random.chance(0.2)) return MANY_NAMES;
   return random.chance(0.5) ? ["a", "b"] : ["a", "b", "c"];
+}
+
+// In an aged world, processes rest for days, without a session.
+const KEEPING_KINDS: readonly WorldKind[] = ["world", "cloned world"];
+
+/** By the seed alone, so that the other seeds run as they did before there were kept sessions. */
+function keepsSessions(seed: number, kind: WorldKind): boolean {
+  return seed % 8 === 5 && KEEPING_KINDS.includes(kind);
+}
+
+/** A late copy of a grant puts a released permit back, until a waiter asks for it (rule 108). */
+function withoutCopies({ faults, longestDelayMs }: Plan["faults"]): Plan["faults"] {
+  const { duplicated: _, reordered: __, "applied-late": ___, ...others } = faults;
+  return { faults: others, ...(longestDelayMs === undefined ? {} : { longestDelayMs }) };
 }
 
 function lateness(random: SeededRandom): Partial<Plan> {
@@ -115,7 +139,7 @@ function lateness(random: SeededRandom): Partial<Plan> {
 function worldOf(
   random: SeededRandom,
   kind: WorldKind,
-): Omit<World, "hasCoarseClocks" | "answersSlowly" | "connections"> {
+): Omit<World, "hasCoarseClocks" | "answersSlowly" | "keepsSessions" | "connections"> {
   const isWild = WILD_KINDS.includes(kind);
   const sometimes = (weight: number): number => (random.chance(0.75) ? weight : 0);
   return {

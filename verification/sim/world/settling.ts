@@ -2,9 +2,11 @@ import { all, mutex } from "../../../packages/holdfast/src/index.js";
 import type { Item } from "../../../packages/holdfast/src/platform/table.js";
 import type { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
 import { seededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import { orphans } from "../denied/checkers.js";
 import type { Incarnation, Run } from "../incarnation.js";
 import { stringIn } from "../queue/checkers.js";
 import type { Settling } from "../settling.js";
+import type { KeptSession } from "./kept-session.js";
 import { standOnce } from "./operations/elections.js";
 import { callFor, leaseMsOf, RERUN } from "./operations/occurrences.js";
 import { whole } from "./operations/permits.js";
@@ -17,6 +19,7 @@ export async function settleWorld(
   run: Run,
   settling: Settling,
   [one, other]: readonly [Incarnation, Incarnation],
+  incarnations: readonly Incarnation[],
   table: MemoryTable,
 ): Promise<void> {
   const { plan, time } = run;
@@ -26,6 +29,8 @@ export async function settleWorld(
   const freeMs = (leaseMs + 5_000) * 1.1 + 2_000;
   // The last copies of requests from the time of the faults arrive.
   await time.advance((plan.faults.longestDelayMs ?? 0) + 1_000);
+  const kept = incarnations.flatMap(({ keptSession }) => keptSession ?? []);
+  if (kept.length > 0) await expectNoOrphan(run, kept, table, freeMs);
   for (const name of plan.names) {
     await settling.expect("no orphan", `"${name}" was not free`, takeAndRelease(one, name), freeMs);
   }
@@ -49,7 +54,26 @@ export async function settleWorld(
   const left = table.items().filter((item) => isEntryOf(item, plan.names));
   const entries = left.map(({ pk, sk, owner }) => JSON.stringify([pk, sk, owner]));
   if (left.length > 0) run.fail("nothing left", entries.join(", "));
+  await settling.expectClosed(kept.map((session) => session.end()));
   await settling.expectClosed([one.locks.close(), other.locks.close()]);
+}
+
+/**
+ * Expects that no record, permit or place names a session that is alive but for the permit that keeps it open. Before any
+ * newcomer: a waiter asks the sessions of the holders to look for what no part of their clients uses.
+ */
+async function expectNoOrphan(
+  run: Run,
+  kept: readonly KeptSession[],
+  table: MemoryTable,
+  freeMs: number,
+): Promise<void> {
+  const { time } = run;
+  await time.advance(freeMs);
+  const holders = new Set(kept.flatMap(({ holder }) => holder ?? []));
+  for (const { key, holder } of orphans(table.items(), holders, time.wallMs)) {
+    run.fail("no orphan", `${key} still names ${holder}, which nobody holds, on a live session`);
+  }
 }
 
 async function takeAndRelease(newcomer: Incarnation, name: string): Promise<void> {

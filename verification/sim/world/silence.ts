@@ -146,9 +146,12 @@ export class Silence {
     if (kind !== "unknown") this.#answeredMs = this.#nowMs;
     const trouble = troubleIn(kind);
     if (trouble === undefined) {
-      if (waiter !== undefined) waiter.unserved = undefined;
       // Another write in progress: the table is well, but has not served this request.
-      if (kind === "conflict") return;
+      if (kind === "conflict") {
+        if (waiter?.unserved !== undefined) waiter.unserved.run = undefined;
+        return;
+      }
+      if (waiter !== undefined) waiter.unserved = undefined;
       this.#servedMs = this.#nowMs;
       this.#servedOfMs.set(operation, this.#nowMs);
     } else if (waiter?.isWaiting === true) this.#failed(operation, trouble, waiter);
@@ -226,5 +229,6 @@ function troubleIn(kind: string): Trouble | undefined {
 function isAfterwards({ as, change }: Write): boolean {
   const isFreed = (attribute: string): boolean =>
     attribute === "holder" || attribute.startsWith("permit#");
-  return as === "delete" || change.remove.some(isFreed);
+  const isWithdrawn = Object.keys(change.set).some((one) => one.startsWith("withdrawn#"));
+  return as === "delete" || isWithdrawn || change.remove.some(isFreed);
 }

@@ -66,6 +66,8 @@ export interface World {
    * record. A clock that was ahead gave this ticket.
    */
   readonly ticketsAheadMs: number | undefined;
+  /** Whether the session of each process stays open until the end of the checks, and some writes are refused. */
+  readonly keepsSessions: boolean;
   /** How many requests a process sends at once; undefined: any number. */
   readonly connections: number | undefined;
 }

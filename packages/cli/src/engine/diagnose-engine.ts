@@ -6,7 +6,6 @@ import {
   durationMs,
   isHoldfastError,
   type OptionNames,
-  type SignalLike,
   schemaFor,
   systemClock,
   ttlOf,
@@ -36,7 +35,7 @@ export interface DiagnoseEngineOptions extends Omit<TableOptions, "format"> {
   /** `"never"`, if every client has this option: the engine then needs no `Date`. Other values change nothing. */
   readonly maxClockError?: Duration | "never" | undefined;
   /** Ends the checks early. The records are deleted all the same. */
-  readonly signal?: SignalLike | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const OPTION_NAMES: OptionNames<DiagnoseEngineOptions> = {

@@ -3,7 +3,7 @@ import type { SignalLike } from "../platform/abort.js";
 
 /**
  * Which requests a client sends first while it may send no more at once.
- * - `keep`: keeps, moves or gives up what this process holds: renewals, releases, the session.
+ * - `keep`: keeps, moves or gives up what this process holds: renewals and the session, then releases.
  * - `claim`: everything else: claims, polls, inspections.
  */
 export type Priority = "keep" | "claim";

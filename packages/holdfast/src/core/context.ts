@@ -67,7 +67,7 @@ export interface OpenLease {
   readonly userData: { readonly leftAtClose: unknown };
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
-  end(reason: LossReason): void;
+  end(reason: LossReason, forced?: undefined, clock?: Clock): void;
 }
 
 /** Notes a grant beside its record, in the background. */

@@ -245,7 +245,7 @@ export function resolveAcquire(
     firstPollMs: adaptsPoll && isFair ? FAIR_FIRST_POLL_MS : minPollMs,
     adaptsPoll,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
-    signal: checkSignal(asked("signal")),
+    signal: asked("signal"),
     data: asked("data"),
     existingData: checkExisting(
       "existingData",
@@ -261,7 +261,7 @@ export function resolveAcquire(
   };
 }
 
-/** Returns settings with another wait and signal. Throws `invalid-argument`. */
+/** Returns settings with another wait and signal. Throws `invalid-argument` for the wait. */
 export function withWait<S extends LeaseSettings>(
   settings: S,
   wait: Wait | undefined,
@@ -270,7 +270,7 @@ export function withWait<S extends LeaseSettings>(
   return {
     ...settings,
     ...(wait !== undefined && resolveWait(wait, settings.leaseMs, DEFAULTS.maxClockDrift)),
-    signal: checkSignal(signal),
+    signal,
   };
 }
 
@@ -317,11 +317,6 @@ function checkOwner(owner: string): string {
     );
   }
   return owner;
-}
-
-function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal === undefined || signal instanceof AbortSignal) return signal;
-  throw refuse("The option `signal` must be an AbortSignal.");
 }
 
 // An acquisition corrects the wait by the drift bound of its client.

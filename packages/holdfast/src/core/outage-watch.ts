@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import type { Denied } from "../platform/retry.js";
 import type { Timer } from "../platform/timers.js";
 import type { ClientContext } from "./context.js";
 import { troubleOf, type Unavailable } from "./unavailable.js";
@@ -115,7 +116,12 @@ export class OutageWatch {
   }
 }
 
-const RETRIED = "Acquisitions and campaigns try again until their wait is over.";
+const RETRIED = "Calls and releases are retried.";
+
+/** Tells the client's `onError` that DynamoDB refused the credentials of a release, once for each outage. */
+export function tellOfRefusal(context: ClientContext, denied: Denied): void {
+  if (context.outages.isNews(denied)) context.report(outageError(context.tableName, denied, 0));
+}
 
 /** Returns the error for `onError`. It is not about a single lock, so it has no `lockName`. */
 function outageError(table: string, unavailable: Unavailable, lastedMs: number): HoldfastError {

@@ -3,7 +3,12 @@ import type { SignalLike } from "../platform/abort.js";
 import { type Clock, type Instant, instantOf } from "../platform/clock.js";
 import { isWithoutCredentials } from "../platform/credentials.js";
 import { hasSubscribers } from "../platform/diagnostics.js";
-import { type Backoff, type NoAnswer, unlessMisconfigured } from "../platform/retry.js";
+import {
+  type Backoff,
+  type Denied,
+  type NoAnswer,
+  unlessMisconfigured,
+} from "../platform/retry.js";
 import type {
   Call,
   Dated,
@@ -34,6 +39,8 @@ type Answer = Dated & { readonly kind: string; readonly units?: number | undefin
 /** How a request takes its turn. */
 export interface Entering {
   readonly priority: Priority;
+  /** The smallest goes first, of its priority. Default: when the time of the request is over. */
+  readonly rank?: number;
   /** What is sent after a wait for the turn. Undefined: it is too late for the request. */
   readonly afterWait?: () => Late | undefined;
 }
@@ -46,6 +53,11 @@ interface Late {
 }
 
 export const KEEP: Entering = Object.freeze({ priority: "keep" });
+/** Gives something up. A lease that waits for its renewal is lost if thousands of releases go first. */
+export const GIVE_UP: Entering = Object.freeze({
+  priority: "keep",
+  rank: Number.POSITIVE_INFINITY,
+});
 export const CLAIM: Entering = Object.freeze({ priority: "claim" });
 
 const TOO_LATE = "The lease ended before the request had its turn.";
@@ -184,14 +196,14 @@ export class TableAccess {
 
   async #inTurn<A extends Answer>(
     operation: RequestEvent["operation"] | "query",
-    { priority, afterWait }: Entering,
+    { priority, afterWait, rank }: Entering,
     timeoutMs: number,
     signal: SignalLike | undefined,
     send: (call: Call, late?: Late) => Promise<A>,
   ): Promise<A | Unknown> {
     const { admission } = this;
     const isAtOnce = admission.tryEnter(priority);
-    if (!isAtOnce && !(await admission.enter(priority, signal, this.nowMs() + timeoutMs))) {
+    if (!isAtOnce && !(await admission.enter(priority, signal, rank ?? this.nowMs() + timeoutMs))) {
       return { kind: "unknown", cause: signal?.reason };
     }
     try {
@@ -256,11 +268,13 @@ export class TableAccess {
     answer: A | Misconfigured,
     waits: boolean,
   ): Exclude<A, Misconfigured> | NoAnswer {
-    if (waits && answer.kind === "misconfigured") {
-      const { error } = answer as Misconfigured;
-      if (this.mayHeal(error)) return { kind: "denied", cause: error };
-    }
-    return unlessMisconfigured(answer);
+    return unlessMisconfigured(waits ? this.healing(answer) : answer);
+  }
+
+  /** Returns `denied` in place of a wrong configuration that may heal while a caller, or a release, goes on. */
+  healing<A extends { readonly kind: string }>(answer: A): A | Denied {
+    const { error } = answer as { readonly error?: HoldfastError };
+    return error !== undefined && this.mayHeal(error) ? { kind: "denied", cause: error } : answer;
   }
 
   /**

@@ -4,7 +4,7 @@ import { serialisable } from "../internal/printed.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */
-export const ELECTION_CHANNELS = Object.freeze({
+export const ELECTION_CHANNELS = /* @__PURE__ */ Object.freeze({
   /** {@link LeadershipChange}: a candidate became leader, or stopped leading. */
   transition: "holdfast:election:transition",
   /** {@link RenewalEvent}: the result of a leader's renewal. */

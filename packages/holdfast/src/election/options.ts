@@ -51,7 +51,11 @@ export interface LeadOptions<S extends FormatTypes = NativeTypes> extends Campai
 }
 
 export const CAMPAIGN_NAMES: OptionNames<CampaignOptions> = { signal: true, value: true };
-export const LEAD_NAMES: OptionNames<LeadOptions> = { ...CAMPAIGN_NAMES, again: true };
+export const LEAD_NAMES: OptionNames<LeadOptions> = {
+  signal: true,
+  value: true,
+  again: true,
+};
 
 /** The durations of an election, in milliseconds. */
 interface ElectionLengths {
@@ -67,8 +71,8 @@ export interface ElectionSettings extends ElectionLengths {
   readonly preferred: boolean;
 }
 
-/** The defaults of elections, each with its reason. */
-const ELECTION_DEFAULTS = Object.freeze({
+/** The defaults of elections, each with its reason. A function, so that a program without elections has none of them. */
+const electionDefaults = () => ({
   /** A common promise to the people on call. */
   failoverMs: 60_000,
   /** The watch of a lease of 52 s takes 53.04 s of the 60 s of failover. */
@@ -98,7 +102,7 @@ export function resolveElection(
   const { lease, renew, poll, preferred = false, owner } = options;
   const lengths = [lease, renew, poll].some((length) => length !== undefined)
     ? lengthsFrom(options, maxClockDrift)
-    : lengthsOfFailover(options.failover ?? ELECTION_DEFAULTS.failoverMs, maxClockDrift);
+    : lengthsOfFailover(options.failover ?? electionDefaults().failoverMs, maxClockDrift);
   if (typeof preferred !== "boolean") {
     throw refuse(`The option \`preferred\` must be true or false; it is ${String(preferred)}.`);
   }
@@ -116,7 +120,7 @@ function pollsOf(pollMs: number): { readonly min: number; readonly max: number }
 }
 
 function lengthsOfFailover(failover: Duration, maxClockDrift: number): ElectionLengths {
-  const { watchPart, renewPart, pollPart } = ELECTION_DEFAULTS;
+  const { watchPart, renewPart, pollPart } = electionDefaults();
   const failoverMs = durationMs("failover", failover, FAILOVER_RANGE);
   return {
     // Rounded down to whole milliseconds, as records store them.
@@ -133,10 +137,10 @@ function lengthsFrom(options: ElectionOptions, maxClockDrift: number): ElectionL
       "The option `failover` sets `lease`, `renew` and `poll`. Give either `failover` or these options.",
     );
   }
-  const fallback = lengthsOfFailover(ELECTION_DEFAULTS.failoverMs, maxClockDrift);
+  const fallback = lengthsOfFailover(electionDefaults().failoverMs, maxClockDrift);
   const leaseMs =
     lease === undefined ? fallback.leaseMs : durationMs("lease", lease, FAILOVER_RANGE);
-  const { renewsPerLease, pollsPerLease } = ELECTION_DEFAULTS;
+  const { renewsPerLease, pollsPerLease } = electionDefaults();
   // With the default lease, `renew` and `poll` keep their defaults too.
   const renewMs = lease === undefined ? fallback.renewMs : leaseMs / renewsPerLease;
   const pollMs = lease === undefined ? fallback.pollMs : leaseMs / pollsPerLease;

@@ -21,9 +21,9 @@ export const MEAN_PAUSE = SHORTEST_PAUSE + PAUSE_SPREAD / 2;
 const LONGEST_RETRY_MS = 1_000;
 // Reads once more 1/40 of a poll before the takeover time, so that the answer is there by then. Only candidates that
 // read in that moment attempt the write.
-const LAST_READ_PART = 1 / 40;
+const LAST_READ_PART = 0.025;
 // A hanging read must not delay a takeover by more than this part of the poll.
-const LONGEST_READ_PART = 1 / 10;
+const LONGEST_READ_PART = 0.1;
 /** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
 const STAND_BACK_POLLS = 2;
 

@@ -5,7 +5,8 @@ export type OptionNames<O> = { readonly [K in keyof O]-?: true };
 
 /**
  * Throws `invalid-argument` unless `options` is an object with known names only. Without this check a misspelt `lease`
- * would leave the default in place, and nothing would say so. `call` names the function for people, as `acquire()`.
+ * would leave the default in place, and nothing would say so. `call` names the function for people, as `acquire()`. Also
+ * checks the option `signal`, which means the same everywhere, so that no function that takes it can forget to.
  */
 export function checkNames<O extends object>(call: string, options: O, known: OptionNames<O>): O {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
@@ -14,11 +15,20 @@ export function checkNames<O extends object>(call: string, options: O, known: Op
   const isKnown = known as Readonly<Record<string, unknown>>;
   // Inherited members, such as `constructor`, are not `true`.
   const unknown = Object.keys(options).find((name) => isKnown[name] !== true);
-  if (unknown === undefined) return options;
+  if (unknown === undefined) {
+    if (isKnown["signal"] === true) checkSignal((options as { readonly signal?: unknown }).signal);
+    return options;
+  }
   const names = Object.keys(known).map((name) => `\`${name}\``);
   throw refuse(
     `The option \`${unknown}\` of ${call} does not exist. The options are ${names.join(", ")}.`,
   );
+}
+
+function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw refuse("The option `signal` must be an AbortSignal.");
+  }
 }
 
 function refuse(message: string): HoldfastError {

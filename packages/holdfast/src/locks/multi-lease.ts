@@ -3,7 +3,7 @@ import { type Handle, HeldLease, type Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
 import type { ReleaseOptions, RenewOptions } from "../core/hold/writes.js";
 import type { NativeTypes } from "../core/record/format-types.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { Json } from "../internal/json-value.js";
 import { printAs } from "../internal/printed.js";
 
@@ -118,7 +118,10 @@ export class MultiLease implements Handle {
     // All leases end in this process before the first request is sent.
     const released = await Promise.allSettled(this.#leases.map((lease) => lease.release(options)));
     const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
-    if (errors.length > 0) throw unreleased(errors);
+    const names = this.#leases.flatMap(({ name }, at) =>
+      released[at]?.status === "rejected" ? [name] : [],
+    );
+    if (errors.length > 0) throw unreleased(names, errors);
   }
 
   #check(): void {
@@ -140,12 +143,18 @@ export class MultiLease implements Handle {
   }
 }
 
-function unreleased(errors: readonly HoldfastError[]): HoldfastError {
-  const names = errors.map(({ lockName }) => `"${lockName}"`);
+function unreleased(names: readonly string[], errors: readonly HoldfastError[]): HoldfastError {
+  const [first] = errors;
+  // The answer is that of a single lock, if all locks have the same.
+  const isAlike = first !== undefined && errors.every(({ code }) => code === first.code);
+  const isUnknown = !isAlike || first.code === "outcome-unknown";
+  const refusal = isHoldfastError(first?.cause) ? first.cause : first;
+  const shown = names.map((name) => `"${name}"`).join(", ");
   return new HoldfastError(
-    "outcome-unknown",
-    `DynamoDB did not acknowledge the release of ${names.length === 1 ? "lock" : "locks"} ${names.join(", ")}. ` +
-      "Each lock is free now, or when its lease expires. No action is needed.",
-    { lockName: errors.map(({ lockName }) => lockName).join(", "), errors },
+    isUnknown ? "outcome-unknown" : first.code,
+    `DynamoDB did not acknowledge the release of ${names.length === 1 ? "lock" : "locks"} ${shown}. ` +
+      "Each lock is free now, or when its lease expires. " +
+      (isUnknown ? "No action is needed." : (refusal as HoldfastError).message),
+    { lockName: names.join(", "), errors, cause: refusal },
   );
 }

@@ -176,12 +176,12 @@ export function all(
 
 /** Several locks are free only if all are free, and can be acquired only when the last of them can. */
 function inspectionOfMany(name: string, parts: readonly Inspection[]): Inspection<Several> {
-  const shown = parts.find(({ state }) => state === "held") ?? parts[0];
+  const held = parts.filter(({ state }) => state === "held");
   return serialisable({
-    ...(shown as Inspection),
+    ...((held[0] ?? parts[0]) as Inspection),
     ...{ name, parts, fence: undefined },
     isQueued: parts.some(({ isQueued }) => isQueued),
-    appearsExpired: parts.every((part) => part.state !== "held" || part.appearsExpired),
+    appearsExpired: held.length > 0 && held.every(({ appearsExpired }) => appearsExpired),
     acquirableInMs: Math.max(...parts.map(({ acquirableInMs }) => acquirableInMs)),
   });
 }

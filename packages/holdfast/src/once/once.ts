@@ -145,7 +145,7 @@ export class Occurrences {
       if (watch === undefined || !isHoldfastError(error)) throw error;
       if (["unreachable", "throttled"].includes(error.code)) return { kind: "running" };
       if (!this.#context.mayHeal(error)) throw error;
-      watch.onNoResponse({ kind: "denied", cause: error });
+      this.#tellOfRefusal(error, watch);
       return { kind: "running" };
     }
   }
@@ -234,6 +234,8 @@ export class Occurrences {
     try {
       await lease.update({ occurrence, ended: false } satisfies Begun);
     } catch (error) {
+      // Before the release, which may take as long as the refusal.
+      this.#tellOfRefusal(error, telling);
       await lease[Symbol.asyncDispose]();
       throw error;
     } finally {
@@ -245,6 +247,11 @@ export class Occurrences {
     lease.leave({ occurrence, ended: true } satisfies Begun);
     const end = (outcome?: Outcome) => this.#end(ref, lease, call, startMs, outcome);
     return { kind: "begun", lease, end };
+  }
+
+  #tellOfRefusal(error: unknown, watch: OutageWatch | undefined): void {
+    if (!isHoldfastError(error) || !this.#context.mayHeal(error)) return;
+    watch?.onNoResponse({ kind: "denied", cause: error });
   }
 
   /** Returns a positive number if `occurrence` may begin after `last`, or if there is no `last`. */

@@ -45,6 +45,19 @@ describe("thousands of acquisitions at once", () => {
     expect(reported).toEqual([]);
   });
 
+  it.each([1, 300])("cost no held lease when %s is released at once", async (released) => {
+    const { world, locks, held } = await setUp(100);
+    const long = { lease: "1h", renew: "30m" } as const;
+    const burst = Array.from({ length: 300 }, (_, at) => mutex(locks, `burst ${at}`).acquire(long));
+    const leases = await world.until(Promise.all(burst));
+    const ending = leases.slice(0, released).map((lease) => lease.release());
+    await world.until(Promise.allSettled(ending));
+    expect(all(held)).toBe(true);
+    await world.time.advance(10_000);
+    expect(world.record("burst 0")?.["holder"]).toBeUndefined();
+    expect(all(held)).toBe(true);
+  });
+
   it.each(LATENCIES_MS)("cost no lease on a shared session: %s ms", async (latencyMs) => {
     const { world, locks, held } = await setUp(latencyMs, { sharedSession: sharedSession() });
     const burst = Array.from({ length: 200 }, (_, at) => mutex(locks, `burst ${at}`).acquire());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entriesIn, NAME } from "../../../../test/support/queue.js";
 import { type Inhabitant, type InhabitantOptions, World } from "../../../../test/support/world.js";
-import { all, fairLock, mutex, openSession, sharedSession } from "../../src/index.js";
+import { all, fairLock, mutex, openSession, semaphore, sharedSession } from "../../src/index.js";
 import { withLock } from "../../src/lambda/index.js";
 
 const LEASE_MS = 30_000;
@@ -204,6 +204,20 @@ describe("a lock on the session of a dead process", () => {
     const counted = await world.requests(() => mutex(fresh(world).locks, "s").tryAcquire());
     expect(counted.result).not.toBeNull();
     expect(counted).toMatchObject({ writes: 3, reads: 1, writeUnits: 3, readUnits: 1 });
+  });
+
+  it("costs, for a permit, a write more: the removal of the dead one", async () => {
+    const world = newWorld();
+    const limited = ({ locks }: Inhabitant, name = "s") => semaphore(locks, name, { permits: 1 });
+    const dead = fresh(world);
+    await world.until(limited(dead).acquire());
+    dead.process.kill();
+    await pass(world, TAKEABLE_MS);
+    const newcomer = fresh(world);
+    await world.until(limited(newcomer, "own session").acquire());
+    const counted = await world.requests(() => limited(newcomer).tryAcquire());
+    expect(counted.result).not.toBeNull();
+    expect(counted).toMatchObject({ writes: 4, reads: 1, writeUnits: 4, readUnits: 1 });
   });
 
   it("stays with a live session, whose row alone is renewed", async () => {

@@ -23,7 +23,10 @@ const TABLES: Record<string, readonly [Record<string, true>, number]> = {
 describe.each(Object.entries(TABLES))("the options of %s", (_, [names, count]) => {
   it("are all known, and no others", () => {
     expect(Object.keys(names)).toHaveLength(count);
-    const all = Object.fromEntries(Object.keys(names).map((name) => [name, 1]));
+    const { signal } = new AbortController();
+    const all = Object.fromEntries(
+      Object.keys(names).map((name) => [name, name === "signal" ? signal : 1]),
+    );
     expect(checkNames("f()", all, names)).toBe(all);
     expectThrown(() => checkNames<object>("f()", { ...all, leese: 1 }, names), {
       code: "invalid-argument",

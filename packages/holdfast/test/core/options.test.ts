@@ -259,8 +259,6 @@ describe("the error of a wrong option", () => {
     [{ owner: 5 as never }, ["`owner`", /\bstring\b/]],
     [{ owner: "" }, ["`owner`", "1 to 1000", "0"]],
     [{ owner: "x".repeat(1_001) }, ["`owner`", "1 to 1000", "1001"]],
-    [{ signal: {} as never }, ["`signal`", "AbortSignal"]],
-    [{ signal: null as never }, ["`signal`", "AbortSignal"]],
     [{ existingData: "merge" as never }, ["`existingData`", '"replace"', '"keep"', '"merge"']],
     [
       { existingAttributes: "merge" as never },

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { World } from "../../../../test/support/world.js";
 import { VirtualTime } from "../../../testing/src/time/virtual-time.js";
 import { slices } from "../../src/core/slices.js";
@@ -97,5 +97,17 @@ describe("in one turn of the event loop", () => {
     expect(network.requests.write - from).toBeLessThanOrEqual(256);
     await world.until(ended.then(() => undefined));
     expect(network.requests.write - from).toBe(1_000);
+  });
+
+  it("reads the clocks a few times, and not once for each lease, to close a client", async () => {
+    const world = new World();
+    const { locks, process } = world.inhabitant();
+    const burst = Array.from({ length: 500 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
+    await world.until(Promise.all(burst));
+    const readings = vi.spyOn(process.clock, "bootMs");
+    const closed = locks.close();
+    expect(readings.mock.calls.length).toBeLessThan(10);
+    readings.mockRestore();
+    await world.until(closed);
   });
 });

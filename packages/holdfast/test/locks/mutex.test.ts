@@ -269,7 +269,7 @@ describe("release", () => {
 
   it("rejects with a wrong configuration, and gives the turn to the next waiter", async () => {
     const { world, mutex, network } = setUp();
-    const error = new HoldfastError("access-denied", "No.");
+    const error = new HoldfastError("misconfigured", "No table.");
     const lease = await world.until(mutex.acquire());
     const waiting = mutex.acquire();
     network.next("write", { fault: "misconfigured", error }, 2);

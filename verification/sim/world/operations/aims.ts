@@ -1,4 +1,4 @@
-import type { Session } from "../../../../packages/holdfast/src/index.js";
+import { HoldfastError, type Session } from "../../../../packages/holdfast/src/index.js";
 import type { Write } from "../../../../packages/holdfast/src/platform/table.js";
 import type {
   Fault,
@@ -12,6 +12,12 @@ import { stringIn } from "../../queue/checkers.js";
 /*
  * Faults aimed at one kind of write, at moments that a random fault seldom hits.
  */
+
+/** The answer to expired credentials. */
+export const EXPIRED = new HoldfastError(
+  "access-denied",
+  "DynamoDB refused the request: The security token included in the request is expired.",
+);
 
 type Hits = (write: Write) => boolean;
 
@@ -193,6 +199,13 @@ function strikeFor(
   self.after(lastsMs, () => self.aims.delete(aim));
 }
 
+/** Sometimes refuses the credentials of the next downgrade; only in a run whose sessions outlive what they keep. */
+export function refuseDowngrade(self: Incarnation, random: SeededRandom): void {
+  if (self.run.plan.world?.keepsSessions !== true || random.chance(0.5)) return;
+  const strike = (): Fault => ({ fault: "misconfigured", error: EXPIRED });
+  strikeOnce(self, isExchange, strike);
+}
+
 /** Kills an operator when it sends one of the writes of a forced release, which arrives or is lost. */
 export function dieWhileForcing(self: Incarnation, random: SeededRandom): void {
   let left = random.integer(1, 3);
@@ -209,6 +222,11 @@ export function dieWhileForcing(self: Incarnation, random: SeededRandom): void {
 export function forceSlowly(self: Incarnation, delayMs: number): void {
   strikeOnce(self, isForcing, () => ({ fault: "reordered", delayMs }));
 }
+
+const isExchange: Hits = ({ change }) => {
+  const isPermit = (attribute: string): boolean => attribute.startsWith("permit#");
+  return Object.keys(change.set).some(isPermit) && change.remove.some(isPermit);
+};
 
 // The naming of an occurrence, its renewals and its end, but not a grant.
 function isOfTask({ key, change }: Write): boolean {

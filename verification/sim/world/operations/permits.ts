@@ -7,6 +7,7 @@ import {
 } from "../../../../packages/holdfast/src/index.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
+import { refuseDowngrade } from "./aims.js";
 import { codeOf, expectPatience, limited } from "./holding.js";
 
 // Unlike the names of locks, since the entries of all queues of a name share a partition.
@@ -49,6 +50,7 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
   if (writer === undefined) return;
   await use(self, random, { permit: writer, ...of });
   if (!writer.isHeld || random.chance(0.5)) return release(self, { permit: writer, ...of });
+  refuseDowngrade(self, random);
   try {
     const downgrading = downgrade(writer);
     note(self, { permit: writer, ...of }, "released");

@@ -1,7 +1,9 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
-import { causeOf, retry } from "../../platform/retry.js";
+import { stopped } from "../../platform/clock.js";
+import { type Denied, retry } from "../../platform/retry.js";
+import type { WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext, OpenLease } from "../context.js";
 import { freeOnce, releaseNotAcknowledged } from "./release.js";
@@ -41,7 +43,8 @@ export async function closeInOrder(
 export async function closeAll(context: ClientContext): Promise<void> {
   context.beginClosing();
   const holds = context.unreleased();
-  for (const hold of holds) hold.end("closed");
+  const clock = stopped(context.clock);
+  for (const hold of holds) hold.end("closed", undefined, clock);
   const errors = await freeAll(context, holds, context.drain());
   if (errors.length > 0) throw unreleased(errors, holds.length);
 }
@@ -83,15 +86,16 @@ async function freeUntil(
 ): Promise<HoldfastError | undefined> {
   const { ref, held, settings, userData } = lease;
   const options = { keepData: settings.keepData, lastData: userData.leftAtClose };
-  let cause: unknown;
+  let last: Exclude<WriteAnswer, { readonly kind: "applied" | "refused" }> | Denied | undefined;
   const attempt = async () => {
     const { requestTimeoutMs } = context.settings;
     // After the timeout, a release that still waits for its turn must not be sent.
     const send = () => freeOnce(context, ref, { known: held }, options, requestTimeoutMs, bound);
     const freeing = lease.requests.run(send);
-    const answer = await Promise.race([freeing, over]);
-    if (answer === undefined) return CUT_OFF;
-    if (answer.kind !== "applied" && answer.kind !== "refused") cause = causeOf(answer);
+    const sent = await Promise.race([freeing, over]);
+    if (sent === undefined) return CUT_OFF;
+    const answer = context.healing(sent);
+    if (answer.kind !== "applied" && answer.kind !== "refused") last = answer;
     return answer;
   };
   if (!bound.aborted) {
@@ -99,7 +103,7 @@ async function freeUntil(
     const retried = await retry(context, attempt, how);
     if (retried.kind === "answered" && retried.answer !== CUT_OFF) return undefined;
   }
-  return releaseNotAcknowledged(ref, cause, ref.permit !== undefined);
+  return releaseNotAcknowledged(ref, last, ref.permit !== undefined);
 }
 
 function aborted(signal: SignalLike): Promise<undefined> {

@@ -23,10 +23,10 @@ export class Deadline {
   }
 
   /** Returns the milliseconds left, by the clock with the longest elapsed time. After the deadline: 0 or less. */
-  remainingMs(): number {
+  remainingMs(clock = this.#clock): number {
     let leastMs = Number.POSITIVE_INFINITY;
     for (const { start, lengthMs } of this.#spans) {
-      leastMs = Math.min(leastMs, lengthMs - elapsedMsSince(start, this.#clock));
+      leastMs = Math.min(leastMs, lengthMs - elapsedMsSince(start, clock));
     }
     return leastMs;
   }

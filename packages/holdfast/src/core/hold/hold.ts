@@ -1,8 +1,8 @@
 import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
-import { AGAIN, type Backoff, causeOf } from "../../platform/retry.js";
-import type { Write } from "../../platform/table.js";
+import { AGAIN, type Backoff, causeOf, type NoAnswer } from "../../platform/retry.js";
+import type { Misconfigured, Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
 import { emitLoss, emitRelease, emitRenewal } from "../events.js";
@@ -128,11 +128,14 @@ export class Hold implements Kept {
     return this.#isOver ? 0 : leftMs;
   }
 
-  /** Ends the hold without the holder's request, once, and reports the loss (R8). */
-  end(reason: LossReason, forced?: ForcedRelease): void {
+  /**
+   * Ends the hold without the holder's request, once, and reports the loss (R8). `clock`: the one that the loss tells its
+   * times by.
+   */
+  end(reason: LossReason, forced?: ForcedRelease, clock = this.context.clock): void {
     if (this.#isOver) return;
     const visitMs = this.#nextVisitMs();
-    const timing = this.times.lossTiming(this.context.clock, this.remainingMs(), visitMs);
+    const timing = this.times.lossTiming(clock, this.deadline.remainingMs(clock), visitMs);
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
@@ -208,8 +211,11 @@ export class Hold implements Kept {
     return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.times.nextMs);
   }
 
-  /** Sends one plain renewal. DynamoDB may apply the write twice: a renewal only shows a live holder (R5). */
-  renewOnce(): Promise<RenewalAnswer> {
+  /**
+   * Sends one plain renewal. DynamoDB may apply the write twice: a renewal only shows a live holder (R5). Calls
+   * `onNoAnswer` if DynamoDB did not serve the renewal.
+   */
+  renewOnce(onNoAnswer?: (answer: NoAnswer | Misconfigured) => void): Promise<RenewalAnswer> {
     const askedMs = this.context.nowMs();
     return this.requests.run(async () => {
       // DynamoDB acknowledged another renewal or the move before this renewal's turn.
@@ -237,11 +243,11 @@ export class Hold implements Kept {
         return { kind: "renewed" };
       }
       if (answer.kind === "lost") return answer;
-      if (answer.kind === "mine") {
+      if ("record" in answer) {
         this.#leaseEnd.learn(answer.record);
         // An earlier renewal has changed the version. Texts have no order, so the next condition must name the new one.
         if (typeof answer.record.version === "string") this.learnVersion(answer.record);
-      }
+      } else onNoAnswer?.(answer);
       // The holder also pauses after a refusal: a record restored from a copy refuses every renewal of its grant.
       this.times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
       emitRenewal(this, false, lateMs, start);

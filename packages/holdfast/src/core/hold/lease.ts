@@ -3,6 +3,7 @@ import type { Duration } from "../../internal/duration.js";
 import { checkNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
 import { settlesWithin } from "../../internal/settles-within.js";
+import type { NoAnswer } from "../../platform/retry.js";
 import type { Item } from "../../platform/table.js";
 import { checkLease, resolveLease } from "../options.js";
 import type { FormatTypes, NativeTypes } from "../record/format-types.js";
@@ -104,8 +105,9 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   /**
    * Releases the lock, or hands off the lock to the next waiter of this process. Sends one request for each name.
    * Idempotent; waits for a renewal in flight; never changes a later lease of the name. Resolves also after an earlier
-   * loss. Rejects with `outcome-unknown` if DynamoDB does not acknowledge the release within twice the request timeout:
-   * the lock is free then, or when the lease or its session expires. A leader resigns; under `lead()` the release, and
+   * loss. Rejects with `outcome-unknown` if DynamoDB does not acknowledge the release within twice the request timeout,
+   * or with `access-denied` if it refuses the credentials for as long: the client goes on sending the release, and the
+   * lock is free then, or when the lease or its session expires. A leader resigns; under `lead()` the release, and
    * this promise, wait until the body has ended, so a body must not await it.
    */
   release(options?: {
@@ -297,13 +299,18 @@ export class HeldLease implements Handle {
     if (!hold.handles.remove()) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
+    let last: NoAnswer | undefined;
     const released = context.tracked(
-      hold.requests.run(() => release(hold, keepData, this.#lastData)),
+      hold.requests.run(() =>
+        release(hold, keepData, this.#lastData, (answer) => {
+          last = answer;
+        }),
+      ),
     );
     const boundMs = 2 * context.settings.requestTimeoutMs;
     if (await settlesWithin(context.timers, boundMs, released)) return;
     context.inBackground(() => released);
     const isOnSession = living.life !== undefined;
-    throw releaseNotAcknowledged(ref, undefined, isOnSession, ` within ${boundMs} ms`);
+    throw releaseNotAcknowledged(ref, last, isOnSession, ` within ${boundMs} ms`);
   }
 }

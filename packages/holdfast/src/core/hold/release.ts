@@ -2,13 +2,15 @@ import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js
 import type { SignalLike } from "../../platform/abort.js";
 import { instantOf } from "../../platform/clock.js";
 import { causeOf, type NoAnswer, retry } from "../../platform/retry.js";
-import type { WriteAnswer } from "../../platform/table.js";
+import type { Misconfigured, WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { LocalWaiter } from "../local-queue.js";
+import { tellOfRefusal } from "../outage-watch.js";
 import { QUEUE, requireCapability } from "../record/capability.js";
 import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js";
 import { standing } from "../record/record.js";
+import { GIVE_UP } from "../table-access.js";
 import { phraseOf } from "../unavailable.js";
 import { actingMs, Deadline } from "./deadline.js";
 import {
@@ -36,13 +38,15 @@ interface EndedLease {
   readonly lastData?: unknown;
   /** The session that keeps the record alive, or to which the record moves; undefined if the lease had no session. */
   readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
+  /** The release calls this after each write that DynamoDB did not acknowledge. */
+  onNoAnswer(answer: NoAnswer): void;
 }
 
 /**
  * Gives up a lease: hands the lock off to the next waiter of this process, or frees the record. The lease has already
  * ended in this process, and no answer revives the lease. Returns the reason of an earlier loss, if an answer shows
- * that the holder had lost the lock before. Rejects with `outcome-unknown` if DynamoDB acknowledges no write until the
- * lease, and the leases of all hand-offs that the release has tried, have expired.
+ * that the holder had lost the lock before. Rejects as {@link releaseNotAcknowledged} says if DynamoDB acknowledges no
+ * write until the lease, and the leases of all hand-offs that the release has tried, have expired.
  */
 export function giveUpLease(
   context: ClientContext,
@@ -81,7 +85,7 @@ class LeaseRelease {
       localQueue.next();
       // The record is a place in a queue. Its waiter has left, so an error helps no caller. The waiters behind watch
       // the place, and remove it once it expires.
-      if (ref.isEntry === true && isUnanswered(error)) return undefined;
+      if (ref.isEntry === true && isNotAcknowledged(error)) return undefined;
       throw error;
     }
     if (this.#state.phase === "handed-off") return undefined;
@@ -188,7 +192,11 @@ class LeaseRelease {
     const options = { keepData, lastData, served };
     // A hanging request must leave time for another one before the lease is over.
     const timeoutMs = context.timeoutWithin(this.#former.leaseMs);
-    const send = () => freeOnce(context, this.#ref, holdersOf(this.#state), options, timeoutMs);
+    // Credentials expire and are replaced, so a refused release is sent again, too.
+    const send = async () =>
+      context.healing(
+        await freeOnce(context, this.#ref, holdersOf(this.#state), options, timeoutMs),
+      );
     const retried = await retry(context, send, {
       backoff: context.patient(steady(RELEASE_RETRY_MS)),
       isOver: () => context.nowMs() >= this.#state.untilMs,
@@ -196,7 +204,7 @@ class LeaseRelease {
     });
     if (retried.kind !== "answered") {
       const isOnSession = this.#former.life !== undefined;
-      throw releaseNotAcknowledged(this.#ref, causeOf(retried.last), isOnSession);
+      throw releaseNotAcknowledged(this.#ref, retried.last, isOnSession);
     }
     const { answer } = retried;
     if (answer.kind === "applied") {
@@ -219,30 +227,33 @@ class LeaseRelease {
 
   #noteNoAnswer(answer: NoAnswer): void {
     this.#state = unacknowledged(this.#state, answer);
+    if (answer.kind === "denied") tellOfRefusal(this.#context, answer);
+    this.#former.onNoAnswer(answer);
   }
 }
 
 /**
- * Returns the error of a release that DynamoDB did not acknowledge in time. `isOnSession`: a session keeps the record
- * alive, so no lease expires while the session lives, and the client goes on sending the release. `within`: the time,
- * for the message.
+ * Returns the error of a release that DynamoDB did not acknowledge in time: `outcome-unknown`, or the code of the
+ * refusal if DynamoDB refused the credentials of the last write. `isOnSession`: a session keeps the record alive, so no
+ * lease expires while the session lives, and the client goes on sending the release. `within`: the time, for the message.
  */
 export function releaseNotAcknowledged(
   ref: RecordRef,
-  cause: unknown,
+  last: NoAnswer | Misconfigured | undefined,
   isOnSession: boolean,
   within = "",
 ): HoldfastError {
   const [what, name] =
     ref.permit === undefined ? ["lock", phraseOf(ref)] : ["permit", `a permit of ${phraseOf(ref)}`];
   const when = isOnSession
-    ? "when DynamoDB acknowledges a retry, or when its session ends"
-    : "when its lease expires";
+    ? "DynamoDB acknowledges a retry, or its session ends"
+    : "its lease expires";
+  const isDenied = last?.kind === "denied";
   return new HoldfastError(
-    "outcome-unknown",
-    `DynamoDB did not acknowledge the release of ${name}${within}. ` +
-      `The ${what} is free now, or ${when}. No action is needed.`,
-    { lockName: ref.name, cause },
+    isDenied ? last.cause.code : "outcome-unknown",
+    `DynamoDB did not acknowledge the release of ${name}${within}. The ${what} is free now, or when ${when}. ` +
+      (isDenied ? last.cause.message : "No action is needed."),
+    { lockName: ref.name, cause: causeOf(last) },
   );
 }
 
@@ -280,6 +291,7 @@ export async function freeOnce(
     }),
     timeoutMs,
     signal,
+    GIVE_UP,
   );
   if (answer.kind === "applied" || answer.kind === "refused") {
     context.see(ref, answer, "strong");
@@ -298,9 +310,9 @@ export function removeEntry(
 ): Promise<WriteAnswer> {
   const queue = requireCapability(context.format, QUEUE);
   // The client stores no observation of the entry, because each waiter reads the entries again.
-  return context.write(queue.remove(entry, from), timeoutMs, signal);
+  return context.write(queue.remove(entry, from), timeoutMs, signal, GIVE_UP);
 }
 
-function isUnanswered(error: unknown): boolean {
-  return isHoldfastError(error) && error.code === "outcome-unknown";
+function isNotAcknowledged(error: unknown): boolean {
+  return isHoldfastError(error) && error.code !== "misconfigured";
 }

@@ -4,6 +4,7 @@ import type { OptionNames } from "../../internal/option-names.js";
 import { SESSIONS } from "../../native/native-sessions.js";
 import { instantOf } from "../../platform/clock.js";
 import { AGAIN, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
+import type { Misconfigured } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
@@ -28,9 +29,12 @@ export interface RenewOptions {
 
 export const RENEW_NAMES: OptionNames<RenewOptions> = { data: true, lease: true };
 
-/** Renews now. Resolves after an acknowledged renewal. */
-export async function renewNow(hold: Hold): Promise<void> {
-  const attempt = () => (hold.living.isMoved ? MOVED : hold.renewOnce());
+/** Renews now. Resolves after an acknowledged renewal. Calls `onNoAnswer` after each that DynamoDB did not serve. */
+export async function renewNow(
+  hold: Hold,
+  onNoAnswer?: (answer: NoAnswer | Misconfigured) => void,
+): Promise<void> {
+  const attempt = () => (hold.living.isMoved ? MOVED : hold.renewOnce(onNoAnswer));
   const answer = await untilAnswered<RenewalAnswer | typeof MOVED>(hold, attempt);
   if (answer.kind === "moved") await renewLife(hold);
 }
@@ -243,10 +247,15 @@ export interface ReleaseOptions {
 
 export const RELEASE_NAMES: OptionNames<ReleaseOptions> = { keepData: true };
 
-/** Gives up an ended hold. */
-export async function release(hold: Hold, keepData: boolean, lastData: unknown): Promise<void> {
+/** Gives up an ended hold. Calls `onNoAnswer` after each write that DynamoDB did not acknowledge. */
+export async function release(
+  hold: Hold,
+  keepData: boolean,
+  lastData: unknown,
+  onNoAnswer: (answer: NoAnswer) => void,
+): Promise<void> {
   const { context, ref, localQueue, held, leaseMs, living } = hold;
-  const former = { held, leaseMs, keepData, lastData, life: living.life };
+  const former = { held, leaseMs, keepData, lastData, life: living.life, onNoAnswer };
   const loss = await giveUpLease(context, ref, localQueue, former);
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
@@ -268,7 +277,8 @@ export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
   if (reason === undefined || !STAYS_IN_TABLE.includes(reason)) return;
   const { context, ref, held } = hold;
-  const free = () => freeOnce(context, ref, { known: held }, { keepData });
+  const free = async () =>
+    context.healing(await freeOnce(context, ref, { known: held }, { keepData }));
   await hold.requests.run(async () => {
     if (!RESERVED_AFTER_LOSS.includes(reason)) return void (await free());
     const untilMs = context.nowMs() + 2 * context.settings.requestTimeoutMs;

@@ -48,7 +48,8 @@ async function granted(
   // Keeps the session open during the acquisition.
   const user = {};
   const contend: Contend = async (contending) => {
-    const life = await openedOrCancelled(sessions, user, contending.cancellation).catch(
+    const opening = { context, sessions, leaseMs: asked.leaseMs };
+    const life = await openedOrCancelled(opening, user, contending.cancellation).catch(
       (error: unknown) => {
         const hasExpired = isExpired(error);
         const mayGoOn = cancellation.waits && !contending.cancellation.isStopped;
@@ -113,10 +114,16 @@ function isPassing(context: AcquireContext, error: unknown): boolean {
   return ["unreachable", "throttled"].includes(error.code) || context.mayHeal(error);
 }
 
-// Other callers use the same opening of the session, so the end of this wait must not abort the opening. Refused
-// credentials end a call without a wait at once.
+// Other callers use the same opening of the session, so the end of this wait must not abort the opening. A call without
+// a wait ends at once with refused credentials, and otherwise after its few retries, as at the record itself.
 function openedOrCancelled(
-  sessions: PermitSessions,
+  {
+    context,
+    sessions,
+    leaseMs,
+  }: Pick<PermitAcquisition, "context" | "sessions"> & {
+    readonly leaseMs: number;
+  },
   user: object,
   cancellation: Cancelling,
 ): Promise<SessionKeepAlive> {
@@ -125,10 +132,19 @@ function openedOrCancelled(
     cancellation.signal.addEventListener("abort", stop);
     if (cancellation.isStopped) stop();
     const forget = (): void => cancellation.signal.removeEventListener("abort", stop);
+    const retriesUntilMs = context.nowMs() + Math.min(context.settings.requestTimeoutMs, leaseMs);
+    let hasFailed = false;
     const onNoResponse = (unavailable: Unavailable): void => {
+      hasFailed = true;
       cancellation.onNoResponse(unavailable);
-      if (unavailable.kind === "denied" && !cancellation.waits) stop();
+      if (cancellation.waits) return;
+      if (unavailable.kind === "denied" || context.nowMs() >= retriesUntilMs) stop();
     };
-    sessions.opened(user, onNoResponse).then(resolve, reject).finally(forget);
+    const onOpened = (life: SessionKeepAlive): void => {
+      // The outage of the opening is over: the next one is told again.
+      if (hasFailed) cancellation.onResponse();
+      resolve(life);
+    };
+    sessions.opened(user, onNoResponse).then(onOpened, reject).finally(forget);
   });
 }

@@ -106,7 +106,8 @@ export class QueuePlace implements SharedPlace {
   }
 }
 
-// Without an acknowledgement the entry is gone, or the waiters behind the entry remove the entry after a lease.
+// Without an acknowledgement the entry is gone, or the waiters behind the entry remove the entry after a lease. Refused
+// credentials have been told.
 function unlessUnacknowledged(error: unknown): void {
-  if (!isHoldfastError(error) || error.code !== "outcome-unknown") throw error;
+  if (!isHoldfastError(error) || error.code === "misconfigured") throw error;
 }

@@ -1,4 +1,6 @@
 import { HoldfastError, isHoldfastError } from "../../errors.js";
+import type { NoAnswer } from "../../platform/retry.js";
+import type { Misconfigured } from "../../platform/table.js";
 import { withAcquisition } from "../acquire/acquire.js";
 import type { Cancellation } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
@@ -22,37 +24,53 @@ export async function openSession(
   context: AcquireContext,
   settings: AcquireSettings,
 ): Promise<Hold> {
-  const { sessionPrefix } = context.settings;
-  const refOf = (): RecordRef =>
-    context.format.codec.refOf("session", `${sessionPrefix}${context.random.id()}`);
-  const firstRef = refOf();
+  const ref = newRef(context);
   try {
     const begun = await withAcquisition({
       context,
-      refs: [firstRef],
+      refs: [ref],
       settings,
-      grant: async (cancellation) => {
-        // Each attempt has a new id: DynamoDB may apply an earlier attempt late, and the client then rolls it back.
-        for (let ref = firstRef; ; ref = refOf()) {
-          if (cancellation.isStopped) throw cancellation.error();
-          const claim = { kind: "claim", onto: { kind: "absent" } } as const;
-          const acquisition = { context, ref, settings, cancellation };
-          const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, claim, turn).run();
-          // Every lease of the session depends on it.
-          const answer = await inTurn(acquisition, attempt, "keep");
-          if (answer.kind === "granted") return [grantedOn(context, ref, answer.result)] as const;
-          // Without a wait there is one attempt, as in an acquisition.
-          if (settings.waitMs === 0) throw cancellation.error();
+      grant: async (cancellation) => [await granted(context, settings, cancellation, ref)] as const,
+      begin: async ([first], cancellation): Promise<Begun> => {
+        for (let { hold } = first; ; ) {
+          try {
+            await firstRenewal(hold, cancellation);
+            return { hold, release: () => new HeldLease(hold).release() };
+          } catch (error) {
+            if (!hasExpired(error) || !cancellation.waits || cancellation.isStopped) throw error;
+            // No record names this session yet, so another serves as well.
+            hold = (await granted(context, settings, cancellation)).hold;
+          }
         }
-      },
-      begin: async ([{ hold }], cancellation): Promise<Begun> => {
-        await firstRenewal(hold, cancellation);
-        return { hold, release: () => new HeldLease(hold).release() };
       },
     });
     return begun.hold;
   } catch (cause) {
     throw notOpened(cause);
+  }
+}
+
+function newRef({ format, random, settings }: AcquireContext): RecordRef {
+  return format.codec.refOf("session", `${settings.sessionPrefix}${random.id()}`);
+}
+
+/** Creates the record. Each attempt has a new id: DynamoDB may apply an earlier one late, and it is then rolled back. */
+async function granted(
+  context: AcquireContext,
+  settings: AcquireSettings,
+  cancellation: Cancellation,
+  firstRef = newRef(context),
+): Promise<Granted> {
+  for (let ref = firstRef; ; ref = newRef(context)) {
+    if (cancellation.isStopped) throw cancellation.error();
+    const claim = { kind: "claim", onto: { kind: "absent" } } as const;
+    const acquisition = { context, ref, settings, cancellation };
+    const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, claim, turn).run();
+    // Every lease of the session depends on it.
+    const answer = await inTurn(acquisition, attempt, "keep");
+    if (answer.kind === "granted") return grantedOn(context, ref, answer.result);
+    // Without a wait there is one attempt, as in an acquisition.
+    if (settings.waitMs === 0) throw cancellation.error();
   }
 }
 
@@ -63,23 +81,40 @@ function grantedOn(context: AcquireContext, ref: RecordRef, result: GrantResult)
   return { hold, record: result.record, how: "claim" };
 }
 
-// Ends the session if DynamoDB does not answer the renewal before the end of the wait. No record names the session yet.
+/**
+ * Renews the session, again and again until DynamoDB serves the renewal. No record names the session yet, so it ends
+ * with the wait, with a wrong configuration that lasts, and without a wait when refused credentials do not heal.
+ */
 async function firstRenewal(hold: Hold, cancellation: Cancellation): Promise<void> {
-  let end = (): void => undefined;
+  const { context } = hold;
+  let stop = (_error: unknown): void => undefined;
   const stopped = new Promise<never>((_, reject) => {
-    end = () => {
+    stop = (error) => {
       // If DynamoDB does not answer the release, the record expires with the lease.
-      hold.context.inBackground(() => new HeldLease(hold).release().catch(() => undefined));
-      reject(cancellation.error());
+      context.inBackground(() => new HeldLease(hold).release().catch(() => undefined));
+      reject(error);
     };
   });
+  const end = (): void => stop(cancellation.error());
+  const onNoAnswer = (sent: NoAnswer | Misconfigured): void => {
+    const answer = context.healing(sent);
+    if (answer.kind === "misconfigured") stop(answer.error);
+    else {
+      cancellation.onNoResponse(answer);
+      if (answer.kind === "denied" && !cancellation.waits) end();
+    }
+  };
   cancellation.signal.addEventListener("abort", end);
   if (cancellation.isStopped) end();
   try {
-    await Promise.race([renewNow(hold), stopped]);
+    await Promise.race([renewNow(hold, onNoAnswer), stopped]);
   } finally {
     cancellation.signal.removeEventListener("abort", end);
   }
+}
+
+function hasExpired(error: unknown): boolean {
+  return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
 function notOpened(cause: unknown): unknown {

@@ -193,7 +193,7 @@ describe("closing a client", () => {
   it("ends at once with a wrong configuration", async () => {
     const { world, mutex, network, locks } = setUp();
     await world.until(mutex.acquire());
-    const error = new HoldfastError("access-denied", "No.");
+    const error = new HoldfastError("misconfigured", "No table.");
     network.script(() => ({ fault: "misconfigured", error }));
     await expect(world.until(locks.close())).rejects.toMatchObject({ cause: error });
     expect(world.time.nowMs).toBe(0);

@@ -11,6 +11,7 @@ import {
   inspect,
   mutex,
   once,
+  openSession,
   semaphore,
   writeLock,
 } from "../../../src/index.js";
@@ -102,6 +103,49 @@ describe.each(WAYS)("a waiter for %s", (title, acquire) => {
     await expect(world.until(trying)).rejects.toMatchObject({ code: "access-denied" });
     expect(world.time.nowMs - fromMs).toBeLessThan(100);
     expect(told).toHaveLength(hasSession ? 1 : 0);
+  });
+});
+
+it("tells a waiter for a permit of a refusal after one that ended with the opening of its session", async () => {
+  deny();
+  const waiting = semaphore(mine.locks, "a", { permits: 1 }).acquire(FOR_EVER);
+  await world.time.advance(100);
+  expect(told).toHaveLength(1);
+  deny(EXPIRED, (request) => request.kind === "write" && "limit" in request.write.change.set);
+  await world.time.advance(10_000);
+  expect(told).toHaveLength(2);
+  mine.network.clear();
+  await world.until(waiting);
+});
+
+describe("refused renewals while a session opens", () => {
+  const isRenewal = (request: FaultRequest): boolean =>
+    request.kind === "write" && !("holder" in request.write.change.set);
+
+  it.each([
+    ["a waiter for a permit", () => semaphore(mine.locks, "a", { permits: 1 }).acquire(FOR_EVER)],
+    ["a call of openSession()", () => openSession(mine.locks)],
+  ] as const)("do not end %s, which is told at once", async (_title, call) => {
+    deny(EXPIRED, isRenewal);
+    const waiting: Promise<{ readonly isHeld: boolean }> = call();
+    await world.time.advance(OUTAGE_MS);
+    expect(told).toMatchObject([{ code: "access-denied", cause: EXPIRED.cause }]);
+    mine.network.clear();
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(told).toHaveLength(1);
+  });
+
+  it("end a call without a wait", async () => {
+    deny(EXPIRED, isRenewal);
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => semaphore(mine.locks, "a", { permits: 1 }).tryAcquire(),
+      () => openSession(mine.locks, { wait: 0 }),
+    ];
+    for (const call of calls) {
+      const fromMs = world.time.nowMs;
+      await expect(world.until(call())).rejects.toMatchObject({ code: "access-denied" });
+      expect(world.time.nowMs - fromMs).toBeLessThan(100);
+    }
   });
 });
 
@@ -213,6 +257,28 @@ describe("a call of once that waits for the end of a run", () => {
     await world.until(running);
     expect(await world.until(waiting)).toEqual({ ran: false, why: "already" });
     expect(told.map(({ code }) => code)).toEqual(codes);
+  });
+
+  it("is told at once that its begin is refused", async () => {
+    const first = once(other.locks, "task", options, () => world.time.sleep(30_000));
+    first.catch(() => undefined);
+    await world.time.advance(1_000);
+    const waiting = once(mine.locks, "task", options, () => "done");
+    await world.time.advance(1_000);
+    let toldBefore: number | undefined;
+    deny(EXPIRED, (request) => {
+      if (request.kind !== "write") return false;
+      const { set, remove } = request.write.change;
+      // The release of the lease may take two request timeouts.
+      if (remove.includes("holder")) toldBefore ??= told.length;
+      return "dataSeq" in set && !("holder" in set);
+    });
+    other.process.kill();
+    await world.time.advance(25_000);
+    expect(toldBefore).toBe(1);
+    expect(told[0]).toMatchObject({ code: "access-denied", lockName: undefined });
+    mine.network.clear();
+    expect(await world.until(waiting)).toMatchObject({ ran: true, value: "done" });
   });
 
   it("is rejected before it waits", async () => {

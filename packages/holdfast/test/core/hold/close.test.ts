@@ -9,6 +9,7 @@ function setUp() {
   let writes = 0;
   const context = {
     settings: { closeTimeoutMs: 1_000, requestTimeoutMs: 10_000 },
+    clock: { monotonicMs: () => 0, wallMs: () => 0, bootMs: () => 0 },
     random: { fraction: () => 0.5 },
     timers: {
       set: (lengthMs: number, keepsAlive: boolean, end: () => void) => {

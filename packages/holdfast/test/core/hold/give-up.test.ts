@@ -27,6 +27,7 @@ function release(answers: readonly Answer[], lastData?: unknown) {
   const context = {
     nowMs: () => 0,
     releases: () => undefined,
+    healing: (answer: object) => answer,
     settings: { requestTimeoutMs: 1_000, maxLocalHandoffs: 4 },
     freeing: () => ({}),
     timeoutWithin: () => 500,
@@ -53,7 +54,10 @@ function release(answers: readonly Answer[], lastData?: unknown) {
       turns += 1;
     },
   } as unknown as HoldQueue;
-  const former = { held: HELD, leaseMs: 1_000, keepData: true, lastData, life: undefined };
+  const former = {
+    ...{ held: HELD, leaseMs: 1_000, keepData: true, lastData, life: undefined },
+    onNoAnswer: () => undefined,
+  };
   const released = giveUpLease(context, REF, localQueue, former);
   return { released, abandoned, turns: () => turns };
 }

@@ -66,6 +66,22 @@ describe("several locks", () => {
     }
   });
 
+  it("are expired for an inspection only if one is held, and all that are held are expired", async () => {
+    const world = new World({ dates: (trueMs) => trueMs });
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const lock = all(a.locks, ["a", "b"]);
+    const inspected = () => world.until(all(b.locks, ["a", "b"]).inspect());
+    expect(await inspected()).toMatchObject({ state: "absent", appearsExpired: false });
+    await world.until(lock.acquire({ lease: "10s", renew: "manual" }));
+    expect(await inspected()).toMatchObject({ state: "held", appearsExpired: false });
+    await world.time.advance(60_000);
+    expect(await inspected()).toMatchObject({ state: "held", appearsExpired: true });
+    const lease = await world.until(mutex(b.locks, "a").acquire());
+    expect(await inspected()).toMatchObject({ state: "held", appearsExpired: false });
+    await world.until(lease.release());
+    expect(await inspected()).toMatchObject({ state: "held", appearsExpired: true });
+  });
+
   it("cost four units a name to queue, and three units a name to acquire from the queues", async () => {
     const world = new World();
     const [one, other] = [world.inhabitant(), world.inhabitant()];

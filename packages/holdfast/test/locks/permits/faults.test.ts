@@ -4,7 +4,7 @@ import { expectError, expectThrown } from "../../../../../test/support/errors.js
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
 import type { Fault, FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
-import { openSession, semaphore } from "../../../src/index.js";
+import { mutex, openSession, semaphore } from "../../../src/index.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
@@ -422,9 +422,11 @@ describe("an acquisition while no renewal of its session is answered", () => {
       return writes > 1 ? { fault: "request-lost" } : undefined;
     });
     const trying = expectError(semaphoreOf(a).tryAcquire(), {
-      ...{ code: "unreachable", lockName: "s", mentions: ['Semaphore "s"', "3000 ms"] },
+      ...{ code: "unreachable", lockName: "s", mentions: ['Semaphore "s"', "does not answer"] },
     });
     await world.until(trying);
+    // The third answer is late: each renewal waits for less than half of the session.
+    expect(world.time.nowMs).toBeLessThan(2 * 3_000);
   });
 
   it("rejects with the loss of a session that the caller opened", async () => {
@@ -542,4 +544,31 @@ describe("an acquisition that its caller ends", () => {
     expect(stateOf(world)).toEqual([1, 1, 1]);
     expect(marks).toBe(2);
   });
+});
+
+describe("a call without a wait on a table that does not answer", () => {
+  const SILENT = { fault: "request-lost", unknownAfterMs: 5_000 } as const;
+
+  it.each([
+    ["10s", false],
+    ["10s", true],
+    ["1m", false],
+    ["1m", true],
+  ] as const)(
+    "takes as long as for a mutex, with a lease of %s, if a session is open: %s",
+    async (lease, isOpen) => {
+      const tookMs = async (call: (who: Inhabitant) => Promise<unknown>): Promise<number> => {
+        const world = new World();
+        const who = isOpen ? await withSession(world, { lease }) : world.inhabitant({ lease });
+        faults(who, () => true, SILENT);
+        const fromMs = world.time.nowMs;
+        await expect(world.until(call(who))).rejects.toMatchObject({ code: "unreachable" });
+        return world.time.nowMs - fromMs;
+      };
+      const permitMs = await tookMs((who) => semaphoreOf(who).tryAcquire());
+      const mutexMs = await tookMs(({ locks }) => mutex(locks, "a").tryAcquire());
+      // One pause between two attempts.
+      expect(Math.abs(permitMs - mutexMs)).toBeLessThanOrEqual(500);
+    },
+  );
 });
