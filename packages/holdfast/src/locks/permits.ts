@@ -1,4 +1,5 @@
 import type { ClientParts } from "../client.js";
+import { retryAfterMs } from "../core/acquire/holder-seen.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
@@ -122,7 +123,10 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     throw new HoldfastError(
       "not-acquired",
       `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired: its limit leaves no room for this permit, and \`wait\` is 0.`,
-      { lockName: this.#ref.name },
+      {
+        lockName: this.#ref.name,
+        retryAfterMs: retryAfterMs(undefined, this.#settings(options).settings),
+      },
     );
   }
 

@@ -174,6 +174,20 @@ describe("a semaphore", () => {
     await world.until(expectError(refused, facts));
   });
 
+  it.each(["1s", 0])("says after a wait of %s when a waiter would look again", async (wait) => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
+    const retryOf = (poll?: { max: string }) =>
+      world.until(
+        semaphore(locks, "s", { permits: 1 })
+          .acquire({ wait, poll })
+          .catch(({ retryAfterMs }) => retryAfterMs),
+      );
+    expect(await retryOf()).toBe(5_000);
+    expect(await retryOf({ max: "7s" })).toBe(7_000);
+  });
+
   it.each([
     ["no permits", { permits: 0 }],
     ["too many permits", { permits: 1_001 }],
