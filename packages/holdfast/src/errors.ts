@@ -60,14 +60,19 @@ export interface HolderSeen {
   readonly owner: string | undefined;
   /** The length of the holder's lease, in milliseconds. */
   readonly leaseMs: number;
-  /** For how long the process saw no renewal, in milliseconds. Undefined if the lock is on a session not read yet. */
+  /** Whether the client itself holds the lock. It does not observe its own renewals. */
+  readonly isOwn: boolean;
+  /**
+   * For how long the process saw no renewal, in milliseconds. Undefined if the lock is on a session not read yet, or if
+   * `isOwn`.
+   */
   readonly silentMs: number | undefined;
   /** In how many milliseconds a takeover is possible if the holder does not renew. Undefined like `silentMs`. */
   readonly takeableInMs: number | undefined;
 }
 
 const DETAILS = [
-  ...(["lockName", "reason", "timing", "holder"] as const),
+  ...(["lockName", "reason", "timing", "holder", "retryAfterMs"] as const),
   ...(["objectKey", "etag", "commitId", "errors"] as const),
 ];
 
@@ -94,8 +99,14 @@ export class HoldfastError extends Error {
         readonly stalledMs: number;
       }
     | undefined;
-  /** With code `not-acquired`: what this process saw of the holder, if it read the record. */
+  /** With code `not-acquired`: what this process saw of the holder, if it read the record or is itself the holder. */
   declare readonly holder: HolderSeen | undefined;
+  /**
+   * With code `not-acquired` at the end of the wait, or without one: in how many milliseconds a waiter would look again, as
+   * for `Retry-After`. That is `poll.max`, or sooner if a takeover is due sooner (`holder.takeableInMs`). The lock may still
+   * be held then.
+   */
+  declare readonly retryAfterMs: number | undefined;
   /** The key of the object, if the error concerns an object. */
   declare readonly objectKey: string | undefined;
   /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */
@@ -117,6 +128,8 @@ export class HoldfastError extends Error {
       readonly timing?: HoldfastError["timing"] | undefined;
       /** With code `not-acquired`: what this process saw of the holder. */
       readonly holder?: HolderSeen | undefined;
+      /** With code `not-acquired`: in how many milliseconds a waiter would look again. */
+      readonly retryAfterMs?: number | undefined;
       /** The key of the object. */
       readonly objectKey?: string | undefined;
       /** With `already-exists` and `precondition-failed`: the ETag found, if the object exists. */

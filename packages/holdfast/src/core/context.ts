@@ -63,7 +63,8 @@ export interface ClientEnvironment {
 export interface OpenLease {
   readonly ref: RecordRef;
   readonly held: Held;
-  readonly settings: { readonly keepData: boolean };
+  readonly leaseMs: number;
+  readonly settings: { readonly keepData: boolean; readonly owner: string };
   readonly userData: { readonly leftAtClose: unknown };
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;

@@ -1,5 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { heldText, holderSeen } from "../core/acquire/holder-seen.js";
+import { heldText, holderSeen, retryAfterMs } from "../core/acquire/holder-seen.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
@@ -115,24 +115,24 @@ function lossBehind({ aborted, reason }: AbortSignal, error: unknown): HoldfastE
 export function notAcquired(
   context: AcquireContext,
   ref: RecordRef,
-  { onlyIfExists }: AcquireSettings,
+  settings: AcquireSettings,
   fromMs: number,
 ): HoldfastError {
   const record = context.observations.of(ref.id)?.record;
   const holder = holderSeen(context, ref, fromMs);
-  const why =
-    onlyIfExists && (record === undefined || record.state === "absent")
-      ? "it has no record, and `onlyIfExists` requires a record"
+  const isMissing = settings.onlyIfExists && (record === undefined || record.state === "absent");
+  const why = holder?.isOwn
+    ? "this process itself holds it"
+    : isMissing
+      ? "it has no record, which `onlyIfExists` requires"
       : record?.state === "held"
-        ? heldText("it", record.owner, holder, true)
+        ? heldText("it", record.owner, holder, false)
         : record?.state === "free" && standing(record.queue, undefined) === "queued"
-          ? "waiters are queued for it, and `wait` is 0"
-          : "this process holds it or is acquiring it, and `wait` is 0";
+          ? "waiters are queued for it"
+          : "this process is acquiring or releasing it";
   return new HoldfastError(
     "not-acquired",
-    `Lock "${ref.name}" was not acquired${record?.state === "held" ? " (`wait` is 0)" : ""}: ${asSentence(why)}`,
-    {
-      ...{ lockName: ref.name, holder },
-    },
+    `Lock "${ref.name}" was not acquired${isMissing ? "" : " (`wait` is 0)"}: ${asSentence(why)}`,
+    { lockName: ref.name, holder, retryAfterMs: retryAfterMs(holder, settings) },
   );
 }

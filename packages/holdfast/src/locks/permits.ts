@@ -1,4 +1,5 @@
 import type { ClientParts } from "../client.js";
+import { retryAfterMs } from "../core/acquire/holder-seen.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
@@ -19,6 +20,7 @@ import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { asSentence } from "../internal/sentence.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
 import type { Inspection } from "./inspect.js";
@@ -117,12 +119,19 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
   }
 
   async acquire(options: AcquirePermitOptions = {}): Promise<Lease> {
-    const lease = await this.#acquire("acquire()", options);
+    let whyNot: AcquireSettings["whyNot"];
+    const lease = await this.#acquire("acquire()", options, undefined, (why) => {
+      whyNot = why;
+    });
     if (lease !== undefined) return lease;
+    const why = whyNot?.() ?? "its limit leaves no room for this permit";
     throw new HoldfastError(
       "not-acquired",
-      `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired: its limit leaves no room for this permit, and \`wait\` is 0.`,
-      { lockName: this.#ref.name },
+      `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired (\`wait\` is 0): ${asSentence(why)}`,
+      {
+        lockName: this.#ref.name,
+        retryAfterMs: retryAfterMs(undefined, this.#settings(options).settings),
+      },
     );
   }
 
@@ -146,6 +155,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     caller: string,
     options: AcquirePermitOptions,
     wait?: 0,
+    onWhyNot?: (whyNot: () => string | undefined) => void,
   ): Promise<Lease | undefined> {
     const names = this.#weight === undefined ? ACQUIRE_WEIGHT_NAMES : ACQUIRE_PERMIT_NAMES;
     checkNames(caller, options, names as OptionNames<AcquirePermitOptions>);
@@ -155,6 +165,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     let seen: AbsentRecord | SharedRecord | undefined;
     const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
+    onWhyNot?.(settings.whyNot);
     const lease = await acquirePermit(
       {
         ...{ context, ref: this.#ref, settings, sessions: this.#sessions },

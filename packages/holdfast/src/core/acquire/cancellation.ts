@@ -11,7 +11,7 @@ import type { ObservedHeld } from "../record/observation.js";
 import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
 import { waitBeforeMs } from "../wait.js";
 import type { AcquireContext } from "./context.js";
-import { heldText, holderSeen, leasesSeen } from "./holder-seen.js";
+import { heldText, holderSeen, leasesSeen, retryAfterMs } from "./holder-seen.js";
 
 // Longer than any process runs. Finite, so that it can be added to the time of a clock.
 const FOR_EVER_MS = 1e12;
@@ -187,10 +187,8 @@ export class Cancellation implements Cancelling {
     const ref = this.#refs[at];
     const which = this.#refs.length === 1 ? "it" : `"${ref?.name}"`;
     // Without an answer, the acquisition waited for a lease of this client.
-    const holder =
-      ref !== undefined && this.#wasAnswered
-        ? holderSeen(this.#context, ref, this.#fromMs)
-        : undefined;
+    const fromMs = this.#wasAnswered ? this.#fromMs : FOR_EVER_MS;
+    const holder = ref && holderSeen(this.#context, ref, fromMs);
     const hasNone = records.every((record) => record === undefined || record.state === "absent");
     const found =
       this.#settings.whyNot?.() ??
@@ -202,7 +200,10 @@ export class Cancellation implements Cancelling {
     return new HoldfastError(
       "not-acquired",
       `${this.#title} was not acquired within ${Math.round(this.#waitMs)} ms: ${asSentence(found)}`,
-      { lockName: this.#lockName, holder },
+      {
+        ...{ lockName: this.#lockName, holder },
+        retryAfterMs: retryAfterMs(holder, this.#settings),
+      },
     );
   }
 

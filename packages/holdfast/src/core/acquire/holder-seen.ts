@@ -1,5 +1,6 @@
 import type { HolderSeen } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
+import type { LeaseSettings } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedHeld } from "../record/observation.js";
 import type { AcquireContext } from "./context.js";
@@ -26,9 +27,17 @@ export function leasesSeen(context: AcquireContext, ref: RecordRef): readonly nu
   return row?.state === "held" ? [held.leaseMs, row.leaseMs] : [held.leaseMs];
 }
 
+/** In how many milliseconds a waiter with these settings would look again at the latest. */
+export function retryAfterMs(
+  seen: HolderSeen | undefined,
+  { maxPollMs }: Pick<LeaseSettings, "maxPollMs">,
+): number {
+  return Math.min(maxPollMs, seen?.takeableInMs ?? maxPollMs);
+}
+
 /**
- * What this process saw of the holder since `fromMs`. Undefined if no answer since then has shown the record: this
- * client does not observe the renewals of its own leases.
+ * This client itself if it holds the record, without times: it does not observe the renewals of its own leases. Otherwise
+ * what this process saw of the holder since `fromMs`; undefined if no answer since then has shown the record.
  */
 export function holderSeen(
   context: AcquireContext,
@@ -36,6 +45,18 @@ export function holderSeen(
   fromMs: number,
 ): HolderSeen | undefined {
   const { observations } = context;
+  const lockName = ref.name;
+  for (const { ref: own, settings, leaseMs } of context.holds) {
+    if (own.id !== ref.id) continue;
+    return {
+      lockName,
+      owner: settings.owner,
+      leaseMs,
+      isOwn: true,
+      silentMs: undefined,
+      takeableInMs: undefined,
+    };
+  }
   const held = heldRecord(context, ref);
   if (held === undefined || observations.lookedAtMs(ref.id) < fromMs) return undefined;
   const { session } = held;
@@ -50,9 +71,10 @@ export function holderSeen(
         ? undefined
         : 0;
   return {
-    lockName: ref.name,
+    lockName,
     owner: held.owner,
     leaseMs: Math.max(...leasesSeen(context, ref)),
+    isOwn: false,
     silentMs: sinceMs === undefined ? undefined : observations.lookedAtMs(id) - sinceMs,
     takeableInMs,
   };

@@ -5,10 +5,12 @@ import { MemoryTable } from "../../../../testing/src/table/memory-table.js";
 import { seededRandom } from "../../../../testing/src/time/seeded-random.js";
 import { VirtualTime } from "../../../../testing/src/time/virtual-time.js";
 import {
+  type AcquireOptions,
   type AcquirePermitOptions,
   all,
   fairLock,
   Holdfast,
+  type HoldfastError,
   type Lease,
   mutex,
   openSession,
@@ -268,18 +270,50 @@ describe("not-acquired", () => {
     await expect(
       world.until(mutex(world.inhabitant().locks, "a").acquire({ wait: 0 })),
     ).rejects.toMatchObject({
-      message: expect.stringContaining("was not acquired (`wait` is 0): one holds it"),
+      // Who does not want to wait is not told to wait longer.
+      message: expect.stringMatching(
+        /was not acquired \(`wait` is 0\): one holds it.* in 30\.6 s\.$/,
+      ),
       holder: { silentMs: 0, takeableInMs: 30_600 },
     });
   });
 
-  it("says nothing of the renewals of this client's own lease", async () => {
+  it("says when a waiter would look again: after the longest poll, or when a takeover is due", async () => {
     const world = new World();
+    const dead = world.inhabitant();
+    await world.until(mutex(dead.locks, "a").acquire());
+    dead.process.kill();
     const { locks } = world.inhabitant();
-    await world.until(mutex(locks, "a").acquire());
-    await expect(world.until(mutex(locks, "a").acquire({ wait: "12s" }))).rejects.toMatchObject({
-      code: "not-acquired",
-      holder: undefined,
+    const refusalOf = (options: AcquireOptions) =>
+      world.until(
+        mutex(locks, "a")
+          .acquire(options)
+          .catch((caught: unknown) => caught),
+      );
+    expect(await refusalOf({ wait: 0 })).toMatchObject({ retryAfterMs: 2_000 });
+    expect(await refusalOf({ wait: 0, poll: { max: "7s" } })).toMatchObject({
+      retryAfterMs: 7_000,
     });
+    const error = await refusalOf({ wait: "29s" });
+    expect(error).toMatchObject({ retryAfterMs: expect.closeTo(1_600, -2) });
+    expect(error).toMatchObject({ retryAfterMs: (error as HoldfastError).holder?.takeableInMs });
   });
+
+  it.each(["12s", 0])(
+    "names this client itself with `wait` %s, without the times",
+    async (wait) => {
+      const world = new World();
+      const { locks } = world.inhabitant();
+      await world.until(mutex(locks, "a").acquire({ owner: "me", lease: "20s" }));
+      await expect(world.until(mutex(locks, "a").acquire({ wait }))).rejects.toMatchObject({
+        code: "not-acquired",
+        message: expect.stringContaining("this process itself holds it"),
+        holder: {
+          ...{ lockName: "a", owner: "me", leaseMs: 20_000, isOwn: true },
+          ...{ silentMs: undefined, takeableInMs: undefined },
+        },
+        retryAfterMs: 2_000,
+      });
+    },
+  );
 });

@@ -17,6 +17,7 @@ function clientThatSaw({ lock, row, decision }: { lock?: Seen; row?: Seen; decis
   const asked: unknown[] = [];
   const context = {
     nowMs: () => NOW_MS,
+    holds: [],
     format: { codec: { refOf: (kind: string, name: string) => ({ id: `${kind} ${name}` }) } },
     observations: {
       of: (id: string) => (id === "a" ? lock : id === "session s" ? row : undefined),
@@ -67,7 +68,7 @@ describe("what a client saw of a holder", () => {
   it("is its silence up to the last look, and when a takeover is possible", () => {
     const { context, asked } = clientThatSaw({ lock });
     expect(holderSeen(context, REF, LOOKED_MS)).toEqual({
-      ...{ lockName: "a", owner: "worker-7", leaseMs: 3_000 },
+      ...{ lockName: "a", owner: "worker-7", leaseMs: 3_000, isOwn: false },
       ...{ silentMs: 2_000, takeableInMs: 700 },
     });
     // The queue does not matter, and neither does whether the record must exist.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../../test/support/errors.js";
 import { World } from "../../../../../test/support/world.js";
-import { condition, openSession, semaphore } from "../../../src/index.js";
+import { condition, openSession, readLock, semaphore, writeLock } from "../../../src/index.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
@@ -172,6 +172,38 @@ describe("a semaphore", () => {
       mentions: ["2 of its 2 permits"],
     } as const;
     await world.until(expectError(refused, facts));
+  });
+
+  it("names who is in the way without a wait, by the side", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const messageOf = (lock: { acquire(options: object): Promise<unknown> }) =>
+      world.until(lock.acquire({ wait: 0 }).catch(({ message }) => message));
+    await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
+    expect(await messageOf(semaphore(locks, "s", { permits: 1 }))).toContain(
+      "(`wait` is 0): 1 of its 1 permits are in use, by 1 holders.",
+    );
+    const writer = await world.until(writeLock(locks, "rw").acquire({ owner: "w1" }));
+    expect(await messageOf(readLock(locks, "rw"))).toContain(
+      "(`wait` is 0): a writer holds it (w1).",
+    );
+    await world.until(writer.release());
+    await world.until(readLock(locks, "rw").acquire());
+    expect(await messageOf(writeLock(locks, "rw"))).toContain("(`wait` is 0): 1 readers hold it.");
+  });
+
+  it.each(["1s", 0])("says after a wait of %s when a waiter would look again", async (wait) => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
+    const retryOf = (poll?: { max: string }) =>
+      world.until(
+        semaphore(locks, "s", { permits: 1 })
+          .acquire({ wait, poll })
+          .catch(({ retryAfterMs }) => retryAfterMs),
+      );
+    expect(await retryOf()).toBe(5_000);
+    expect(await retryOf({ max: "7s" })).toBe(7_000);
   });
 
   it.each([
