@@ -6,6 +6,7 @@ import { HeldLease, type Lease } from "../core/hold/lease.js";
 import { QUEUE_NAMES } from "../core/option-names.js";
 import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
+import { AdoptedLimits } from "../core/permits/adopted-limits.js";
 import { PermitMarks } from "../core/permits/marks.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
@@ -61,6 +62,8 @@ export const PERMIT_NAMES: OptionNames<PermitOptions> = { ...WAITER_NAMES, sessi
 export interface PermitParts extends ClientParts {
   /** The marks that the client knows of, for all its semaphores and read-write locks. */
   readonly marks: PermitMarks;
+  /** The limits in the table that are not the caller's. */
+  readonly limits: AdoptedLimits;
   /** The session of the client's permits. */
   readonly sessions: PermitSessions & KeepAliveSource<Hold>;
 }
@@ -72,7 +75,7 @@ export function permitPartsOf(client: ClientParts): PermitParts {
   const known = parts.get(client);
   if (known !== undefined) return known;
   const sessions = client.shared ?? permitSessions(client);
-  const made = { ...client, marks: new PermitMarks(), sessions };
+  const made = { ...client, marks: new PermitMarks(), limits: new AdoptedLimits(), sessions };
   parts.set(client, made);
   return made;
 }
@@ -84,6 +87,8 @@ interface PermitKindOf {
   readonly limit: number;
   /** The weight of each permit. Undefined: the caller chooses it. */
   readonly weight?: number;
+  /** Tells of another limit in the table, which the callers go by. Undefined: they refuse it. */
+  readonly onLimit?: ((found: number, owner: string) => void) | undefined;
 }
 
 /** A name with any number of permits: a semaphore, or a side of a read-write lock. */
@@ -91,19 +96,21 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
   readonly #ref: RecordRef;
   readonly #limit: number;
   readonly #weight: number | undefined;
+  readonly #onLimit: PermitKindOf["onLimit"];
   readonly #parts: PermitParts;
   readonly #options: PermitOptions;
   readonly #sessions: PermitSessions & KeepAliveSource<Hold>;
 
   constructor(
     parts: PermitParts,
-    { kind, name, limit, weight }: PermitKindOf,
+    { kind, name, limit, weight, onLimit }: PermitKindOf,
     options: PermitOptions,
   ) {
     const { context } = parts;
     this.#ref = requireCapability(context.format, PERMITS).refOf(kind, checkName(name));
     this.#limit = limit;
     this.#weight = weight;
+    this.#onLimit = onLimit;
     this.#parts = parts;
     this.#options = options;
     this.#sessions =
@@ -151,14 +158,17 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     checkNames(caller, options, names as OptionNames<AcquirePermitOptions>);
     const { weight = this.#weight ?? 1, ...asked } = options;
     this.#checkWeight(weight);
-    const { context, marks } = this.#parts;
+    const { context, marks, limits } = this.#parts;
     let seen: AbsentRecord | SharedRecord | undefined;
     const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
+    const tell = this.#onLimit;
+    const adopted =
+      tell && limits.of(this.#ref.id, this.#limit, (found) => tell(found, settings.owner));
     const lease = await acquirePermit(
       {
         ...{ context, ref: this.#ref, settings, sessions: this.#sessions },
-        ...{ weight, limit: this.#limit, inQueue: layered.inQueue },
+        ...{ weight, limit: this.#limit, adopted, inQueue: layered.inQueue },
         marks,
         onSeen: (record) => {
           seen = record;

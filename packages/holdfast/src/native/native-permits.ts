@@ -80,7 +80,7 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
     grant: (ref, grant) => ({
       key: ref.key,
       condition: all(
-        any(isAbsent(pk), all(KNOWN, ...roomFor(grant), isNew(grant))),
+        ...(grant.isStored ? [fits(grant)] : [any(isAbsent(pk), fits(grant))]),
         ...queueCondition(grant),
       ),
       change: {
@@ -128,11 +128,15 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
   };
 }
 
-function roomFor({ limit, weight }: PermitGrant): Condition[] {
-  return [
-    any(isAbsent("limit"), equals("limit", n(limit))),
+function fits(grant: PermitGrant): Condition {
+  const { limit, isStored, weight } = grant;
+  const isLimit = equals("limit", n(limit));
+  return all(
+    KNOWN,
+    isStored ? isLimit : any(isAbsent("limit"), isLimit),
     any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),
-  ];
+    isNew(grant),
+  );
 }
 
 // The id of an attempt is granted once: not while its permit is in the record, and never after its withdrawal.

@@ -1,5 +1,7 @@
+import { setLimit } from "../../../../packages/holdfast/src/admin/index.js";
 import {
   downgrade,
+  isHoldfastError,
   type Lease,
   readLock,
   semaphore as semaphoreOf,
@@ -22,9 +24,23 @@ interface Held {
   readonly limit: number;
 }
 
-/** Acquires a permit of the semaphore, acts, and releases it. */
+/**
+ * The number of permits that a process comes with. In every third run an operator changes the limit, and half of the
+ * processes come with another number: of another deployment.
+ */
+function numberOf({ run, name }: Incarnation): { readonly own: number; readonly changes: boolean } {
+  const own = run.plan.world?.permits ?? 1;
+  const changes = run.plan.seed % 3 === 0;
+  const isOther = changes && [...name].reduce((sum, one) => sum + one.charCodeAt(0), 0) % 2 === 0;
+  return { own: isOther ? own + 2 : own, changes };
+}
+
+/** Acquires a permit of the semaphore, acts, and releases it; sometimes changes the limit. */
 export async function semaphore(self: Incarnation, random: SeededRandom): Promise<void> {
-  const limit = self.run.plan.world?.permits ?? 1;
+  const { own: limit, changes } = numberOf(self);
+  if (changes && random.chance(0.15)) {
+    await setLimit(self.locks, SEMAPHORE, random.integer(1, limit)).catch(codeOf);
+  }
   const weight = random.integer(1, Math.min(3, limit));
   const limited = semaphoreOf(self.locks, SEMAPHORE, { permits: limit });
   const permit = await taken(self, random, (given) => limited.acquire({ ...given, weight }));
@@ -80,6 +96,7 @@ async function taken<P extends Lease>(
       ),
     );
   } catch (error) {
+    if (isHoldfastError(error, "limit-mismatch") && numberOf(self).changes) return undefined;
     const code = codeOf(error);
     if (wait > 0) expectPatience(self, code, "waited for a permit", { wait, fromMs });
     return undefined;
@@ -139,7 +156,14 @@ export function whole({ locks, run }: Incarnation) {
   const limited = semaphoreOf(locks, SEMAPHORE, { permits: limit });
   const wait = 3_600_000;
   return [
-    { name: SEMAPHORE, run: () => limited.run({ weight: limit, wait }, () => undefined) },
+    {
+      name: SEMAPHORE,
+      run: async () => {
+        // The limit may be lower than the weight that this asks for.
+        if (run.plan.seed % 3 === 0) await setLimit(locks, SEMAPHORE, limit);
+        await limited.run({ weight: limit, wait }, () => undefined);
+      },
+    },
     {
       name: READ_WRITE,
       run: () => writeLock(locks, READ_WRITE).run({ wait }, () => undefined),

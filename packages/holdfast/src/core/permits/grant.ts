@@ -33,14 +33,15 @@ export class PermitGrantWrite {
   readonly #wish: Wish;
   readonly #grant: PermitGrant;
 
-  constructor(contending: Contending, wish: Wish) {
+  /** `limit`: what the record must have; a record without a limit gets it, if it is the caller's own. */
+  constructor(contending: Contending, wish: Wish, limit: number) {
     this.#contending = contending;
     this.#wish = wish;
     const { context, ref, settings } = contending;
-    const { weight, limit, life } = wish;
+    const { weight, life } = wish;
     const wallMs = context.wallMs();
     this.#grant = {
-      ...{ holder: context.random.id(), weight, limit, wallMs },
+      ...{ holder: context.random.id(), weight, limit, isStored: limit !== wish.limit, wallMs },
       ...{ session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
       ...{ fenceSeed: context.fenceSeed(ref), passage: settings.passage },
       oldMarks: wish.marks.removable(ref.id, wallMs),
