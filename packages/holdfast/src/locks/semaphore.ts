@@ -12,8 +12,8 @@ import {
   permitPartsOf,
 } from "./permits.js";
 
-// With 1,000 holders, each write of the record costs about 190 write units.
-const MOST_PERMITS = 1_000;
+// A record of 400 KB has some 2,300 holders. Heavier permits may use a higher limit.
+const MOST_PERMITS = 10_000;
 
 const SEMAPHORE_NAMES: OptionNames<Parameters<typeof semaphore>[2]> = {
   ...PERMIT_NAMES,
@@ -49,8 +49,8 @@ export function semaphore(
   name: string,
   options: PermitOptions & {
     /**
-     * The limit: the largest total weight of the held permits, from 1 to 1,000. The first grant stores the limit in the
-     * table. From then on the limit in the table counts for all callers, whatever their own number is, until `setLimit()`
+     * The limit: the largest total weight of the held permits, from 1 to 10,000. The record has room for some 2,000
+     * holders: DynamoDB refuses a grant above its 400 KB, with `misconfigured`. The first grant stores the limit in the table. From then on the limit in the table counts for all callers, whatever their own number is, until `setLimit()`
      * of `holdfast/admin` changes it. A caller with a weight above the limit in the table gets `limit-mismatch`.
      */
     readonly permits: number;

@@ -176,7 +176,7 @@ describe("a semaphore", () => {
 
   it.each([
     ["no permits", { permits: 0 }],
-    ["too many permits", { permits: 1_001 }],
+    ["too many permits", { permits: 10_001 }],
     ["half a permit", { permits: 1.5 }],
     ["an unknown option", { permits: 1, limit: 2 }],
     ["a word for another limit", { permits: 1, onLimitMismatch: "adopt" as "refuse" }],
