@@ -23,9 +23,10 @@ import {
   runHolding,
   settingsOf,
 } from "./locking.js";
+import { type Member, memberOf } from "./members.js";
 import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
-import type { LockOptions } from "./mutex.js";
+import { type LockOptions, Mutex } from "./mutex.js";
 
 /** The types of several locks: each part of the lease has its own fence. */
 type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
@@ -48,12 +49,16 @@ const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
   signal: true,
 };
 
+/** A lock that can be one of several. */
+type Joinable = Pick<Lock, "name" | "inspect">;
+
 // A transaction has at most 100 actions, and taking a place needs two actions for each name.
 const MOST_NAMES = 50;
 
 /** Several locks, acquired together. */
 class MultiLock implements Lock<Several, AcquireManyOptions> {
   readonly #context: AcquireContext;
+  readonly #members: readonly Member[];
   readonly #refs: readonly RecordRef[];
   readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
@@ -61,12 +66,13 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
 
   constructor(
     { context, clientOptions, defaultOwner, shared }: ClientParts,
-    names: readonly string[],
+    locks: readonly (string | Joinable)[],
     options: ManyOptions,
   ) {
     checkNames("all()", options, MANY_NAMES);
     this.#context = context;
-    this.#refs = refsOf(context, names, options.namespace);
+    this.#members = membersOf(context, locks, options.namespace);
+    this.#refs = this.#members.map(({ ref }) => ref);
     const life = keepAliveChoice(options.session, shared);
     // The client's polls are tuned for mutexes; queues have their own default.
     const { poll: _, ...client } = clientOptions;
@@ -100,7 +106,11 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
   }
 
   async inspect(): Promise<Inspection<Several>> {
-    const parts = await Promise.all(this.#refs.map((ref) => inspectRecord(this.#context, ref)));
+    const parts = await Promise.all(
+      this.#members.map(({ ref, permit }) =>
+        permit === undefined ? inspectRecord(this.#context, ref) : permit.inspect(),
+      ),
+    );
     return inspectionOfMany(this.name, parts);
   }
 
@@ -123,12 +133,17 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
     const context = this.#context;
     const refs = this.#refs;
     const onPlaceExpired = this.#onPlaceExpired(options);
+    const permits = new Map(
+      this.#members.flatMap(({ ref, permit }) =>
+        permit === undefined ? [] : [[ref.id, permit.part(settings.owner)] as const],
+      ),
+    );
     return withAcquisition({
       context,
       refs,
       settings,
       grant: (cancellation) =>
-        acquireMany({ context, refs, settings, cancellation, onPlaceExpired }),
+        acquireMany({ context, refs, permits, settings, cancellation, onPlaceExpired }),
       begin: (granted) => new MultiLease(granted.map(({ hold }) => hold)),
     });
   }
@@ -162,7 +177,7 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
  */
 export function all(
   client: Holdfast<FormatTypes>,
-  names: readonly string[],
+  parts: readonly (string | Pick<Lock, "name" | "inspect">)[],
   options: Pick<
     LockOptions,
     "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "session" | "namespace"
@@ -171,7 +186,7 @@ export function all(
   Omit<NativeTypes, "fence"> & { readonly fence: undefined },
   Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "signal">
 > {
-  return new MultiLock(partsOf(client, "all()"), names, options);
+  return new MultiLock(partsOf(client, "all()"), parts, options);
 }
 
 /** Several locks are free only if all are free, and can be acquired only when the last of them can. */
@@ -186,25 +201,37 @@ function inspectionOfMany(name: string, parts: readonly Inspection[]): Inspectio
   });
 }
 
-function refsOf(
+function membersOf(
   context: AcquireContext,
-  names: readonly string[],
+  locks: readonly (string | Joinable)[],
   namespace: string | undefined,
-): readonly RecordRef[] {
-  if (!Array.isArray(names) || names.length === 0 || names.length > MOST_NAMES) {
+): readonly Member[] {
+  if (!Array.isArray(locks) || locks.length === 0 || locks.length > MOST_NAMES) {
     throw refuse(`A multi-lock needs an array of 1 to ${MOST_NAMES} names.`);
   }
-  const refs = names.map((name) => queueRefOf(context.format, name, namespace));
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const members = locks.map((lock: string | Joinable): Member => {
+    if (typeof lock !== "object" || lock === null) {
+      return { ref: queueRefOf(context.format, lock, namespace), context };
+    }
+    const member: Member | undefined = Mutex.recordOf(lock) ?? memberOf(lock);
+    if (member?.context === context) return member;
+    throw refuse(
+      member !== undefined
+        ? `The lock "${member.ref.name}" is of another client. Make all locks of a multi-lock with one client.`
+        : "A multi-lock takes names, mutexes, fair locks, semaphores and read-write locks.",
+    );
+  });
+  const refs = members.map(({ ref }) => ref);
+  const twice = refs.find(({ id }, index) => refs.findIndex((one) => one.id === id) !== index);
   if (twice !== undefined)
-    throw refuse(`The name "${twice}" occurs twice in this multi-lock. Give each name once.`);
+    throw refuse(`The name "${twice.name}" occurs twice in this multi-lock. Give each name once.`);
   if (context.table.transact === undefined) {
     throw refuse(
       "A multi-lock needs transactions, and the table of this client has none. Acquire the locks one by one, or use " +
         "another table.",
     );
   }
-  return refs;
+  return members;
 }
 
 function refuse(message: string): HoldfastError {

@@ -1,7 +1,7 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { AcquireSettings, RecordAcquisition } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
@@ -129,6 +129,11 @@ export class Mutex implements Lock {
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#defaults = known ?? this.#settings(NO_OPTIONS);
     if (isPlain) plain.set(clientOptions, this.#defaults);
+  }
+
+  /** Returns the record and the client of a mutex or a fair lock; undefined for another lock. */
+  static recordOf(lock: object): Pick<RecordAcquisition, "ref" | "context"> | undefined {
+    return lock instanceof Mutex ? { ref: lock.#ref, context: lock.#context } : undefined;
   }
 
   async acquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease> {

@@ -6,8 +6,9 @@ import { HeldLease, type Lease } from "../core/hold/lease.js";
 import { QUEUE_NAMES } from "../core/option-names.js";
 import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
-import { AdoptedLimits } from "../core/permits/adopted-limits.js";
+import { type AdoptedLimit, AdoptedLimits } from "../core/permits/adopted-limits.js";
 import { PermitMarks } from "../core/permits/marks.js";
+import { PermitPart } from "../core/permits/part.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -26,6 +27,7 @@ import type { Inspection } from "./inspect.js";
 import { inspectPermits } from "./inspect-permits.js";
 import type { Lock } from "./lock.js";
 import { lifeOfSession, type RunArguments, runHolding } from "./locking.js";
+import { noteMember } from "./members.js";
 import type { LockOptions } from "./mutex.js";
 
 /**
@@ -117,6 +119,11 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
       options.session === undefined ? parts.sessions : lifeOfSession(options.session);
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#settings({});
+    noteMember(this, () => ({
+      ref: this.#ref,
+      context,
+      permit: { part: (owner) => this.#part(owner), inspect: () => this.inspect() },
+    }));
   }
 
   get name(): string {
@@ -145,6 +152,22 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     return this.#ref.kind === "read-write" ? heirOf : undefined;
   }
 
+  /** The permit in an acquisition of several locks. */
+  #part(owner: string): PermitPart {
+    const { marks } = this.#parts;
+    return new PermitPart({
+      ...{ ref: this.#ref, limit: this.#limit, weight: this.#weight ?? 1, marks },
+      ...{ sessions: this.#sessions, adopted: this.#adopted(owner) },
+      onSeen: (record) => marks.see(this.#ref.id, record),
+    });
+  }
+
+  #adopted(owner: string): AdoptedLimit | undefined {
+    const tell = this.#onLimit;
+    if (tell === undefined) return undefined;
+    return this.#parts.limits.of(this.#ref.id, this.#limit, (found) => tell(found, owner));
+  }
+
   inspect(): Promise<Inspection> {
     return inspectPermits(this.#parts.context, this.#ref);
   }
@@ -158,13 +181,11 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     checkNames(caller, options, names as OptionNames<AcquirePermitOptions>);
     const { weight = this.#weight ?? 1, ...asked } = options;
     this.#checkWeight(weight);
-    const { context, marks, limits } = this.#parts;
+    const { context, marks } = this.#parts;
     let seen: AbsentRecord | SharedRecord | undefined;
     const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
-    const tell = this.#onLimit;
-    const adopted =
-      tell && limits.of(this.#ref.id, this.#limit, (found) => tell(found, settings.owner));
+    const adopted = this.#adopted(settings.owner);
     const lease = await acquirePermit(
       {
         ...{ context, ref: this.#ref, settings, sessions: this.#sessions },

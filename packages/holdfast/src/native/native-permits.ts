@@ -79,10 +79,7 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
     has: (item, holder) => item?.[PERMIT + holder] !== undefined,
     grant: (ref, grant) => ({
       key: ref.key,
-      condition: all(
-        ...(grant.isStored ? [fits(grant)] : [any(isAbsent(pk), fits(grant))]),
-        ...queueCondition(grant),
-      ),
+      condition: all(...fitsOnto(pk, grant), ...queueCondition(grant)),
       change: {
         set: {
           ...grantSet(grant),
@@ -126,6 +123,14 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
       },
     }),
   };
+}
+
+function fitsOnto(pk: string, grant: PermitGrant): Condition[] {
+  const { onto, isStored } = grant;
+  if (onto === "absent") return [isAbsent(pk)];
+  if (onto === undefined) return [isStored ? fits(grant) : any(isAbsent(pk), fits(grant))];
+  // Only removals and grants raise the version, and only grants the fence.
+  return [fits(grant), equals("fence", n(onto.fence)), equals("version", n(onto.version))];
 }
 
 function fits(grant: PermitGrant): Condition {

@@ -1,5 +1,6 @@
 import { setLimit } from "../../../../packages/holdfast/src/admin/index.js";
 import {
+  all,
   downgrade,
   isHoldfastError,
   type Lease,
@@ -9,7 +10,7 @@ import {
 } from "../../../../packages/holdfast/src/index.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
-import { codeOf, expectPatience, limited } from "./holding.js";
+import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
 
 // Unlike the names of locks, since the entries of all queues of a name share a partition.
 const SEMAPHORE = "permits";
@@ -41,6 +42,7 @@ export async function semaphore(self: Incarnation, random: SeededRandom): Promis
   if (changes && random.chance(0.15)) {
     await setLimit(self.locks, SEMAPHORE, random.integer(1, limit)).catch(codeOf);
   }
+  if (self.run.plan.seed % 4 === 1 && random.chance(0.5)) return mixed(self, random, limit);
   const weight = random.integer(1, Math.min(3, limit));
   const limited = semaphoreOf(self.locks, SEMAPHORE, { permits: limit });
   const permit = await taken(self, random, (given) => limited.acquire({ ...given, weight }));
@@ -48,6 +50,52 @@ export async function semaphore(self: Incarnation, random: SeededRandom): Promis
   const held = { permit, name: `semaphore#${SEMAPHORE}`, limit };
   await use(self, random, held);
   await release(self, held);
+}
+
+/** Acquires two locks, a permit of the semaphore and a read permit together, in any order, acts, and releases them. */
+async function mixed(self: Incarnation, random: SeededRandom, limit: number): Promise<void> {
+  const { names } = self.run.plan;
+  const from = random.integer(0, names.length - 1);
+  const two = [...new Set([names[from] ?? "a", names[(from + 1) % names.length] ?? "b"])];
+  const limitedTo = semaphoreOf(self.locks, SEMAPHORE, { permits: limit });
+  const several = random.chance(0.5)
+    ? [...two, limitedTo, readLock(self.locks, READ_WRITE)]
+    : [readLock(self.locks, READ_WRITE), limitedTo, ...two];
+  const lease = await taken(self, random, (given) => all(self.locks, several).acquire(given));
+  if (lease === undefined) return;
+  const parts = lease.parts ?? [];
+  const locks = parts.filter(({ weight }) => weight === undefined);
+  const helds = parts
+    .filter(({ weight }) => weight !== undefined)
+    .map((permit): Held => {
+      const isRead = permit.name === READ_WRITE;
+      const name = isRead ? `read-write#${READ_WRITE}` : `semaphore#${SEMAPHORE}`;
+      return { permit, name, limit: isRead ? WHOLE : limit };
+    });
+  if (locks.length !== two.length || helds.length !== 2) {
+    self.run.fail("all or none", `${self.name} got ${parts.length} of ${several.length} locks`);
+  }
+  for (const held of helds) {
+    note(self, held, "granted");
+    held.permit.signal.addEventListener("abort", () => note(self, held, "lost"), { once: true });
+  }
+  const grant = {
+    parts: locks.map(({ name, fence, holder }) => ({ name, fence, holder })),
+    isHeld: () => lease.isHeld,
+    remainingMs: () => lease.remainingMs(),
+    lossSignal: lease.signal,
+  };
+  await hold(self, random, grant, { waited: false });
+  for (const held of helds) if (lease.isHeld) note(self, held, "acted");
+  self.asked();
+  const isHeld = lease.isHeld;
+  const released = lease.release();
+  if (isHeld) {
+    noteReleased(self, grant);
+    for (const held of helds) note(self, held, "released");
+  }
+  await released.catch(codeOf);
+  self.run.exchange.ended.add(grant.lossSignal);
 }
 
 /** Acquires a read or write permit, acts, sometimes downgrades a write permit, and releases the permit. */
@@ -79,7 +127,7 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
 
 type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll: object };
 
-async function taken<P extends Lease>(
+async function taken<P>(
   self: Incarnation,
   random: SeededRandom,
   acquire: (given: Given) => Promise<P>,

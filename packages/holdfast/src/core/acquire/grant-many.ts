@@ -1,16 +1,19 @@
+import type { Instant } from "../../platform/clock.js";
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
+import type { Shown } from "../context.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Grant, RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
+import type { Found } from "../record/record.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { hasSoundEnd } from "./correct-end.js";
 import { blindTable, type Granting, replacedBy } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
-import type { AcquireSettings, Acquisition } from "./settings.js";
+import type { AcquireSettings, Acquisition, Granted } from "./settings.js";
 
 /** One record of a multi-grant, with the observation that the grant requires. */
 export interface GrantPart {
@@ -25,6 +28,23 @@ interface Aside {
   readonly write: Write;
 }
 
+/** A grant of another kind in the transaction: a permit. */
+export interface JoinedGrant {
+  readonly ref: RecordRef;
+  readonly holder: string;
+  readonly write: Write;
+  /** Whether the write requires that the record is absent. */
+  readonly isOntoAbsent: boolean;
+  /** Whether a grant can begin now: its session is alive. */
+  readonly canBegin: boolean;
+  /** Notes the record in a refusal, and returns what it says of this grant. */
+  see(shown: Shown): Found;
+  /** Begins the applied grant. `start`: the instant before the first send. */
+  begin(start: Instant, wasRepeated: boolean): Granted;
+  /** Ends the attempt. `mayBeApplied`: DynamoDB has applied a send, or may still apply one. */
+  giveUp(mayBeApplied: boolean): void;
+}
+
 interface Part extends GrantPart {
   readonly grant: Grant;
   readonly write: Write;
@@ -32,8 +52,12 @@ interface Part extends GrantPart {
 
 /** The result of one transaction of grants. */
 type GrantManyAnswer =
-  /** `results` has the order of the parts. */
-  | { readonly kind: "granted"; readonly results: readonly GrantResult[] }
+  /** `results` has the order of the parts, and `joined` the order of the joined grants. */
+  | {
+      readonly kind: "granted";
+      readonly results: readonly GrantResult[];
+      readonly joined: readonly Granted[];
+    }
   /** A record was not as its decision assumed. */
   | { readonly kind: "refused" }
   | Silent;
@@ -53,6 +77,7 @@ export class GrantManyWrite {
   readonly #cancellation: Cancelling;
   readonly #parts: readonly Part[];
   readonly #asides: readonly Aside[];
+  readonly #joined: readonly JoinedGrant[];
   readonly #repetition: GrantRetry;
   /** Whether the records name the ids of this attempt although DynamoDB did not apply the attempt. */
   #areIdsOfAnother = false;
@@ -62,6 +87,7 @@ export class GrantManyWrite {
     parts: readonly GrantPart[],
     turn: ClaimTurn,
     asides: readonly Aside[] = [],
+    joined: readonly JoinedGrant[] = [],
   ) {
     const { context, settings, cancellation } = acquisition;
     this.#context = context;
@@ -72,13 +98,14 @@ export class GrantManyWrite {
       return { ...part, grant, write: writeOf(context, part, grant) };
     });
     this.#asides = asides;
+    this.#joined = joined;
     this.#repetition = new GrantRetry(acquisition, turn);
   }
 
   /** Resolves and rejects like {@link GrantWrite.run}. */
   async run(): Promise<GrantManyAnswer> {
     const transaction = {
-      writes: [...this.#asides, ...this.#parts].map(({ write }) => write),
+      writes: [...this.#asides, ...this.#parts, ...this.#joined].map(({ write }) => write),
       token: this.#context.random.id(),
     };
     const { signal } = this.#cancellation;
@@ -103,7 +130,7 @@ export class GrantManyWrite {
       if (doing !== "others") repetition.countFound();
       if (doing !== "own") return REFUSED;
     }
-    if (!repetition.isInTime()) return REFUSED;
+    if (!repetition.isInTime() || !this.#joined.every(({ canBegin }) => canBegin)) return REFUSED;
     const nowMs = this.#context.nowMs();
     const results = this.#parts.map(({ ref, before, grant }) => {
       const record = grantedOnto(before, grant);
@@ -114,7 +141,9 @@ export class GrantManyWrite {
     const { deadline } = repetition;
     if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline)))
       return REFUSED;
-    return { kind: "granted", results };
+    const wasRepeated = answer.kind === "refused";
+    const joined = this.#joined.map((one) => one.begin(repetition.start, wasRepeated));
+    return { kind: "granted", results, joined };
   }
 
   #doingIn({ refusals, isReadLater }: Extract<Answered, { readonly kind: "refused" }>) {
@@ -124,18 +153,30 @@ export class GrantManyWrite {
       return refusal && this.#context.seeRecord(ref, refusal, "strong");
     });
     const grants = shown.slice(this.#asides.length);
+    const from = all.length;
+    for (const [index, one] of this.#joined.entries()) {
+      const refusal = refusals[from + index];
+      const found = refusal && one.see(refusal);
+      if (found?.state === "absent" && one.isOntoAbsent && isReadLater !== true) {
+        throw blindTable(one.ref.name);
+      }
+      grants.push(found as (typeof grants)[number]);
+    }
     for (const [index, { ref, before }] of this.#parts.entries()) {
       // The only condition was "absent", so DynamoDB returned no item with the refusal.
       const isAbsent = grants[index]?.state === "absent" && before.state === "absent";
       if (isAbsent && isReadLater !== true) throw blindTable(ref.name);
     }
-    return doingOf(
-      grants,
-      this.#parts.map(({ grant }) => grant.holder),
-    );
+    return doingOf(grants, [
+      ...this.#parts.map(({ grant }) => grant.holder),
+      ...this.#joined.map((one) => one.holder),
+    ]);
   }
 
   #giveUp(): void {
+    for (const one of this.#joined) {
+      if (!this.#areIdsOfAnother) one.giveUp(this.#repetition.unanswered > 0);
+    }
     for (const { ref, grant, decision } of this.#parts) {
       // If DynamoDB applies a delayed send later, this client must not take the record for held.
       if (!this.#areIdsOfAnother) this.#context.abandon(grant.holder);

@@ -115,7 +115,7 @@ function isPassing(context: AcquireContext, error: unknown): boolean {
 
 // Other callers use the same opening of the session, so the end of this wait must not abort the opening. Refused
 // credentials end a call without a wait at once.
-function openedOrCancelled(
+export function openedOrCancelled(
   sessions: PermitSessions,
   user: object,
   cancellation: Cancelling,

@@ -12,6 +12,7 @@ import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
 import { requireCapability } from "../record/capability.js";
 import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
+import type { RecordRef } from "../record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
 import type { Ending } from "../remote-sessions.js";
 import { noteAbout } from "../session/note.js";
@@ -35,10 +36,12 @@ export class PermitLoop {
   #hasNotified = false;
   readonly #fromMs: number;
 
-  constructor(contending: Contending, wish: Wish) {
+  /** `seen`: the record as the client has just read it; without it, the loop begins with a grant. */
+  constructor(contending: Contending, wish: Wish, seen?: Seen) {
     const { context, settings } = contending;
     this.#contending = contending;
     this.#wish = wish;
+    this.#seen = seen;
     this.#pacer = new Pacer(context, settings);
     this.#pace = new PollPace(settings);
     this.#fromMs = context.nowMs();
@@ -52,7 +55,7 @@ export class PermitLoop {
     const { settings, cancellation, place } = this.#contending;
     const { life } = this.#wish;
     // The first attempt needs no read before, because its refusal shows the record.
-    let decision: PermitDecision = { kind: "grant" };
+    let decision: PermitDecision = this.#seen === undefined ? { kind: "grant" } : this.#decide();
     for (;;) {
       if (cancellation.isStopped) throw cancellation.error();
       // The session has ended. The caller tries again with another session.
@@ -65,7 +68,7 @@ export class PermitLoop {
           break;
         }
         case "limit-mismatch":
-          throw this.#mismatch(decision.limit);
+          throw limitMismatch(this.#contending.ref, this.#wish, decision.limit);
         case "queued":
         case "passed-over":
           return { kind: decision.kind };
@@ -218,16 +221,19 @@ export class PermitLoop {
   #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
     return untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs }, ask);
   }
+}
 
-  #mismatch(found: number): HoldfastError {
-    const { ref } = this.#contending;
-    const { weight, limit, adopted } = this.#wish;
-    const uses = adopted === undefined ? `uses ${limit}` : `asks for a weight of ${weight}`;
-    return new HoldfastError(
-      "limit-mismatch",
-      `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller ${uses}. ` +
-        "Use one limit everywhere, or change the limit in the table with setLimit() of holdfast/admin.",
-      { lockName: ref.name },
-    );
-  }
+/** The error of a caller that refuses the limit in the table, or whose weight is above it. */
+export function limitMismatch(
+  ref: Pick<RecordRef, "name" | "kind">,
+  { weight, limit, adopted }: Pick<Wish, "weight" | "limit" | "adopted">,
+  found: number,
+): HoldfastError {
+  const uses = adopted === undefined ? `uses ${limit}` : `asks for a weight of ${weight}`;
+  return new HoldfastError(
+    "limit-mismatch",
+    `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller ${uses}. ` +
+      "Use one limit everywhere, or change the limit in the table with setLimit() of holdfast/admin.",
+    { lockName: ref.name },
+  );
 }

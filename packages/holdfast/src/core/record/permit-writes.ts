@@ -12,6 +12,8 @@ export interface PermitGrant {
   readonly limit: number;
   /** Whether the limit is the record's and not the caller's: then no record gets it anew. */
   readonly isStored: boolean;
+  /** The exact record that the grant requires: for a grant in a transaction, whose answer shows no record. */
+  readonly onto?: "absent" | { readonly fence: bigint; readonly version: bigint } | undefined;
   /** The session that keeps the permit alive, and its length. */
   readonly session: string;
   readonly leaseMs: number;
