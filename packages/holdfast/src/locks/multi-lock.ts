@@ -162,16 +162,20 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
  * Returns 1 to 50 locks as one: one transaction grants all of them, or none. A client never holds a lock while it waits
  * for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come, first served,
  * with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue can acquire all
- * the locks that it wants. The lease ends at the earliest deadline, and the loss of one lock is the loss of all. The locks
- * are the same locks as `mutex(client, name)` and `fairLock(client, name)`; with a namespace, they are the fair locks of
- * the namespace. Not reentrant. Needs a table with a sort key, and transactions: not a global table with strong
+ * the locks that it wants. The lease ends at the earliest deadline, and the loss of one lock is the loss of all. A part is a
+ * name, which is the same lock as `mutex(client, name)` and `fairLock(client, name)`, and with a namespace the fair lock of
+ * the namespace; or a lock of this client: a mutex, a fair lock, a semaphore, of which it takes one permit, or a side of a
+ * read-write lock. Of such a lock only the record counts, the limit with `onLimitMismatch`, and the session of its permits;
+ * other options are those of this call. Not reentrant. Needs a table with a sort key, and transactions: not a global table with strong
  * consistency. The call itself costs no request. Throws `invalid-argument`.
  *
  * `acquire` costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client
  * released or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the
  * place in all queues, N renewals a period and N deletions; and while waiting, the cost of a waiter of a fair lock for
  * each name that is held or has an earlier waiter. A refused transaction costs the same. `tryAcquire` costs N reads, at
- * most, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions and a transaction more.
+ * most, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions and a transaction more. A record
+ * with permits costs 2 units for each KB, and the first permit of a client opens its session, by two writes. The release
+ * is one write for each lock.
  *
  * Protocol: spec/protocol.md, "Several locks".
  */
