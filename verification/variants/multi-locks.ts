@@ -1,5 +1,6 @@
 import { GrantManyWrite } from "../../packages/holdfast/src/core/acquire/grant-many.js";
 import { doingOf } from "../../packages/holdfast/src/core/acquire/grant-many-result.js";
+import { joinedOf } from "../../packages/holdfast/src/core/permits/joined.js";
 import { PermitPart } from "../../packages/holdfast/src/core/permits/part.js";
 import { highestTicketSeen } from "../../packages/holdfast/src/core/queue/place-at-once.js";
 import { acquireMany } from "../../packages/holdfast/src/locks/multi-acquire.js";
@@ -50,9 +51,9 @@ export const MULTI_LOCKS: readonly Variant[] = [
     rules: ["R5"],
     edits: [
       {
-        in: { GrantManyWrite },
-        from: "grants.push(found as (typeof grants)[number]);",
-        to: 'grants.push(found && ({ state: "absent" } as typeof found));',
+        in: { joinedOf },
+        from: "shown.push(found);",
+        to: 'shown.push(found && { state: "absent" });',
       },
     ],
     caughtBy: {

@@ -7,6 +7,7 @@ import { inTurn } from "../core/acquire/turn.js";
 import { untilAnswered } from "../core/acquire/until-answered.js";
 import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
+import { joinedOf } from "../core/permits/joined.js";
 import { Entry } from "../core/queue/entry.js";
 import { isClear, overslept, withTicket } from "../core/queue/fifo.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
@@ -190,7 +191,7 @@ async function grantAll(
   });
   const acquisition = { context, settings, cancellation };
   const answer = await inTurn(acquisition, (turn) => {
-    const joined = [...permits.values()].map((part) => part.grant(acquisition));
+    const joined = joinedOf([...permits.values()].map((part) => part.grant(acquisition)));
     return new GrantManyWrite(acquisition, parts, turn, [], joined).run();
   });
   if (answer.kind === "silent") {
@@ -211,7 +212,7 @@ async function grantAll(
     return { hold: new Hold(context, ref, localQueue, result), record: result.record, how };
   });
   // In the order of the caller's locks.
-  const [others, joined] = [granted[Symbol.iterator](), answer.joined[Symbol.iterator]()];
+  const [others, joined] = [granted[Symbol.iterator](), (answer.joined ?? [])[Symbol.iterator]()];
   return refs.map(({ id }) => (permits.has(id) ? joined : others).next().value as Granted);
 }
 

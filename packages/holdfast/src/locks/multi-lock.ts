@@ -217,7 +217,7 @@ function membersOf(
     if (typeof lock !== "object" || lock === null) {
       return { ref: queueRefOf(context.format, lock, namespace), context };
     }
-    const member: Member | undefined = Mutex.recordOf(lock) ?? memberOf(lock);
+    const member = lock instanceof Mutex ? lock.part : memberOf(lock);
     if (member?.context === context) return member;
     throw refuse(
       member !== undefined

@@ -131,9 +131,9 @@ export class Mutex implements Lock {
     if (isPlain) plain.set(clientOptions, this.#defaults);
   }
 
-  /** Returns the record and the client of a mutex or a fair lock; undefined for another lock. */
-  static recordOf(lock: object): Pick<RecordAcquisition, "ref" | "context"> | undefined {
-    return lock instanceof Mutex ? { ref: lock.#ref, context: lock.#context } : undefined;
+  /** The record and the client, for an acquisition of several locks. */
+  get part(): Pick<RecordAcquisition, "ref" | "context"> {
+    return { ref: this.#ref, context: this.#context };
   }
 
   async acquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease> {

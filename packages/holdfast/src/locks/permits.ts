@@ -19,7 +19,7 @@ import type { SharedKind } from "../core/record/ref.js";
 import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
@@ -197,7 +197,9 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
         },
       },
       (hold) => HeldLease.toCaller(hold),
-    );
+    ).catch((error: unknown) => {
+      throw tooManyHolders(this.#ref, error) ?? error;
+    });
     return lease as Lease | undefined;
   }
 
@@ -241,6 +243,18 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     }
     return "other waiters were queued before";
   }
+}
+
+/** The error of a grant that DynamoDB refused because of the size of the record; undefined for another error. */
+function tooManyHolders(ref: RecordRef, error: unknown): HoldfastError | undefined {
+  const isIt = isHoldfastError(error, "misconfigured") && /item size|400 KB/i.test(error.message);
+  if (!isIt) return undefined;
+  return new HoldfastError(
+    "misconfigured",
+    `${titleOf([ref.name], ref.kind)} has no room for another holder: its record would pass DynamoDB's 400 KB. Use fewer ` +
+      "and heavier permits, or divide the limit among several semaphores.",
+    { lockName: ref.name, cause: error },
+  );
 }
 
 function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {

@@ -1,7 +1,6 @@
 import type { Instant } from "../../platform/clock.js";
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
-import type { Shown } from "../context.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Grant, RecordRef } from "../record/format.js";
@@ -28,21 +27,17 @@ interface Aside {
   readonly write: Write;
 }
 
-/** A grant of another kind in the transaction: a permit. */
-export interface JoinedGrant {
-  readonly ref: RecordRef;
-  readonly holder: string;
-  readonly write: Write;
-  /** Whether the write requires that the record is absent. */
-  readonly isOntoAbsent: boolean;
-  /** Whether a grant can begin now: its session is alive. */
-  readonly canBegin: boolean;
-  /** Notes the record in a refusal, and returns what it says of this grant. */
-  see(shown: Shown): Found;
-  /** Begins the applied grant. `start`: the instant before the first send. */
-  begin(start: Instant, wasRepeated: boolean): Granted;
-  /** Ends the attempt. `mayBeApplied`: DynamoDB has applied a send, or may still apply one. */
-  giveUp(mayBeApplied: boolean): void;
+/** Grants of another kind in the transaction: permits. Only their module has the code for them. */
+export interface JoinedGrants {
+  readonly writes: readonly { readonly write: Write }[];
+  /** Whether all grants can begin now: their sessions are alive. */
+  readonly isHeld: boolean;
+  /** Notes the records in a refusal. Adds what each says of its grant, and the holder of the grant. */
+  addTo(refusal: Refused, shown: (Found | undefined)[], holders: string[]): void;
+  /** Begins the applied grants. `start`: the instant before the first send. */
+  begin(start: Instant, answer: Answered): readonly Granted[];
+  /** Ends the attempts. `sends`: how many sends DynamoDB has applied or may still apply. */
+  giveUp(sends: number): void;
 }
 
 interface Part extends GrantPart {
@@ -56,7 +51,7 @@ type GrantManyAnswer =
   | {
       readonly kind: "granted";
       readonly results: readonly GrantResult[];
-      readonly joined: readonly Granted[];
+      readonly joined: readonly Granted[] | undefined;
     }
   /** A record was not as its decision assumed. */
   | { readonly kind: "refused" }
@@ -64,7 +59,9 @@ type GrantManyAnswer =
 
 const REFUSED = { kind: "refused" } as const;
 
-type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
+type Refused = Extract<TransactionAnswer, { readonly kind: "refused" }>;
+/** An answer of DynamoDB. */
+export type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
 
 /**
  * Sends a transaction that grants several records, all or none, until DynamoDB answers. Like {@link GrantWrite},
@@ -77,7 +74,7 @@ export class GrantManyWrite {
   readonly #cancellation: Cancelling;
   readonly #parts: readonly Part[];
   readonly #asides: readonly Aside[];
-  readonly #joined: readonly JoinedGrant[];
+  readonly #joined: JoinedGrants | undefined;
   readonly #repetition: GrantRetry;
   /** Whether the records name the ids of this attempt although DynamoDB did not apply the attempt. */
   #areIdsOfAnother = false;
@@ -87,7 +84,7 @@ export class GrantManyWrite {
     parts: readonly GrantPart[],
     turn: ClaimTurn,
     asides: readonly Aside[] = [],
-    joined: readonly JoinedGrant[] = [],
+    joined?: JoinedGrants,
   ) {
     const { context, settings, cancellation } = acquisition;
     this.#context = context;
@@ -105,7 +102,9 @@ export class GrantManyWrite {
   /** Resolves and rejects like {@link GrantWrite.run}. */
   async run(): Promise<GrantManyAnswer> {
     const transaction = {
-      writes: [...this.#asides, ...this.#parts, ...this.#joined].map(({ write }) => write),
+      writes: [...this.#asides, ...this.#parts, ...(this.#joined?.writes ?? [])].map(
+        ({ write }) => write,
+      ),
       token: this.#context.random.id(),
     };
     const { signal } = this.#cancellation;
@@ -130,7 +129,7 @@ export class GrantManyWrite {
       if (doing !== "others") repetition.countFound();
       if (doing !== "own") return REFUSED;
     }
-    if (!repetition.isInTime() || !this.#joined.every(({ canBegin }) => canBegin)) return REFUSED;
+    if (!repetition.isInTime() || this.#joined?.isHeld === false) return REFUSED;
     const nowMs = this.#context.nowMs();
     const results = this.#parts.map(({ ref, before, grant }) => {
       const record = grantedOnto(before, grant);
@@ -141,42 +140,30 @@ export class GrantManyWrite {
     const { deadline } = repetition;
     if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline)))
       return REFUSED;
-    const wasRepeated = answer.kind === "refused";
-    const joined = this.#joined.map((one) => one.begin(repetition.start, wasRepeated));
+    const joined = this.#joined?.begin(repetition.start, answer);
     return { kind: "granted", results, joined };
   }
 
-  #doingIn({ refusals, isReadLater }: Extract<Answered, { readonly kind: "refused" }>) {
+  #doingIn(answer: Refused) {
+    const { refusals, isReadLater } = answer;
     const all = [...this.#asides, ...this.#parts];
     const shown = all.map(({ ref }, index) => {
       const refusal = refusals[index];
       return refusal && this.#context.seeRecord(ref, refusal, "strong");
     });
-    const grants = shown.slice(this.#asides.length);
-    const from = all.length;
-    for (const [index, one] of this.#joined.entries()) {
-      const refusal = refusals[from + index];
-      const found = refusal && one.see(refusal);
-      if (found?.state === "absent" && one.isOntoAbsent && isReadLater !== true) {
-        throw blindTable(one.ref.name);
-      }
-      grants.push(found as (typeof grants)[number]);
-    }
+    const grants: (Found | undefined)[] = shown.slice(this.#asides.length);
     for (const [index, { ref, before }] of this.#parts.entries()) {
       // The only condition was "absent", so DynamoDB returned no item with the refusal.
       const isAbsent = grants[index]?.state === "absent" && before.state === "absent";
       if (isAbsent && isReadLater !== true) throw blindTable(ref.name);
     }
-    return doingOf(grants, [
-      ...this.#parts.map(({ grant }) => grant.holder),
-      ...this.#joined.map((one) => one.holder),
-    ]);
+    const holders = this.#parts.map(({ grant }) => grant.holder);
+    this.#joined?.addTo(answer, grants, holders);
+    return doingOf(grants, holders);
   }
 
   #giveUp(): void {
-    for (const one of this.#joined) {
-      if (!this.#areIdsOfAnother) one.giveUp(this.#repetition.unanswered > 0);
-    }
+    if (!this.#areIdsOfAnother) this.#joined?.giveUp(this.#repetition.unanswered);
     for (const { ref, grant, decision } of this.#parts) {
       // If DynamoDB applies a delayed send later, this client must not take the record for held.
       if (!this.#areIdsOfAnother) this.#context.abandon(grant.holder);

@@ -1,6 +1,5 @@
 import { PERMITS } from "../../native/native-permits.js";
 import type { Cancelling } from "../acquire/cancellation.js";
-import type { JoinedGrant } from "../acquire/grant-many.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import type { AcquireSettings, Acquisition, Place } from "../acquire/settings.js";
 import type { Shown } from "../context.js";
@@ -15,6 +14,7 @@ import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import { openedOrCancelled, type PermitSessions } from "./acquire.js";
 import { freeStrays, sharedRecord, withdraw } from "./grant.js";
+import type { JoinedGrant } from "./joined.js";
 import { limitMismatch, PermitLoop } from "./loop.js";
 import type { Wish } from "./wish.js";
 
@@ -104,7 +104,7 @@ export class PermitPart {
     return {
       ...{ ref, holder, write: permits.grant(ref, grant) },
       isOntoAbsent: before.state === "absent",
-      get canBegin() {
+      get isHeld() {
         return life.isHeld;
       },
       see: (shown) => {

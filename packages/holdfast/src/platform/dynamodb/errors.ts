@@ -176,13 +176,10 @@ export function refused(
       { cause },
     );
   }
-  const isTooLarge = /item size.*exceeded/i.test(String(message));
-  const hint = isTooLarge
-    ? "The record would pass DynamoDB's 400 KB: keep fewer holders of one semaphore, or less data."
-    : isAboutKeys(message)
-      ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
-        `\`holdfast table check${flags}\`.`
-      : "DynamoDB would refuse the same request again. Fix the problem that DynamoDB names.";
+  const hint = isAboutKeys(message)
+    ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
+      `\`holdfast table check${flags}\`.`
+    : "DynamoDB would refuse the same request again. Fix the problem that DynamoDB names.";
   return new HoldfastError(
     "misconfigured",
     `DynamoDB refused the request on table "${table}" (${name}): ${said(message)}. ${hint}`,

@@ -153,7 +153,9 @@ describe("a semaphore with as many holders as fit into a record", () => {
     const fill = async (): Promise<void> => {
       while (leases.length < 60) leases.push(await of(late).acquire());
     };
-    await world.until(expectError(fill(), { code: "misconfigured", mentions: ["400 KB"] }));
+    await world.until(
+      expectError(fill(), { code: "misconfigured", lockName: "s", mentions: ["400 KB"] }),
+    );
     expect(leases.length).toBeGreaterThan(0);
     expect(leases.every(({ isHeld }) => isHeld)).toBe(true);
     await world.until((leases[0] as Lease).release());
