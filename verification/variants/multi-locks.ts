@@ -192,7 +192,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         in: { MultiLease },
-        from: 'for (const hold of this.holds) hold.end(isOfAll ? reason : "lost-with-another");',
+        from: 'hold.end(isOfAll ? reason : "lost-with-another");',
         to: "void isOfAll;",
       },
     ],

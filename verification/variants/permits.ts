@@ -55,8 +55,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { nativePermits },
-        from: "...(grant.isStored ? [fits(grant)] : [any(isAbsent(pk), fits(grant))]),",
-        to: "any(isAbsent(pk), fits(grant)),",
+        from: "if (onto === undefined) return [isStored ? fits(grant) : any(isAbsent(pk), fits(grant))];",
+        to: "if (onto === undefined) return [isStored === undefined ? fits(grant) : any(isAbsent(pk), fits(grant))];",
       },
     ],
     caughtBy: {
@@ -214,8 +214,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { nativePermits },
-        from: "...queueCondition(grant),",
-        to: "...queueCondition(grant).slice(9),",
+        from: "...queueCondition(grant)",
+        to: "...queueCondition(grant).slice(9)",
       },
     ],
     caughtBy: {
