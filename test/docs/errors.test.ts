@@ -83,7 +83,9 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
   },
   "limit-mismatch": async ({ world, mine, theirs }) => {
     await world.until(semaphore(theirs.locks, NAME, { permits: 20 }).acquire());
-    return world.until(errorOf(semaphore(mine.locks, NAME, { permits: 25 }).acquire()));
+    return world.until(
+      errorOf(semaphore(mine.locks, NAME, { permits: 25, onLimitMismatch: "refuse" }).acquire()),
+    );
   },
   closed: async ({ world, mine }) => {
     await world.until(mine.locks.close());

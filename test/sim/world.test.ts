@@ -68,7 +68,7 @@ const p1 = { by: "p1", ...a } as const;
 const p2 = { by: "p2", ...a } as const;
 const task = { kind: "occurrence", name: "once#x", occurrence: "1", isRerun: false } as const;
 const permit = { kind: "permit", name: "semaphore#s", weight: 1, limit: 1 } as const;
-const permits = { kind: "permits", name: "semaphore#s", by: "p1", used: 1 } as const;
+const permits = { kind: "permits", name: "semaphore#s", by: "p1", used: 1, limit: 1 } as const;
 const place = { kind: "place", name: "a", ticket: 3n, leaseMs: 5_000 } as const;
 const queue = { kind: "queue", by: "p1", ...a, holder: undefined, tail: 3n, served: 2n } as const;
 const record = (by: string, fence: bigint, holder: string | undefined): Draft => ({
@@ -163,6 +163,14 @@ const BAD: readonly Case[] = [
     history: of(
       { ...permit, by: "p1", holder: "h1", what: "granted" },
       { ...permits, used: 2, holders: ["h1", "h2"], fences: [1n, 2n] },
+    ),
+  },
+  {
+    invariant: "permits",
+    because: "a grant changes the limit",
+    history: of(
+      { ...permits, holders: ["h1"], fences: [1n] },
+      { ...permits, limit: 2, used: 2, holders: ["h1", "h2"], fences: [1n, 2n] },
     ),
   },
   {

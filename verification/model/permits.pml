@@ -8,11 +8,13 @@
  * Three clients have one session and one attempt each, with an id of its own. A request to grant may be sent
  * twice; each copy takes effect at any later time or never, and its answer may be lost. A client that gives up an attempt
  * withdraws it. A process may stop for ever at any time. Two rivals remove permits of ended sessions: each reads the
- * record, and writes at any later time. An operator lowers the limit once.
+ * record, and writes at any later time. The record has no limit at first, and the clients come with different numbers: each
+ * attempt goes by its client's own number, or by the limit that it saw in the record. An operator lowers the limit once.
  *
  * Invariants, each a variable which is true until the invariant fails:
  *
- *   Exclusion   the permits that live processes believe to hold weigh at most what the limit was when each was granted
+ *   Exclusion   the permits that live processes believe to hold weigh at most the ruling limit when each was granted: the
+ *               number of the record's first grant, until an operator changes it
  *   Counted     `used` is the weight of the permits in the record
  *   NoLeak      the record has no permit of a live session which no part of its process uses
  *   Guarded     no write of a former holder takes effect after its permit was removed
@@ -40,9 +42,11 @@
 #define DONE 5
 
 #define WEIGHT(c) (c == 2 -> FULL : 1)
+#define OWN(c) (c == 0 -> FULL - 1 : FULL) /* the number of its deployment */
 
 typedef Attempt {
   byte phase;
+  byte limit;   /* that its request requires */
   byte sent;    /* copies sent */
   byte flying;  /* copies which may still take effect */
   bit inRecord; /* the permit */
@@ -53,7 +57,8 @@ typedef Attempt {
 }
 Attempt at[CLIENTS];
 
-byte used, limit = FULL, fence, limits, guards;
+byte used, limit, fence, limits, guards; /* limit 0: none */
+byte ruling; /* the limit that should count */
 bit stopped[CLIENTS], ended[CLIENTS];
 byte sees[2]; /* the client whose permit a rival is about to remove, + 1 */
 
@@ -76,14 +81,15 @@ inline check() {
   require(Counted, used == IN_RECORD(0) + IN_RECORD(1) + IN_RECORD(2))
 }
 
-#ifdef DROP_USED
-#define FITS(id) true
-#else
 #ifdef DROP_LIMIT
-#define FITS(id) (used + WEIGHT(id) <= FULL) /* by the limit that the caller knows */
+#define IS_LIMIT(id) true /* by the limit that the caller knows */
 #else
-#define FITS(id) (used + WEIGHT(id) <= limit)
+#define IS_LIMIT(id) ((limit == 0 && at[id].limit == OWN(id)) || limit == at[id].limit)
 #endif
+#ifdef DROP_USED
+#define FITS(id) IS_LIMIT(id)
+#else
+#define FITS(id) (IS_LIMIT(id) && used + WEIGHT(id) <= at[id].limit)
 #endif
 #ifdef DROP_ABSENT
 #define IS_NEW(id) !at[id].isMarked
@@ -100,7 +106,12 @@ inline deliver(id) {
   at[id].flying--;
   if
   :: IS_NEW(id) && FITS(id) ->
-    require(Exclusion, BELIEVED(0) + BELIEVED(1) + BELIEVED(2) + WEIGHT(id) <= limit);
+    if
+    :: ruling == 0 -> ruling = at[id].limit
+    :: else
+    fi;
+    limit = at[id].limit;
+    require(Exclusion, BELIEVED(0) + BELIEVED(1) + BELIEVED(2) + WEIGHT(id) <= ruling);
     fence++;
     at[id].inRecord = 1; at[id].fence = fence;
     used = used + WEIGHT(id)
@@ -150,6 +161,11 @@ inline giveBack(id) {
 inline step(id) {
   if
   :: at[id].phase <= ASKED && at[id].sent < COPIES && !stopped[id] ->
+    if
+    :: at[id].sent == 0 -> at[id].limit = OWN(id)
+    :: at[id].sent == 0 && limit > 0 && limit != OWN(id) -> at[id].limit = limit
+    :: at[id].sent > 0
+    fi;
     at[id].phase = ASKED; at[id].sent++; at[id].flying++
   :: at[id].flying > 0 -> deliver(id)
   :: at[id].phase == ASKED && !stopped[id] ->
@@ -237,7 +253,7 @@ init {
   :: atomic { !ended[0] && MAY_END(0) -> ended[0] = 1 }
   :: atomic { !ended[1] && MAY_END(1) -> ended[1] = 1 }
   :: atomic { !ended[2] && MAY_END(2) -> ended[2] = 1 }
-  :: atomic { limits < LIMITS -> limits++; limit = FULL - 1 }
+  :: atomic { limits < LIMITS -> limits++; limit = FULL - 1; ruling = limit }
   :: atomic { true -> break }
   od
 }

@@ -161,10 +161,11 @@ export type Event =
       readonly by: string;
       readonly name: string;
       readonly used: number;
+      readonly limit: number | undefined;
       readonly holders: readonly string[];
       readonly fences: readonly bigint[];
     }
-  /** A process got, used or ended a permit. */
+  /** A process got, used or ended a permit. `limit`: the process's own number. */
   | {
       readonly kind: "permit";
       readonly by: string;

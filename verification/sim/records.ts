@@ -253,7 +253,7 @@ export class Records {
 
   #permitsChanged(name: string, by: string, after: Item | undefined): void {
     if (after === undefined && by === BY_TTL) {
-      this.#note({ kind: "permits", by, name, used: 0, holders: [], fences: [] });
+      this.#note({ kind: "permits", by, name, used: 0, limit: undefined, holders: [], fences: [] });
       return;
     }
     const found = this.#permits?.readAll(after);
@@ -263,12 +263,12 @@ export class Records {
       this.#fail("counted", `the record of "${name}" ${what}`);
       return;
     }
-    const { used, permits } = found;
+    const { used, limit, permits } = found;
     const [holders, fences] = [
       permits.map(({ holder }) => holder),
       permits.map(({ fence }) => fence),
     ];
-    this.#note({ kind: "permits", by, name, used, holders, fences });
+    this.#note({ kind: "permits", by, name, used, limit, holders, fences });
   }
 
   /** Returns the sessions with a row from before this instant: the live sessions, or the ended sessions. */

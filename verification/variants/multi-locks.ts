@@ -1,16 +1,66 @@
 import { GrantManyWrite } from "../../packages/holdfast/src/core/acquire/grant-many.js";
 import { doingOf } from "../../packages/holdfast/src/core/acquire/grant-many-result.js";
+import { joinedOf } from "../../packages/holdfast/src/core/permits/joined.js";
+import { PermitPart } from "../../packages/holdfast/src/core/permits/part.js";
 import { highestTicketSeen } from "../../packages/holdfast/src/core/queue/place-at-once.js";
 import { acquireMany } from "../../packages/holdfast/src/locks/multi-acquire.js";
 import { MultiLease } from "../../packages/holdfast/src/locks/multi-lease.js";
 import { MultiPlace } from "../../packages/holdfast/src/locks/multi-place.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { nativePermits } from "../../packages/holdfast/src/native/native-permits.js";
 import type { Variant } from "./variant.js";
 
 const TEST = "packages/holdfast/test/locks/multi-lock/multi-lock.test.ts";
 
+const MIXED_TEST = "packages/holdfast/test/locks/multi-lock/mixed.test.ts";
+
 /** Defects in grants of several locks at once. */
 export const MULTI_LOCKS: readonly Variant[] = [
+  {
+    name: "mixed-permit-onto-any",
+    what: "The grant of a permit with others does not require the record that it was computed from.",
+    rules: ["R9"],
+    edits: [
+      {
+        in: { nativePermits },
+        from: 'return [fits(grant), equals("fence", n(onto.fence)), equals("version", n(onto.version))];',
+        to: "return [fits(grant)];",
+      },
+    ],
+    caughtBy: { test: MIXED_TEST, title: "show each part the fence that its record has" },
+  },
+  {
+    name: "mixed-permit-not-withdrawn",
+    what: "A client that gives up a transaction leaves its permits to themselves.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { PermitPart },
+        from: "if (mayBeApplied) withdraw({ context, ref }, grant, life);",
+        to: "if (mayBeApplied && weight < 0) withdraw({ context, ref }, grant, life);",
+      },
+    ],
+    caughtBy: {
+      test: MIXED_TEST,
+      title: "leave nothing when the caller gives up during a transaction without an answer: %s",
+    },
+  },
+  {
+    name: "mixed-own-transaction-unknown",
+    what: "A client does not recognise its permit in a refusal.",
+    rules: ["R5"],
+    edits: [
+      {
+        in: { joinedOf },
+        from: "shown.push(found);",
+        to: 'shown.push(found && { state: "absent" });',
+      },
+    ],
+    caughtBy: {
+      test: MIXED_TEST,
+      title: "recognise their own transaction when its answer is lost",
+    },
+  },
   {
     name: "part-granted",
     what: "The client takes the acquirable locks of several, and leaves the rest.",
@@ -18,13 +68,13 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         in: { acquireMany },
-        from: "if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;",
-        to: "if (!refs.some((ref) => isGranting(context.decide(ref, false)))) return undefined;",
+        from: "if (!refs.every((ref) => isAvailable(together, ref))) return undefined;",
+        to: "if (!refs.some((ref) => isAvailable(together, ref))) return undefined;",
       },
       {
         in: { acquireMany },
-        from: "if (parts.length < refs.length) {",
-        to: "if (parts.length < 1) {",
+        from: "if (!refs.every((ref) => isAvailable(together, ref, settings.passage))) {",
+        to: "if (!refs.some((ref) => isAvailable(together, ref, settings.passage))) {",
       },
     ],
     caughtBy: {
@@ -142,7 +192,7 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         in: { MultiLease },
-        from: 'for (const hold of this.holds) hold.end(isOfAll ? reason : "lost-with-another");',
+        from: 'hold.end(isOfAll ? reason : "lost-with-another");',
         to: "void isOfAll;",
       },
     ],

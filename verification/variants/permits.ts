@@ -37,9 +37,49 @@ export const PERMITS: readonly Variant[] = [
     what: "A caller with another limit goes by its own.",
     rules: [],
     edits: [
-      { in: { nativePermits }, from: 'any(isAbsent("limit"), equals("limit", n(limit))),', to: "" },
+      {
+        in: { nativePermits },
+        from: 'isStored ? isLimit : any(isAbsent("limit"), isLimit),',
+        to: "isStored ? isLimit : KNOWN,",
+      },
     ],
-    caughtBy: { test: TEST, title: "refuses a caller with another limit, and names both" },
+    caughtBy: {
+      test: TEST,
+      title: "refuses a caller that insists on another limit, and names both",
+    },
+  },
+  {
+    name: "permit-adopted-limit-outlives-record",
+    what: "A limit that a client adopted becomes the limit of a new record.",
+    rules: [],
+    edits: [
+      {
+        in: { nativePermits },
+        from: "if (onto === undefined) return [isStored ? fits(grant) : any(isAbsent(pk), fits(grant))];",
+        to: "if (onto === undefined) return [isStored === undefined ? fits(grant) : any(isAbsent(pk), fits(grant))];",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/permits/limits.test.ts",
+      title:
+        "gives a new record the number of its first caller, and not the number of the last record",
+    },
+  },
+  {
+    name: "permit-limit-of-writer-adopted",
+    what: "A writer adopts a limit above its weight, which leaves room for others.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { PermitLoop },
+        from: "const adopts = adopted !== undefined || place !== undefined;",
+        to: "const adopts = true;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/permits/limits.test.ts",
+      title: "refuses another limit of a read-write lock",
+    },
   },
   {
     name: "permit-waiter-keeps-limit",
@@ -48,8 +88,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { PermitLoop },
-        from: "return isQueued && found !== undefined && weight <= found ? found : limit;",
-        to: "return isQueued && found === undefined && weight <= limit ? limit : limit;",
+        from: "const adopts = adopted !== undefined || place !== undefined;",
+        to: "const adopts = place !== undefined && adopted === undefined && weight < 0;",
       },
     ],
     caughtBy: {
@@ -174,8 +214,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { nativePermits },
-        from: "...queueCondition(grant),",
-        to: "...queueCondition(grant).slice(9),",
+        from: "...queueCondition(grant)",
+        to: "...queueCondition(grant).slice(9)",
       },
     ],
     caughtBy: {

@@ -37,9 +37,28 @@ describe("holdfast semaphore", () => {
     expect((await running.result).status).toBe(143);
   });
 
-  it("refuses another limit with 78, and prints both numbers and the next step", async () => {
+  it("goes by another limit in the table, and prints both numbers and the next step", async () => {
+    await (await semaphore(world.locks, "told", { permits: 4 }).acquire()).release();
+    const words = ["semaphore", "told", "--permits", "5", "--", "echo", "yes"];
+    const { status, stdout, stderr } = await world.run(words);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "yes\n" });
+    expect(stderr).toMatch(/limit of 4 .*--permits 5 .*holdfast semaphore told --set-limit 5/);
+    expect(stderr.match(/limit of 4/g)).toHaveLength(1);
+  });
+
+  it("refuses another limit with 78 if asked, and prints both numbers and the next step", async () => {
     await (await semaphore(world.locks, "limited", { permits: 4 }).acquire()).release();
-    const words = ["semaphore", "limited", "--permits", "5", "--json", "--", "echo", "no"];
+    const words = [
+      "semaphore",
+      "limited",
+      "--permits",
+      "5",
+      "--refuse-limit",
+      "--json",
+      "--",
+      "echo",
+      "no",
+    ];
     const { status, stdout, stderr } = await world.run(words);
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
     const { error } = JSON.parse(stderr);
@@ -56,9 +75,10 @@ describe("holdfast semaphore", () => {
       stdout: 'Semaphore "more" has a limit of 5; it was 4 before. In use: 0.\n',
     });
     expect((await world.run(["semaphore", "more", "--permits", "5", "--", "true"])).status).toBe(0);
-    expect((await world.run(["semaphore", "more", "--permits", "4", "--", "true"])).status).toBe(
-      78,
-    );
+    const old = ["semaphore", "more", "--permits", "4", "--", "true"];
+    expect((await world.run(old)).status).toBe(0);
+    const all = ["semaphore", "more", "--permits", "6", "--weight", "6", "--", "true"];
+    expect((await world.run(all)).status).toBe(78);
   });
 
   it("ends the command, and exits with 76, when the permit is lost", async () => {

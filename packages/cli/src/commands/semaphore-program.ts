@@ -11,7 +11,15 @@ import { LOCK_EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 import type { SemaphoreOptions } from "./semaphore.js";
 
-const OF_COMMANDS = ["permits", "weight", "wait", "lease", "renew", "owner"] as const;
+const OF_COMMANDS = [
+  "permits",
+  "weight",
+  "refuseLimit",
+  "wait",
+  "lease",
+  "renew",
+  "owner",
+] as const;
 
 /** Adds `holdfast semaphore` to the command line's grammar. */
 export function addSemaphore(
@@ -29,6 +37,7 @@ export function addSemaphore(
   withGuardOptions(withCommonOptions(command))
     .option("--permits <number>", "the limit: the largest total weight of the held permits")
     .option("--weight <number>", "how much of the limit the permit takes; default 1")
+    .option("--refuse-limit", "fail with exit status 78 if the table has another limit")
     .addOption(waitOption())
     .option("--lease <duration>", "how long a dead holder keeps its permit; default 30s")
     .addOption(renewOption())
@@ -76,9 +85,10 @@ served in the order of arrival; a waiter with a small weight does not pass an ea
 large weight. A semaphore limits how many commands run at the same time, and not how many begin in a
 second.
 
-The first command stores --permits in the table as the limit. A command with other --permits does not
-run, and ends with exit status 78. --set-limit changes the limit: holders keep their permits, and from
-then on commands with the old --permits end with exit status 78.
+The first command stores --permits in the table as the limit. From then on the limit in the table
+counts: a command with other --permits says so, and goes by the table's. With --refuse-limit it does
+not run, and ends with exit status 78, as does a --weight above the table's limit. --set-limit changes
+the limit for all commands at their next step: holders keep their permits.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:

@@ -18,6 +18,7 @@ export interface SemaphoreOptions extends CommonOptions, GuardOptions {
   readonly renew?: string;
   readonly owner?: string;
   readonly setLimit?: string;
+  readonly refuseLimit?: boolean;
 }
 
 /** Holds a permit of a semaphore while a command runs. Returns the exit status. */
@@ -32,14 +33,22 @@ export async function semaphore(
   const { wait, owner, lease, renew } = options;
   refuseManualRenewal(renew);
   if (options.permits === undefined) {
-    throw usageError("The limit is missing: add --permits N, the same number in every process.");
+    throw usageError(
+      "The limit is missing: add --permits N. The first command stores it in the table.",
+    );
   }
   const permits = numberOf("--permits", options.permits);
   const weight = numberOf("--weight", options.weight ?? "1");
   // A permit lives by the session of its client, so the client has the length of the lease.
   const locks = await locksOf(options, output, { lease, renew, name });
+  const onLimitMismatch = ({ found }: { readonly found: number }): void =>
+    output.note(
+      `Semaphore "${printable(name)}" has a limit of ${found} in the table, and --permits ${permits} has no effect. ` +
+        `To change the limit: holdfast semaphore ${printable(name)} --set-limit ${permits}.`,
+    );
+  const asked = options.refuseLimit === true ? ("refuse" as const) : onLimitMismatch;
   const acquire = (signal: AbortSignal) =>
-    semaphoreOf(locks, name, { permits })
+    semaphoreOf(locks, name, { permits, onLimitMismatch: asked })
       .acquire({ weight, wait: waitOf(wait), owner, signal })
       .catch((error: unknown) => {
         throw withNextStep(error, name, permits);

@@ -174,8 +174,9 @@ export function releaseByHolder<S extends FormatTypes = NativeTypes>(
  * Changes the limit of a semaphore, or sets it before the first acquisition.
  *
  * Holders keep their permits. If more permits are in use than the new limit allows, no permit is granted until enough
- * are released. Callers that are already in the queue keep their places, unless they want more than the new limit. A later
- * caller that still uses the old limit gets `limit-mismatch`: restart such processes with the new limit. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
+ * are released. All processes go by the new limit at their next step, whatever their own number is, and callers in the queue
+ * keep their places. Only a caller with a weight above the new limit, or with `onLimitMismatch: "refuse"` and another number,
+ * gets `limit-mismatch`. Costs a read and a write. Rejects with coded errors. Throws `invalid-argument`.
  */
 export function setLimit(
   client: Holdfast<FormatTypes>,

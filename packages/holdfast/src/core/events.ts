@@ -7,7 +7,7 @@ import type { Held, Kind, RecordRef } from "./record/format.js";
  * The names of the channels of `node:diagnostics_channel` for leases: of locks, leaderships, occurrences and
  * sessions. A channel without listeners costs nothing: the client builds no message.
  */
-export const LEASE_CHANNELS = Object.freeze({
+export const LEASE_CHANNELS = /* @__PURE__ */ Object.freeze({
   /** {@link RequestEvent}: a request was answered or abandoned. */
   request: "holdfast:request",
   /** {@link WaitEvent}: an acquisition found the lease held, and waits. */
@@ -16,6 +16,8 @@ export const LEASE_CHANNELS = Object.freeze({
   position: "holdfast:queue:position",
   /** {@link PlaceExpiredEvent}: a waiter in a queue lost its place. */
   overslept: "holdfast:queue:overslept",
+  /** {@link LimitEvent}: a semaphore has another limit in the table than its caller. */
+  limit: "holdfast:semaphore:limit",
   /** {@link AcquireFailedEvent}: an acquisition ended without a lease. */
   refusal: "holdfast:lease:refusal",
   /** {@link GrantEvent}: a lease was granted. */
@@ -73,6 +75,17 @@ export interface PositionEvent extends LeaseSubject {
 /** Emitted when a waiter has lost its place: the process was suspended, or disconnected, for longer than the lease. */
 export interface PlaceExpiredEvent extends LeaseSubject {
   readonly ticket: bigint;
+}
+
+/**
+ * Emitted when a client goes by a semaphore's limit in the table, which is not its caller's: once for each limit that the
+ * client finds in this place.
+ */
+export interface LimitEvent extends LeaseSubject {
+  /** The limit in the table. */
+  readonly found: number;
+  /** The caller's own number, which has no effect. */
+  readonly permits: number;
 }
 
 /** Emitted once for an acquisition that ends without a lease. */
@@ -165,6 +178,15 @@ export function emitPosition(
   place: Pick<PositionEvent, "position" | "before" | "ticket">,
 ): void {
   publish(LEASE_CHANNELS.position, (): PositionEvent => ({ kind, name, owner, ...place }));
+}
+
+/** Publishes that a client goes by the limit in the table. */
+export function emitLimit(
+  { kind, name }: Subject,
+  owner: string,
+  limits: Pick<LimitEvent, "found" | "permits">,
+): void {
+  publish(LEASE_CHANNELS.limit, (): LimitEvent => ({ kind, name, owner, ...limits }));
 }
 
 /** Publishes the loss of a place in a queue. */

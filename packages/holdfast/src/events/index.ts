@@ -10,6 +10,7 @@ export {
   type LeaseEvent,
   type LeaseRenewalEvent,
   type LeaseSubject,
+  type LimitEvent,
   type LossEvent,
   type PlaceExpiredEvent,
   type PositionEvent,

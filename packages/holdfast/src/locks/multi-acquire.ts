@@ -2,23 +2,19 @@ import type { Cancelling } from "../core/acquire/cancellation.js";
 import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
 import type { AcquireOutcome } from "../core/acquire/outcome.js";
-import type {
-  AcquireSettings,
-  Acquisition,
-  Granted,
-  Place,
-  RecordAcquisition,
-} from "../core/acquire/settings.js";
+import type { AcquireSettings, Acquisition, Granted, Place } from "../core/acquire/settings.js";
 import { inTurn } from "../core/acquire/turn.js";
 import { untilAnswered } from "../core/acquire/until-answered.js";
 import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
+import { joinedOf } from "../core/permits/joined.js";
 import { Entry } from "../core/queue/entry.js";
 import { isClear, overslept, withTicket } from "../core/queue/fifo.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
 import { Waiting } from "../core/queue/wait-turn.js";
 import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
+import type { Passage } from "../core/record/record.js";
 import { tooSlow } from "../core/unavailable.js";
 import { type MultiAcquire, MultiPlace } from "./multi-place.js";
 
@@ -31,12 +27,39 @@ const READ_ONLY: Place = { isFirst: async () => false };
  * available. A client never holds one of these locks while it waits for another, so two clients cannot deadlock.
  */
 export async function acquireMany(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
-  const { refs, context, settings } = together;
-  const unknown = refs.filter((ref) => !isGranting(context.decide(ref, false)));
-  await readAll(together, unknown);
-  const granted = await acquireFree(together);
-  if (granted !== undefined) return granted;
-  return settings.waitMs === 0 ? acquirePastDeadWaiters(together) : acquireInTurn(together);
+  const { refs, permits, settings } = together;
+  try {
+    await openSessions(together);
+    await readAll(
+      together,
+      refs.filter((ref) => !isAvailable(together, ref)),
+    );
+    const granted = await acquireFree(together);
+    if (granted !== undefined) return granted;
+    return await (settings.waitMs === 0
+      ? acquirePastDeadWaiters(together)
+      : acquireInTurn(together));
+  } finally {
+    for (const part of permits.values()) part.ended(together);
+  }
+}
+
+/** Opens the sessions of the permits, and others after their end. */
+async function openSessions(together: MultiAcquire): Promise<void> {
+  for (const part of together.permits.values()) await part.open(together);
+}
+
+/** Whether the lock can be granted by the last observation of its record. */
+function isAvailable(together: MultiAcquire, ref: RecordRef, passage?: Passage): boolean {
+  const part = together.permits.get(ref.id);
+  if (part !== undefined) return part.decide(together, passage) === "grant";
+  return isGranting(together.context.decide(ref, false, passage));
+}
+
+function isQueued(together: MultiAcquire, ref: RecordRef): boolean {
+  const part = together.permits.get(ref.id);
+  const kind = part ? part.decide(together) : together.context.decide(ref, false).kind;
+  return kind === "queued";
 }
 
 /** Acquires all locks without a place in a queue. Resolves with undefined if a lock is held or has a queue. */
@@ -46,12 +69,11 @@ async function acquireFree(together: MultiAcquire): Promise<readonly Granted[] |
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
     if (cancellation.isStopped) throw cancellation.error();
     // A call with a wait polls the sessions of the holders later, when it has a place.
+    await openSessions(together);
     if (settings.waitMs === 0) {
-      await Promise.all(
-        refs.map((ref) => untilAvailable({ context, ref, settings, cancellation })),
-      );
+      await Promise.all(refs.map((ref) => untilAvailable(together, ref, together)));
     }
-    if (!refs.every((ref) => isGranting(context.decide(ref, false)))) return undefined;
+    if (!refs.every((ref) => isAvailable(together, ref))) return undefined;
     const granted = await grantAll(together, settings, cancellation);
     if (granted !== undefined) return granted;
   }
@@ -94,13 +116,16 @@ async function acquireWith(together: MultiAcquire, place: MultiPlace): Promise<T
   const queues = refs.map((ref) => new Waiting({ context, ref, settings, options: {} }, place));
   const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(place.signal)) {
+    await openSessions(together);
     await all(
       place,
       queues.map((queue) => queue.untilFirst()),
     );
     const outcomes = await all(
       place,
-      refs.map((ref) => untilAvailable({ context, ref, settings: own, cancellation: place })),
+      refs.map((ref) =>
+        untilAvailable(together, ref, { context, settings: own, cancellation: place }),
+      ),
     );
     if (outcomes.some(({ kind }) => kind === "passed-over")) return { kind: "again" };
     const isFirst = await all(
@@ -121,11 +146,8 @@ async function acquirePastDeadWaiters(
   together: MultiAcquire,
 ): Promise<readonly Granted[] | undefined> {
   const { refs, context, settings, cancellation } = together;
-  const decisions = refs.map((ref) => context.decide(ref, false));
-  const isQueued = decisions.every(
-    (decision) => isGranting(decision) || decision.kind === "queued",
-  );
-  if (!isQueued || decisions.every(isGranting)) return undefined;
+  const queued = refs.filter((ref) => !isAvailable(together, ref));
+  if (queued.length === 0 || !queued.every((ref) => isQueued(together, ref))) return undefined;
   const isFirst = async (upTo: bigint): Promise<boolean> => {
     const clear = refs.map((ref) => isClear(context, ref, upTo, settings.owner, cancellation));
     return (await Promise.all(clear)).every(Boolean);
@@ -155,32 +177,32 @@ async function grantAll(
   settings: AcquireSettings,
   cancellation: Cancelling,
 ): Promise<readonly Granted[] | undefined> {
-  const { refs, context } = together;
+  const { refs, context, permits } = together;
+  if (!refs.every((ref) => isAvailable(together, ref, settings.passage))) {
+    await readAll(together, refs);
+    return undefined;
+  }
   const parts = refs.flatMap((ref) => {
+    if (permits.has(ref.id)) return [];
     const decision = context.decide(ref, false, settings.passage);
     const before = context.observations.of(ref.id)?.record;
     return before !== undefined && isGranting(decision) ? [{ ref, decision, before }] : [];
   });
-  if (parts.length < refs.length) {
-    await readAll(together, refs);
-    return undefined;
-  }
   const acquisition = { context, settings, cancellation };
-  const answer = await inTurn(acquisition, (turn) =>
-    new GrantManyWrite(acquisition, parts, turn).run(),
-  );
+  const answer = await inTurn(acquisition, (turn) => {
+    const joined = joinedOf([...permits.values()].map((part) => part.grant(acquisition)));
+    return new GrantManyWrite(acquisition, parts, turn, [], joined).run();
+  });
   if (answer.kind === "silent") {
     const silence = cancellation.error();
     await readAll(together, refs);
     const names = refs.map(({ name }) => name);
-    const areAvailable = refs.every((ref) =>
-      isGranting(context.decide(ref, false, settings.passage)),
-    );
+    const areAvailable = refs.every((ref) => isAvailable(together, ref, settings.passage));
     // A caller that does not wait has one attempt: another transaction would take as long and end the same way.
     if (settings.waitMs === 0 && areAvailable) throw tooSlow(names, settings.leaseMs, silence);
   }
   if (answer.kind !== "granted") return undefined;
-  return answer.results.map((result, index) => {
+  const granted = answer.results.map((result, index): Granted => {
     const { ref, decision } = parts[index] as (typeof parts)[number];
     // A waiter with a place in the queue of a record does not enter the local queue.
     const localQueue = context.localQueues.alone();
@@ -188,6 +210,9 @@ async function grantAll(
     const how = decision.kind === "take-over" ? "takeover" : "claim";
     return { hold: new Hold(context, ref, localQueue, result), record: result.record, how };
   });
+  // In the order of the caller's locks.
+  const [others, joined] = [granted[Symbol.iterator](), (answer.joined ?? [])[Symbol.iterator]()];
+  return refs.map(({ id }) => (permits.has(id) ? joined : others).next().value as Granted);
 }
 
 function isGranting(decision: Decision): decision is GrantPart["decision"] {
@@ -200,13 +225,20 @@ function isGranting(decision: Decision): decision is GrantPart["decision"] {
  * Waits until one lock is available (outcome `not-first`), or until it can never be granted to this place (outcome
  * `passed-over`). If the caller does not wait, only reads.
  */
-function untilAvailable(acquisition: RecordAcquisition): Promise<AcquireOutcome> {
-  const localQueue = acquisition.context.localQueues.alone();
-  return new AcquireLoop({ ...acquisition, localQueue, place: READ_ONLY }).run();
+function untilAvailable(
+  { permits }: MultiAcquire,
+  ref: RecordRef,
+  { context, settings, cancellation }: Acquisition,
+): Promise<AcquireOutcome> {
+  const acquisition = { context, settings, cancellation };
+  const part = permits.get(ref.id);
+  if (part !== undefined) return part.untilAvailable(acquisition, READ_ONLY);
+  const localQueue = context.localQueues.alone();
+  return new AcquireLoop({ ...acquisition, ref, localQueue, place: READ_ONLY }).run();
 }
 
 /** Reads all records at the same time, strongly consistent. Repeats each read until DynamoDB answers. */
-async function readAll(acquisition: Acquisition, refs: readonly RecordRef[]): Promise<void> {
+async function readAll(acquisition: MultiAcquire, refs: readonly RecordRef[]): Promise<void> {
   const { context, settings, cancellation } = acquisition;
   const asking = { pauseMs: settings.minPollMs };
   await Promise.all(
@@ -215,7 +247,9 @@ async function readAll(acquisition: Acquisition, refs: readonly RecordRef[]): Pr
       const answer = await untilAnswered(acquisition, asking, (timeoutMs) =>
         context.read(read, timeoutMs, cancellation.signal),
       );
-      context.seeRecord(ref, answer, "strong");
+      const part = acquisition.permits.get(ref.id);
+      if (part === undefined) context.seeRecord(ref, answer, "strong");
+      else part.see(context, answer);
     }),
   );
 }

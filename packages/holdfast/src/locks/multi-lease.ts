@@ -133,8 +133,12 @@ export class MultiLease implements Handle {
     if (this.#isLost) return;
     this.#isLost = true;
     const reason = lost.loss?.reason;
-    const isOfAll = reason === "closed" || reason === "session-ended";
-    for (const hold of this.holds) hold.end(isOfAll ? reason : "lost-with-another");
+    for (const hold of this.holds) {
+      // A permit lives by a session, and a lock beside it perhaps by its own renewals.
+      const isOnIt = hold.living.life === lost.living.life;
+      const isOfAll = reason === "closed" || (reason === "session-ended" && isOnIt);
+      hold.end(isOfAll ? reason : "lost-with-another");
+    }
     if (lost.loss !== undefined) this.#lossSignal.abort(lost.loss);
   }
 

@@ -23,9 +23,10 @@ import {
   runHolding,
   settingsOf,
 } from "./locking.js";
+import { type Member, memberOf } from "./members.js";
 import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
-import type { LockOptions } from "./mutex.js";
+import { type LockOptions, Mutex } from "./mutex.js";
 
 /** The types of several locks: each part of the lease has its own fence. */
 type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
@@ -48,12 +49,16 @@ const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
   signal: true,
 };
 
+/** A lock that can be one of several. */
+type Joinable = Pick<Lock, "name" | "inspect">;
+
 // A transaction has at most 100 actions, and taking a place needs two actions for each name.
 const MOST_NAMES = 50;
 
 /** Several locks, acquired together. */
 class MultiLock implements Lock<Several, AcquireManyOptions> {
   readonly #context: AcquireContext;
+  readonly #members: readonly Member[];
   readonly #refs: readonly RecordRef[];
   readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
@@ -61,12 +66,13 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
 
   constructor(
     { context, clientOptions, defaultOwner, shared }: ClientParts,
-    names: readonly string[],
+    locks: readonly (string | Joinable)[],
     options: ManyOptions,
   ) {
     checkNames("all()", options, MANY_NAMES);
     this.#context = context;
-    this.#refs = refsOf(context, names, options.namespace);
+    this.#members = membersOf(context, locks, options.namespace);
+    this.#refs = this.#members.map(({ ref }) => ref);
     const life = keepAliveChoice(options.session, shared);
     // The client's polls are tuned for mutexes; queues have their own default.
     const { poll: _, ...client } = clientOptions;
@@ -100,7 +106,11 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
   }
 
   async inspect(): Promise<Inspection<Several>> {
-    const parts = await Promise.all(this.#refs.map((ref) => inspectRecord(this.#context, ref)));
+    const parts = await Promise.all(
+      this.#members.map(({ ref, permit }) =>
+        permit === undefined ? inspectRecord(this.#context, ref) : permit.inspect(),
+      ),
+    );
     return inspectionOfMany(this.name, parts);
   }
 
@@ -123,12 +133,17 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
     const context = this.#context;
     const refs = this.#refs;
     const onPlaceExpired = this.#onPlaceExpired(options);
+    const permits = new Map(
+      this.#members.flatMap(({ ref, permit }) =>
+        permit === undefined ? [] : [[ref.id, permit.part(settings.owner)] as const],
+      ),
+    );
     return withAcquisition({
       context,
       refs,
       settings,
       grant: (cancellation) =>
-        acquireMany({ context, refs, settings, cancellation, onPlaceExpired }),
+        acquireMany({ context, refs, permits, settings, cancellation, onPlaceExpired }),
       begin: (granted) => new MultiLease(granted.map(({ hold }) => hold)),
     });
   }
@@ -147,22 +162,26 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
  * Returns 1 to 50 locks as one: one transaction grants all of them, or none. A client never holds a lock while it waits
  * for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come, first served,
  * with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue can acquire all
- * the locks that it wants. The lease ends at the earliest deadline, and the loss of one lock is the loss of all. The locks
- * are the same locks as `mutex(client, name)` and `fairLock(client, name)`; with a namespace, they are the fair locks of
- * the namespace. Not reentrant. Needs a table with a sort key, and transactions: not a global table with strong
+ * the locks that it wants. The lease ends at the earliest deadline, and the loss of one lock is the loss of all. A part is a
+ * name, which is the same lock as `mutex(client, name)` and `fairLock(client, name)`, and with a namespace the fair lock of
+ * the namespace; or a lock of this client: a mutex, a fair lock, a semaphore, of which it takes one permit, or a side of a
+ * read-write lock. Of such a lock only the record counts, the limit with `onLimitMismatch`, and the session of its permits;
+ * other options are those of this call. Not reentrant. Needs a table with a sort key, and transactions: not a global table with strong
  * consistency. The call itself costs no request. Throws `invalid-argument`.
  *
  * `acquire` costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client
  * released or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the
  * place in all queues, N renewals a period and N deletions; and while waiting, the cost of a waiter of a fair lock for
  * each name that is held or has an earlier waiter. A refused transaction costs the same. `tryAcquire` costs N reads, at
- * most, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions and a transaction more.
+ * most, and one transaction; for free locks with abandoned queues, 4 N reads, N deletions and a transaction more. A record
+ * with permits costs 2 units for each KB, and the first permit of a client opens its session, by two writes. The release
+ * is one write for each lock.
  *
  * Protocol: spec/protocol.md, "Several locks".
  */
 export function all(
   client: Holdfast<FormatTypes>,
-  names: readonly string[],
+  parts: readonly (string | Pick<Lock, "name" | "inspect">)[],
   options: Pick<
     LockOptions,
     "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "session" | "namespace"
@@ -171,7 +190,7 @@ export function all(
   Omit<NativeTypes, "fence"> & { readonly fence: undefined },
   Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "signal">
 > {
-  return new MultiLock(partsOf(client, "all()"), names, options);
+  return new MultiLock(partsOf(client, "all()"), parts, options);
 }
 
 /** Several locks are free only if all are free, and can be acquired only when the last of them can. */
@@ -186,25 +205,37 @@ function inspectionOfMany(name: string, parts: readonly Inspection[]): Inspectio
   });
 }
 
-function refsOf(
+function membersOf(
   context: AcquireContext,
-  names: readonly string[],
+  locks: readonly (string | Joinable)[],
   namespace: string | undefined,
-): readonly RecordRef[] {
-  if (!Array.isArray(names) || names.length === 0 || names.length > MOST_NAMES) {
+): readonly Member[] {
+  if (!Array.isArray(locks) || locks.length === 0 || locks.length > MOST_NAMES) {
     throw refuse(`A multi-lock needs an array of 1 to ${MOST_NAMES} names.`);
   }
-  const refs = names.map((name) => queueRefOf(context.format, name, namespace));
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const members = locks.map((lock: string | Joinable): Member => {
+    if (typeof lock !== "object" || lock === null) {
+      return { ref: queueRefOf(context.format, lock, namespace), context };
+    }
+    const member = lock instanceof Mutex ? lock.part : memberOf(lock);
+    if (member?.context === context) return member;
+    throw refuse(
+      member !== undefined
+        ? `The lock "${member.ref.name}" is of another client. Make all locks of a multi-lock with one client.`
+        : "A multi-lock takes names, mutexes, fair locks, semaphores and read-write locks.",
+    );
+  });
+  const refs = members.map(({ ref }) => ref);
+  const twice = refs.find(({ id }, index) => refs.findIndex((one) => one.id === id) !== index);
   if (twice !== undefined)
-    throw refuse(`The name "${twice}" occurs twice in this multi-lock. Give each name once.`);
+    throw refuse(`The name "${twice.name}" occurs twice in this multi-lock. Give each name once.`);
   if (context.table.transact === undefined) {
     throw refuse(
       "A multi-lock needs transactions, and the table of this client has none. Acquire the locks one by one, or use " +
         "another table.",
     );
   }
-  return refs;
+  return members;
 }
 
 function refuse(message: string): HoldfastError {

@@ -2,6 +2,7 @@ import type { Cancelling } from "../core/acquire/cancellation.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { Acquisition } from "../core/acquire/settings.js";
 import { Pacer } from "../core/pacer.js";
+import type { PermitPart } from "../core/permits/part.js";
 import { Entry } from "../core/queue/entry.js";
 import type { QueuePlace } from "../core/queue/place.js";
 import { highestTicketSeen, placesAtOnce } from "../core/queue/place-at-once.js";
@@ -13,6 +14,8 @@ import { Abort, type SignalLike } from "../platform/abort.js";
 export interface MultiAcquire extends Acquisition {
   readonly refs: readonly RecordRef[];
   readonly onPlaceExpired: "requeue" | "fail";
+  /** The permits among the locks, by the ids of their records. */
+  readonly permits: ReadonlyMap<string, PermitPart>;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { AcquireSettings, RecordAcquisition } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
@@ -129,6 +129,11 @@ export class Mutex implements Lock {
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#defaults = known ?? this.#settings(NO_OPTIONS);
     if (isPlain) plain.set(clientOptions, this.#defaults);
+  }
+
+  /** The record and the client, for an acquisition of several locks. */
+  get part(): Pick<RecordAcquisition, "ref" | "context"> {
+    return { ref: this.#ref, context: this.#context };
   }
 
   async acquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease> {

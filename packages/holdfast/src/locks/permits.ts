@@ -7,7 +7,9 @@ import { HeldLease, type Lease } from "../core/hold/lease.js";
 import { QUEUE_NAMES } from "../core/option-names.js";
 import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
+import { type AdoptedLimit, AdoptedLimits } from "../core/permits/adopted-limits.js";
 import { PermitMarks } from "../core/permits/marks.js";
+import { PermitPart } from "../core/permits/part.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -18,7 +20,7 @@ import type { SharedKind } from "../core/record/ref.js";
 import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
 import { PERMITS } from "../native/native-permits.js";
@@ -27,6 +29,7 @@ import type { Inspection } from "./inspect.js";
 import { inspectPermits } from "./inspect-permits.js";
 import type { Lock } from "./lock.js";
 import { lifeOfSession, type RunArguments, runHolding } from "./locking.js";
+import { noteMember } from "./members.js";
 import type { LockOptions } from "./mutex.js";
 
 /**
@@ -63,6 +66,8 @@ export const PERMIT_NAMES: OptionNames<PermitOptions> = { ...WAITER_NAMES, sessi
 export interface PermitParts extends ClientParts {
   /** The marks that the client knows of, for all its semaphores and read-write locks. */
   readonly marks: PermitMarks;
+  /** The limits in the table that are not the caller's. */
+  readonly limits: AdoptedLimits;
   /** The session of the client's permits. */
   readonly sessions: PermitSessions & KeepAliveSource<Hold>;
 }
@@ -74,7 +79,7 @@ export function permitPartsOf(client: ClientParts): PermitParts {
   const known = parts.get(client);
   if (known !== undefined) return known;
   const sessions = client.shared ?? permitSessions(client);
-  const made = { ...client, marks: new PermitMarks(), sessions };
+  const made = { ...client, marks: new PermitMarks(), limits: new AdoptedLimits(), sessions };
   parts.set(client, made);
   return made;
 }
@@ -86,6 +91,8 @@ interface PermitKindOf {
   readonly limit: number;
   /** The weight of each permit. Undefined: the caller chooses it. */
   readonly weight?: number;
+  /** Tells of another limit in the table, which the callers go by. Undefined: they refuse it. */
+  readonly onLimit?: ((found: number, owner: string) => void) | undefined;
 }
 
 /** A name with any number of permits: a semaphore, or a side of a read-write lock. */
@@ -93,25 +100,32 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
   readonly #ref: RecordRef;
   readonly #limit: number;
   readonly #weight: number | undefined;
+  readonly #onLimit: PermitKindOf["onLimit"];
   readonly #parts: PermitParts;
   readonly #options: PermitOptions;
   readonly #sessions: PermitSessions & KeepAliveSource<Hold>;
 
   constructor(
     parts: PermitParts,
-    { kind, name, limit, weight }: PermitKindOf,
+    { kind, name, limit, weight, onLimit }: PermitKindOf,
     options: PermitOptions,
   ) {
     const { context } = parts;
     this.#ref = requireCapability(context.format, PERMITS).refOf(kind, checkName(name));
     this.#limit = limit;
     this.#weight = weight;
+    this.#onLimit = onLimit;
     this.#parts = parts;
     this.#options = options;
     this.#sessions =
       options.session === undefined ? parts.sessions : lifeOfSession(options.session);
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#settings({});
+    noteMember(this, () => ({
+      ref: this.#ref,
+      context,
+      permit: { part: (owner) => this.#part(owner), inspect: () => this.inspect() },
+    }));
   }
 
   get name(): string {
@@ -147,6 +161,22 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     return this.#ref.kind === "read-write" ? heirOf : undefined;
   }
 
+  /** The permit in an acquisition of several locks. */
+  #part(owner: string): PermitPart {
+    const { marks } = this.#parts;
+    return new PermitPart({
+      ...{ ref: this.#ref, limit: this.#limit, weight: this.#weight ?? 1, marks },
+      ...{ sessions: this.#sessions, adopted: this.#adopted(owner) },
+      onSeen: (record) => marks.see(this.#ref.id, record),
+    });
+  }
+
+  #adopted(owner: string): AdoptedLimit | undefined {
+    const tell = this.#onLimit;
+    if (tell === undefined) return undefined;
+    return this.#parts.limits.of(this.#ref.id, this.#limit, (found) => tell(found, owner));
+  }
+
   inspect(): Promise<Inspection> {
     return inspectPermits(this.#parts.context, this.#ref);
   }
@@ -166,10 +196,11 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
     onWhyNot?.(settings.whyNot);
+    const adopted = this.#adopted(settings.owner);
     const lease = await acquirePermit(
       {
         ...{ context, ref: this.#ref, settings, sessions: this.#sessions },
-        ...{ weight, limit: this.#limit, inQueue: layered.inQueue },
+        ...{ weight, limit: this.#limit, adopted, inQueue: layered.inQueue },
         marks,
         onSeen: (record) => {
           seen = record;
@@ -177,7 +208,9 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
         },
       },
       (hold) => HeldLease.toCaller(hold),
-    );
+    ).catch((error: unknown) => {
+      throw tooManyHolders(this.#ref, error) ?? error;
+    });
     return lease as Lease | undefined;
   }
 
@@ -221,6 +254,18 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     }
     return "other waiters were queued before";
   }
+}
+
+/** The error of a grant that DynamoDB refused because of the size of the record; undefined for another error. */
+function tooManyHolders(ref: RecordRef, error: unknown): HoldfastError | undefined {
+  const isIt = isHoldfastError(error, "misconfigured") && /item size|400 KB/i.test(error.message);
+  if (!isIt) return undefined;
+  return new HoldfastError(
+    "misconfigured",
+    `${titleOf([ref.name], ref.kind)} has no room for another holder: its record would pass DynamoDB's 400 KB. Use fewer ` +
+      "and heavier permits, or divide the limit among several semaphores.",
+    { lockName: ref.name, cause: error },
+  );
 }
 
 function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {

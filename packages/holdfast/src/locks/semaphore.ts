@@ -1,4 +1,5 @@
 import { type Holdfast, partsOf } from "../client.js";
+import { emitLimit } from "../core/events.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
@@ -11,12 +12,13 @@ import {
   permitPartsOf,
 } from "./permits.js";
 
-// With 1,000 holders, each write of the record costs about 190 write units.
-const MOST_PERMITS = 1_000;
+// A record of 400 KB has some 2,300 holders. Heavier permits may use a higher limit.
+const MOST_PERMITS = 10_000;
 
-const SEMAPHORE_NAMES: OptionNames<PermitOptions & { readonly permits: number }> = {
+const SEMAPHORE_NAMES: OptionNames<Parameters<typeof semaphore>[2]> = {
   ...PERMIT_NAMES,
   permits: true,
+  onLimitMismatch: true,
 };
 
 /**
@@ -47,17 +49,44 @@ export function semaphore(
   name: string,
   options: PermitOptions & {
     /**
-     * The limit: the largest total weight of the held permits, from 1 to 1,000. The first acquisition stores the limit in
-     * the table. An acquisition with another limit then rejects with `limit-mismatch`. A waiter that was in the queue when
-     * `setLimit()` of `holdfast/admin` changed the limit goes on waiting, under the new limit.
+     * The limit: the largest total weight of the held permits, from 1 to 10,000. The record has room for some 2,000
+     * holders: DynamoDB refuses a grant above its 400 KB, with `misconfigured`. The first grant stores the limit in the table. From then on the limit in the table counts for all callers, whatever their own number is, until `setLimit()`
+     * of `holdfast/admin` changes it. A caller with a weight above the limit in the table gets `limit-mismatch`.
      */
     readonly permits: number;
+    /**
+     * What to do if the table has another limit than `permits`. `"refuse"`: reject with `limit-mismatch`; only a waiter that
+     * was in the queue when the limit changed goes on waiting, under the new limit. A function: use the limit in the table,
+     * and tell the function both numbers, once a client for each limit found. By default the caller uses the limit in the
+     * table, and only the event `limit` of `holdfast/events` tells of it. What the function throws ends the acquisition.
+     */
+    readonly onLimitMismatch?:
+      | "refuse"
+      | ((limits: { readonly found: number; readonly permits: number }) => void)
+      | undefined;
   },
 ): Lock<NativeTypes, AcquirePermitOptions> {
   const parts = permitPartsOf(partsOf(client, "semaphore()"));
-  const { permits: limit, ...others } = checkNames("semaphore()", options, SEMAPHORE_NAMES);
-  checkPermits(limit);
-  return new Permits(parts, { kind: "semaphore", name, limit }, others);
+  const { permits, onLimitMismatch, ...others } = checkNames(
+    "semaphore()",
+    options,
+    SEMAPHORE_NAMES,
+  );
+  checkPermits(permits);
+  const mayTell = onLimitMismatch === undefined || typeof onLimitMismatch === "function";
+  if (!mayTell && onLimitMismatch !== "refuse") {
+    throw new HoldfastError(
+      "invalid-argument",
+      'The option `onLimitMismatch` must be a function or "refuse".',
+    );
+  }
+  const kind = "semaphore";
+  const onLimit = (found: number, owner: string): void => {
+    emitLimit({ kind, name }, owner, { found, permits });
+    if (typeof onLimitMismatch === "function") onLimitMismatch({ found, permits });
+  };
+  const of = { kind, name, limit: permits, onLimit: mayTell ? onLimit : undefined } as const;
+  return new Permits(parts, of, others);
 }
 
 /** Checks the limit of a semaphore. Throws `invalid-argument`. */

@@ -79,10 +79,7 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
     has: (item, holder) => item?.[PERMIT + holder] !== undefined,
     grant: (ref, grant) => ({
       key: ref.key,
-      condition: all(
-        any(isAbsent(pk), all(KNOWN, ...roomFor(grant), isNew(grant))),
-        ...queueCondition(grant),
-      ),
+      condition: all(...fitsOnto(pk, grant), ...queueCondition(grant)),
       change: {
         set: {
           ...grantSet(grant),
@@ -128,11 +125,23 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
   };
 }
 
-function roomFor({ limit, weight }: PermitGrant): Condition[] {
-  return [
-    any(isAbsent("limit"), equals("limit", n(limit))),
+function fitsOnto(pk: string, grant: PermitGrant): Condition[] {
+  const { onto, isStored } = grant;
+  if (onto === "absent") return [isAbsent(pk)];
+  if (onto === undefined) return [isStored ? fits(grant) : any(isAbsent(pk), fits(grant))];
+  // Only removals and grants raise the version, and only grants the fence.
+  return [fits(grant), equals("fence", n(onto.fence)), equals("version", n(onto.version))];
+}
+
+function fits(grant: PermitGrant): Condition {
+  const { limit, isStored, weight } = grant;
+  const isLimit = equals("limit", n(limit));
+  return all(
+    KNOWN,
+    isStored ? isLimit : any(isAbsent("limit"), isLimit),
     any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),
-  ];
+    isNew(grant),
+  );
 }
 
 // The id of an attempt is granted once: not while its permit is in the record, and never after its withdrawal.

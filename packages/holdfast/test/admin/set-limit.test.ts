@@ -17,7 +17,7 @@ describe("setLimit", () => {
     expect(await world.until(two.tryAcquire())).toBeNull();
     await world.until(held.release());
     expect((await world.until(two.tryAcquire({ weight: 2 })))?.isHeld).toBe(true);
-    const old = semaphore(locks, "s", { permits: 4 }).acquire();
+    const old = semaphore(locks, "s", { permits: 4, onLimitMismatch: "refuse" }).acquire();
     await world.until(
       expectError(old, { code: "limit-mismatch", lockName: "s", mentions: ["2", "4"] }),
     );

@@ -46,6 +46,7 @@ describe("lease events", () => {
       wait: "holdfast:lease:wait",
       position: "holdfast:queue:position",
       overslept: "holdfast:queue:overslept",
+      limit: "holdfast:semaphore:limit",
       refusal: "holdfast:lease:refusal",
       grant: "holdfast:lease:grant",
       renewal: "holdfast:lease:renewal",

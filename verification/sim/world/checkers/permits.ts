@@ -9,8 +9,31 @@ interface Belief {
   untilMs: number;
 }
 
-/** The permits that processes believe in never weigh more than the limit, by true time. */
+/** The limit of the record when it got a permit. */
+interface Entrance {
+  readonly limit: number;
+  readonly at: number;
+}
+
+/** Returns when each permit came into its record, and the record's limit then: an operator may change it later. */
+function entrancesIn(history: readonly Timed[]): ReadonlyMap<string, Entrance> {
+  const found = new Map<string, Entrance>();
+  for (const [at, event] of history.entries()) {
+    if (event.kind !== "permits" || event.limit === undefined) continue;
+    for (const holder of event.holders) {
+      if (!found.has(holder)) found.set(holder, { limit: event.limit, at });
+    }
+  }
+  return found;
+}
+
+/**
+ * The permits that processes believe in never weigh more than the limit, by true time: than the record's limit when the last
+ * of them was granted, since a lower limit throws nobody out. A permit that never was in the record counts by the limit of
+ * its process.
+ */
 export const permitLimit: Checker = (history) => {
+  const entrances = entrancesIn(history);
   const beliefs = new Map<string, Belief>();
   for (const event of history) {
     if (event.kind !== "permit") continue;
@@ -22,11 +45,12 @@ export const permitLimit: Checker = (history) => {
   const found: Violation[] = [];
   let open: Belief[] = [];
   for (const belief of beliefs.values()) {
-    const { name, atMs, limit } = belief.granted;
+    const { name, atMs } = belief.granted;
     open = open.filter(({ untilMs }) => untilMs > atMs);
     open.push(belief);
     const beside = open.filter(({ granted }) => granted.name === name);
     const weight = beside.reduce((sum, { granted }) => sum + granted.weight, 0);
+    const limit = limitOf(beside, entrances);
     if (weight <= limit) continue;
     const holders = beside.map(({ granted }) => `${granted.by} ${granted.weight}`).join(", ");
     found.push({ invariant: "permits", atMs, what: `"${name}" of ${limit} is held by ${holders}` });
@@ -34,13 +58,21 @@ export const permitLimit: Checker = (history) => {
   return found;
 };
 
+function limitOf(beside: readonly Belief[], entrances: ReadonlyMap<string, Entrance>): number {
+  const [first, ...others] = beside.map(
+    ({ granted: { holder, limit } }) => entrances.get(holder) ?? { limit, at: -1 },
+  );
+  return others.reduce((last, one) => (one.at > last.at ? one : last), first as Entrance).limit;
+}
+
 /**
- * The record of permits: its permits weigh at most the limit, each new permit has a higher fence, and no process acts with
+ * The record of permits: a new permit fits under the record's limit, which only an operator changes, each new permit has a higher fence, and no process acts with
  * a permit that is gone. No permit is lost in a run that loses nothing.
  */
 export const permitRecords: Checker = (history, { losesNothing }) => {
   const found: Violation[] = [];
-  const limits = new Map<string, number>();
+  const own = new Map<string, number>();
+  const limits = new Map<string, number | undefined>();
   const before = new Map<string, ReadonlySet<string>>();
   const highest = new Map<string, bigint>();
   const gone = new Set<string>();
@@ -51,19 +83,26 @@ export const permitRecords: Checker = (history, { losesNothing }) => {
       found.push({ invariant: "ownership", atMs, what });
     }
     if (event.kind === "permit") {
-      limits.set(event.name, event.limit);
+      own.set(event.name, event.limit);
       if (event.what === "lost" && losesNothing === true) {
         found.push({ invariant: "kept", atMs, what: `${by} lost a permit of "${event.name}"` });
       }
     }
     if (event.kind !== "permits") continue;
     const { name, holders, fences, used } = event;
-    const limit = limits.get(name) ?? Number.POSITIVE_INFINITY;
-    if (used > limit) {
+    const known = before.get(name) ?? new Set();
+    const isNew = holders.some((holder) => !known.has(holder));
+    const limit = event.limit ?? own.get(name) ?? Number.POSITIVE_INFINITY;
+    if (isNew && used > limit) {
       const what = `the record of "${name}" has ${used} of ${limit}`;
       found.push({ invariant: "permits", atMs, what });
     }
-    const known = before.get(name) ?? new Set();
+    const earlier = limits.get(name);
+    if (isNew && earlier !== undefined && event.limit !== earlier) {
+      const what = `a grant changed the limit of "${name}" from ${earlier} to ${event.limit}`;
+      found.push({ invariant: "permits", atMs, what });
+    }
+    limits.set(name, event.limit);
     for (const [index, holder] of holders.entries()) {
       const fence = fences[index] ?? 0n;
       if (known.has(holder)) continue;

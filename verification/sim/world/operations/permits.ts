@@ -1,5 +1,8 @@
+import { setLimit } from "../../../../packages/holdfast/src/admin/index.js";
 import {
+  all,
   downgrade,
+  isHoldfastError,
   type Lease,
   readLock,
   semaphore as semaphoreOf,
@@ -8,7 +11,7 @@ import {
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { refuseDowngrade } from "./aims.js";
-import { codeOf, expectPatience, limited } from "./holding.js";
+import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
 
 // Unlike the names of locks, since the entries of all queues of a name share a partition.
 const SEMAPHORE = "permits";
@@ -23,9 +26,24 @@ interface Held {
   readonly limit: number;
 }
 
-/** Acquires a permit of the semaphore, acts, and releases it. */
+/**
+ * The number of permits that a process comes with. In every third run an operator changes the limit, and half of the
+ * processes come with another number: of another deployment.
+ */
+function numberOf({ run, name }: Incarnation): { readonly own: number; readonly changes: boolean } {
+  const own = run.plan.world?.permits ?? 1;
+  const changes = run.plan.seed % 3 === 0;
+  const isOther = changes && [...name].reduce((sum, one) => sum + one.charCodeAt(0), 0) % 2 === 0;
+  return { own: isOther ? own + 2 : own, changes };
+}
+
+/** Acquires a permit of the semaphore, acts, and releases it; sometimes changes the limit. */
 export async function semaphore(self: Incarnation, random: SeededRandom): Promise<void> {
-  const limit = self.run.plan.world?.permits ?? 1;
+  const { own: limit, changes } = numberOf(self);
+  if (changes && random.chance(0.15)) {
+    await setLimit(self.locks, SEMAPHORE, random.integer(1, limit)).catch(codeOf);
+  }
+  if (self.run.plan.seed % 4 === 1 && random.chance(0.5)) return mixed(self, random, limit);
   const weight = random.integer(1, Math.min(3, limit));
   const limited = semaphoreOf(self.locks, SEMAPHORE, { permits: limit });
   const permit = await taken(self, random, (given) => limited.acquire({ ...given, weight }));
@@ -33,6 +51,52 @@ export async function semaphore(self: Incarnation, random: SeededRandom): Promis
   const held = { permit, name: `semaphore#${SEMAPHORE}`, limit };
   await use(self, random, held);
   await release(self, held);
+}
+
+/** Acquires two locks, a permit of the semaphore and a read permit together, in any order, acts, and releases them. */
+async function mixed(self: Incarnation, random: SeededRandom, limit: number): Promise<void> {
+  const { names } = self.run.plan;
+  const from = random.integer(0, names.length - 1);
+  const two = [...new Set([names[from] ?? "a", names[(from + 1) % names.length] ?? "b"])];
+  const limitedTo = semaphoreOf(self.locks, SEMAPHORE, { permits: limit });
+  const several = random.chance(0.5)
+    ? [...two, limitedTo, readLock(self.locks, READ_WRITE)]
+    : [readLock(self.locks, READ_WRITE), limitedTo, ...two];
+  const lease = await taken(self, random, (given) => all(self.locks, several).acquire(given));
+  if (lease === undefined) return;
+  const parts = lease.parts ?? [];
+  const locks = parts.filter(({ weight }) => weight === undefined);
+  const helds = parts
+    .filter(({ weight }) => weight !== undefined)
+    .map((permit): Held => {
+      const isRead = permit.name === READ_WRITE;
+      const name = isRead ? `read-write#${READ_WRITE}` : `semaphore#${SEMAPHORE}`;
+      return { permit, name, limit: isRead ? WHOLE : limit };
+    });
+  if (locks.length !== two.length || helds.length !== 2) {
+    self.run.fail("all or none", `${self.name} got ${parts.length} of ${several.length} locks`);
+  }
+  for (const held of helds) {
+    note(self, held, "granted");
+    held.permit.signal.addEventListener("abort", () => note(self, held, "lost"), { once: true });
+  }
+  const grant = {
+    parts: locks.map(({ name, fence, holder }) => ({ name, fence, holder })),
+    isHeld: () => lease.isHeld,
+    remainingMs: () => lease.remainingMs(),
+    lossSignal: lease.signal,
+  };
+  await hold(self, random, grant, { waited: false });
+  for (const held of helds) if (lease.isHeld) note(self, held, "acted");
+  self.asked();
+  const isHeld = lease.isHeld;
+  const released = lease.release();
+  if (isHeld) {
+    noteReleased(self, grant);
+    for (const held of helds) note(self, held, "released");
+  }
+  await released.catch(codeOf);
+  self.run.exchange.ended.add(grant.lossSignal);
 }
 
 /** Acquires a read or write permit, acts, sometimes downgrades a write permit, and releases the permit. */
@@ -65,7 +129,7 @@ export async function readWriteLock(self: Incarnation, random: SeededRandom): Pr
 
 type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll: object };
 
-async function taken<P extends Lease>(
+async function taken<P>(
   self: Incarnation,
   random: SeededRandom,
   acquire: (given: Given) => Promise<P>,
@@ -82,6 +146,7 @@ async function taken<P extends Lease>(
       ),
     );
   } catch (error) {
+    if (isHoldfastError(error, "limit-mismatch") && numberOf(self).changes) return undefined;
     const code = codeOf(error);
     if (wait > 0) expectPatience(self, code, "waited for a permit", { wait, fromMs });
     return undefined;
@@ -141,7 +206,14 @@ export function whole({ locks, run }: Incarnation) {
   const limited = semaphoreOf(locks, SEMAPHORE, { permits: limit });
   const wait = 3_600_000;
   return [
-    { name: SEMAPHORE, run: () => limited.run({ weight: limit, wait }, () => undefined) },
+    {
+      name: SEMAPHORE,
+      run: async () => {
+        // The limit may be lower than the weight that this asks for.
+        if (run.plan.seed % 3 === 0) await setLimit(locks, SEMAPHORE, limit);
+        await limited.run({ weight: limit, wait }, () => undefined);
+      },
+    },
     {
       name: READ_WRITE,
       run: () => writeLock(locks, READ_WRITE).run({ wait }, () => undefined),

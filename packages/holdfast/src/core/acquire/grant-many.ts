@@ -1,16 +1,18 @@
+import type { Instant } from "../../platform/clock.js";
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
 import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Grant, RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
+import type { Found } from "../record/record.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { hasSoundEnd } from "./correct-end.js";
 import { blindTable, type Granting, replacedBy } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
-import type { AcquireSettings, Acquisition } from "./settings.js";
+import type { AcquireSettings, Acquisition, Granted } from "./settings.js";
 
 /** One record of a multi-grant, with the observation that the grant requires. */
 export interface GrantPart {
@@ -25,6 +27,19 @@ interface Aside {
   readonly write: Write;
 }
 
+/** Grants of another kind in the transaction: permits. Only their module has the code for them. */
+export interface JoinedGrants {
+  readonly writes: readonly { readonly write: Write }[];
+  /** Whether all grants can begin now: their sessions are alive. */
+  readonly isHeld: boolean;
+  /** Notes the records in a refusal. Adds what each says of its grant, and the holder of the grant. */
+  addTo(refusal: Refused, shown: (Found | undefined)[], holders: string[]): void;
+  /** Begins the applied grants. `start`: the instant before the first send. */
+  begin(start: Instant, answer: Answered): readonly Granted[];
+  /** Ends the attempts. `sends`: how many sends DynamoDB has applied or may still apply. */
+  giveUp(sends: number): void;
+}
+
 interface Part extends GrantPart {
   readonly grant: Grant;
   readonly write: Write;
@@ -32,15 +47,21 @@ interface Part extends GrantPart {
 
 /** The result of one transaction of grants. */
 type GrantManyAnswer =
-  /** `results` has the order of the parts. */
-  | { readonly kind: "granted"; readonly results: readonly GrantResult[] }
+  /** `results` has the order of the parts, and `joined` the order of the joined grants. */
+  | {
+      readonly kind: "granted";
+      readonly results: readonly GrantResult[];
+      readonly joined: readonly Granted[] | undefined;
+    }
   /** A record was not as its decision assumed. */
   | { readonly kind: "refused" }
   | Silent;
 
 const REFUSED = { kind: "refused" } as const;
 
-type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
+type Refused = Extract<TransactionAnswer, { readonly kind: "refused" }>;
+/** An answer of DynamoDB. */
+export type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
 
 /**
  * Sends a transaction that grants several records, all or none, until DynamoDB answers. Like {@link GrantWrite},
@@ -53,6 +74,7 @@ export class GrantManyWrite {
   readonly #cancellation: Cancelling;
   readonly #parts: readonly Part[];
   readonly #asides: readonly Aside[];
+  readonly #joined: JoinedGrants | undefined;
   readonly #repetition: GrantRetry;
   /** Whether the records name the ids of this attempt although DynamoDB did not apply the attempt. */
   #areIdsOfAnother = false;
@@ -62,6 +84,7 @@ export class GrantManyWrite {
     parts: readonly GrantPart[],
     turn: ClaimTurn,
     asides: readonly Aside[] = [],
+    joined?: JoinedGrants,
   ) {
     const { context, settings, cancellation } = acquisition;
     this.#context = context;
@@ -72,13 +95,16 @@ export class GrantManyWrite {
       return { ...part, grant, write: writeOf(context, part, grant) };
     });
     this.#asides = asides;
+    this.#joined = joined;
     this.#repetition = new GrantRetry(acquisition, turn);
   }
 
   /** Resolves and rejects like {@link GrantWrite.run}. */
   async run(): Promise<GrantManyAnswer> {
     const transaction = {
-      writes: [...this.#asides, ...this.#parts].map(({ write }) => write),
+      writes: [...this.#asides, ...this.#parts, ...(this.#joined?.writes ?? [])].map(
+        ({ write }) => write,
+      ),
       token: this.#context.random.id(),
     };
     const { signal } = this.#cancellation;
@@ -103,7 +129,7 @@ export class GrantManyWrite {
       if (doing !== "others") repetition.countFound();
       if (doing !== "own") return REFUSED;
     }
-    if (!repetition.isInTime()) return REFUSED;
+    if (!repetition.isInTime() || this.#joined?.isHeld === false) return REFUSED;
     const nowMs = this.#context.nowMs();
     const results = this.#parts.map(({ ref, before, grant }) => {
       const record = grantedOnto(before, grant);
@@ -114,28 +140,30 @@ export class GrantManyWrite {
     const { deadline } = repetition;
     if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline)))
       return REFUSED;
-    return { kind: "granted", results };
+    const joined = this.#joined?.begin(repetition.start, answer);
+    return { kind: "granted", results, joined };
   }
 
-  #doingIn({ refusals, isReadLater }: Extract<Answered, { readonly kind: "refused" }>) {
+  #doingIn(answer: Refused) {
+    const { refusals, isReadLater } = answer;
     const all = [...this.#asides, ...this.#parts];
     const shown = all.map(({ ref }, index) => {
       const refusal = refusals[index];
       return refusal && this.#context.seeRecord(ref, refusal, "strong");
     });
-    const grants = shown.slice(this.#asides.length);
+    const grants: (Found | undefined)[] = shown.slice(this.#asides.length);
     for (const [index, { ref, before }] of this.#parts.entries()) {
       // The only condition was "absent", so DynamoDB returned no item with the refusal.
       const isAbsent = grants[index]?.state === "absent" && before.state === "absent";
       if (isAbsent && isReadLater !== true) throw blindTable(ref.name);
     }
-    return doingOf(
-      grants,
-      this.#parts.map(({ grant }) => grant.holder),
-    );
+    const holders = this.#parts.map(({ grant }) => grant.holder);
+    this.#joined?.addTo(answer, grants, holders);
+    return doingOf(grants, holders);
   }
 
   #giveUp(): void {
+    if (!this.#areIdsOfAnother) this.#joined?.giveUp(this.#repetition.unanswered);
     for (const { ref, grant, decision } of this.#parts) {
       // If DynamoDB applies a delayed send later, this client must not take the record for held.
       if (!this.#areIdsOfAnother) this.#context.abandon(grant.holder);

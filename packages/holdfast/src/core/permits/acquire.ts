@@ -116,7 +116,7 @@ function isPassing(context: AcquireContext, error: unknown): boolean {
 
 // Other callers use the same opening of the session, so the end of this wait must not abort the opening. A call without
 // a wait ends at once with refused credentials, and otherwise after its few retries, as at the record itself.
-function openedOrCancelled(
+export function openedOrCancelled(
   {
     context,
     sessions,

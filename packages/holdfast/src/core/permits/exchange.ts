@@ -32,7 +32,15 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const start = instantOf(context.clock);
   const holder = context.random.id();
   const grant: PermitGrant = {
-    ...{ holder, weight, limit, session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
+    ...{
+      holder,
+      weight,
+      limit,
+      isStored: true,
+      session: life.id,
+      leaseMs: life.leaseMs,
+      owner: settings.owner,
+    },
     ...{ wallMs: context.wallMs(), fenceSeed: context.fenceSeed(ref), oldMarks: [] },
   };
   const write = permits.exchange(from.ref, held, grant);

@@ -33,14 +33,15 @@ export class PermitGrantWrite {
   readonly #wish: Wish;
   readonly #grant: PermitGrant;
 
-  constructor(contending: Contending, wish: Wish) {
+  /** `limit`: what the record must have; a record without a limit gets it, if it is the caller's own. */
+  constructor(contending: Contending, wish: Wish, limit: number) {
     this.#contending = contending;
     this.#wish = wish;
     const { context, ref, settings } = contending;
-    const { weight, limit, life } = wish;
+    const { weight, life } = wish;
     const wallMs = context.wallMs();
     this.#grant = {
-      ...{ holder: context.random.id(), weight, limit, wallMs },
+      ...{ holder: context.random.id(), weight, limit, isStored: limit !== wish.limit, wallMs },
       ...{ session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
       ...{ fenceSeed: context.fenceSeed(ref), passage: settings.passage },
       oldMarks: wish.marks.removable(ref.id, wallMs),
@@ -103,22 +104,28 @@ export class PermitGrantWrite {
     return { kind: "granted", granted: { hold, record: held, how: "claim" } };
   }
 
-  /** Ends the attempt for good: removes a granted permit, and leaves a mark that refuses every later copy. */
   #withdraw(): void {
-    const { context, ref } = this.#contending;
-    const { weight, life } = this.#wish;
-    const { holder } = this.#grant;
-    const permits = requireCapability(context.format, PERMITS);
-    const own = permits.permitOf(ref, { holder, weight, leavesMark: true });
-    const mark = permits.withdraw(ref, this.#grant);
-    life.untilAnswered(async () => {
-      const marked = await context.write(mark, context.settings.requestTimeoutMs);
-      if (marked.kind !== "refused" || !permits.has(marked.item, holder)) return marked;
-      const freed = await freeOnce(context, own, { maybe: [holder] }, { keepData: false });
-      // Another client has removed the permit meanwhile, and has left no mark.
-      return freed.kind === "refused" ? AGAIN : freed;
-    });
+    withdraw(this.#contending, this.#grant, this.#wish.life);
   }
+}
+
+/** Ends an attempt for good: removes its permit, if granted, and leaves a mark that refuses every later copy. */
+export function withdraw(
+  { context, ref }: Pick<Contending, "context" | "ref">,
+  grant: PermitGrant,
+  life: Wish["life"],
+): void {
+  const { holder, weight } = grant;
+  const permits = requireCapability(context.format, PERMITS);
+  const own = permits.permitOf(ref, { holder, weight, leavesMark: true });
+  const mark = permits.withdraw(ref, grant);
+  life.untilAnswered(async () => {
+    const marked = await context.write(mark, context.settings.requestTimeoutMs);
+    if (marked.kind !== "refused" || !permits.has(marked.item, holder)) return marked;
+    const freed = await freeOnce(context, own, { maybe: [holder] }, { keepData: false });
+    // Another client has removed the permit meanwhile, and has left no mark.
+    return freed.kind === "refused" ? AGAIN : freed;
+  });
 }
 
 /**

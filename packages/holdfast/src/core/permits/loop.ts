@@ -12,6 +12,7 @@ import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
 import { requireCapability } from "../record/capability.js";
 import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
+import type { RecordRef } from "../record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
 import type { Ending } from "../remote-sessions.js";
 import { noteAbout } from "../session/note.js";
@@ -35,24 +36,26 @@ export class PermitLoop {
   #hasNotified = false;
   readonly #fromMs: number;
 
-  constructor(contending: Contending, wish: Wish) {
+  /** `seen`: the record as the client has just read it; without it, the loop begins with a grant. */
+  constructor(contending: Contending, wish: Wish, seen?: Seen) {
     const { context, settings } = contending;
     this.#contending = contending;
     this.#wish = wish;
+    this.#seen = seen;
     this.#pacer = new Pacer(context, settings);
     this.#pace = new PollPace(settings);
     this.#fromMs = context.nowMs();
   }
 
   /**
-   * Rejects as a grant of a lock, or with `limit-mismatch` if the record has another limit than the caller's: for a waiter
-   * in the queue, only if its weight is above that limit.
+   * Rejects as a grant of a lock, or with `limit-mismatch` if the record has another limit than the caller's: for a caller
+   * that adopts it, and for a waiter in the queue, only if the weight is above that limit.
    */
   async run(): Promise<AcquireOutcome> {
     const { settings, cancellation, place } = this.#contending;
     const { life } = this.#wish;
     // The first attempt needs no read before, because its refusal shows the record.
-    let decision: PermitDecision = { kind: "grant" };
+    let decision: PermitDecision = this.#seen === undefined ? { kind: "grant" } : this.#decide();
     for (;;) {
       if (cancellation.isStopped) throw cancellation.error();
       // The session has ended. The caller tries again with another session.
@@ -65,7 +68,7 @@ export class PermitLoop {
           break;
         }
         case "limit-mismatch":
-          throw this.#mismatch(decision.limit);
+          throw limitMismatch(this.#contending.ref, this.#wish, decision.limit);
         case "queued":
         case "passed-over":
           return { kind: decision.kind };
@@ -95,32 +98,32 @@ export class PermitLoop {
     return this.#seen?.state === "shared" ? this.#seen.permits : [];
   }
 
-  /**
-   * The limit for the next grant: the caller's, or for a waiter in the queue the limit that it saw in the record. An
-   * operator may change the limit during the wait, and new callers come with the new one.
-   */
+  /** The limit for the next grant: the one that the client has last seen in the record, else the caller's. */
   get #limit(): number {
-    const { weight, limit } = this.#wish;
-    const found = this.#seen?.state === "shared" ? this.#seen.limit : undefined;
-    const isQueued = this.#contending.place !== undefined;
-    // A weight above the limit would never be granted, and would keep the waiters behind it waiting.
-    return isQueued && found !== undefined && weight <= found ? found : limit;
+    const { limit, adopted } = this.#wish;
+    if (this.#seen === undefined) return adopted?.known ?? limit;
+    return (this.#seen.state === "shared" ? this.#seen.limit : undefined) ?? limit;
   }
 
   #decide(): PermitDecision {
-    const { context, settings } = this.#contending;
-    const wish = { weight: this.#wish.weight, limit: this.#limit, passage: settings.passage };
+    const { context, settings, place } = this.#contending;
+    const { weight, limit, adopted } = this.#wish;
+    // A waiter in the queue goes by a limit that an operator changes during the wait, as new callers do.
+    const adopts = adopted !== undefined || place !== undefined;
+    const wish = { weight, limit, adopts, passage: settings.passage };
     return decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
   }
 
   async #grant(): Promise<AcquireOutcome | undefined> {
     const { ref, settings, cancellation } = this.#contending;
-    const wish = { ...this.#wish, limit: this.#limit };
+    const limit = this.#limit;
     const answer = await inTurn(this.#contending, (turn) =>
-      new PermitGrantWrite(this.#contending, wish).run(turn),
+      new PermitGrantWrite(this.#contending, this.#wish, limit).run(turn),
     );
     if (answer.kind === "granted") return answer;
     if (answer.kind === "refused") {
+      const { record } = answer;
+      this.#wish.adopted?.see(record.state === "shared" ? record.limit : undefined);
       this.#note(answer.record);
       return undefined;
     }
@@ -218,14 +221,19 @@ export class PermitLoop {
   #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
     return untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs }, ask);
   }
+}
 
-  #mismatch(found: number): HoldfastError {
-    const { ref } = this.#contending;
-    return new HoldfastError(
-      "limit-mismatch",
-      `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller uses ` +
-        `${this.#wish.limit}. Use one limit everywhere, or change the limit in the table with setLimit() of holdfast/admin.`,
-      { lockName: ref.name },
-    );
-  }
+/** The error of a caller that refuses the limit in the table, or whose weight is above it. */
+export function limitMismatch(
+  ref: Pick<RecordRef, "name" | "kind">,
+  { weight, limit, adopted }: Pick<Wish, "weight" | "limit" | "adopted">,
+  found: number,
+): HoldfastError {
+  const uses = adopted === undefined ? `uses ${limit}` : `asks for a weight of ${weight}`;
+  return new HoldfastError(
+    "limit-mismatch",
+    `${titleOf([ref.name], ref.kind)} has a limit of ${found} permits in the table, and this caller ${uses}. ` +
+      "Use one limit everywhere, or change the limit in the table with setLimit() of holdfast/admin.",
+    { lockName: ref.name },
+  );
 }

@@ -5,7 +5,10 @@ import { type Passage, standing } from "./record.js";
 /** What an acquisition asks of a record with permits. */
 interface PermitWish {
   readonly weight: number;
+  /** The limit that the caller gives to a record without one. */
   readonly limit: number;
+  /** Whether the caller goes by another limit in the record. */
+  readonly adopts: boolean;
   readonly passage?: Passage | undefined;
 }
 
@@ -13,7 +16,7 @@ interface PermitWish {
 export type PermitDecision =
   /** The permit may fit: send the grant. Only the record's own condition decides. */
   | { readonly kind: "grant" }
-  /** The record has another limit. */
+  /** The record has another limit, which the caller refuses, or which its weight exceeds: it would wait for ever. */
   | { readonly kind: "limit-mismatch"; readonly limit: number }
   | { readonly kind: "queued" | "passed-over" }
   /** This permit is of a dead holder, and its session has ended: remove the permit. */
@@ -28,13 +31,13 @@ export type PermitDecision =
  */
 export function decidePermit(
   record: AbsentRecord | SharedRecord | undefined,
-  { weight, limit, passage }: PermitWish,
+  { weight, limit: own, adopts, passage }: PermitWish,
   holderOf: (permit: PermitInRecord) => Decision,
 ): PermitDecision {
   if (record === undefined || record.state === "absent") return { kind: "grant" };
-  if (record.limit !== undefined && record.limit !== limit) {
-    return { kind: "limit-mismatch", limit: record.limit };
-  }
+  const { limit = own } = record;
+  const mayGoBy = limit === own || (adopts && weight <= limit);
+  if (!mayGoBy) return { kind: "limit-mismatch", limit };
   const inQueue = standing(record.queue, passage);
   if (inQueue !== "open") return { kind: inQueue };
   if (record.used + weight <= limit) return { kind: "grant" };

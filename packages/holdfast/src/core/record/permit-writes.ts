@@ -8,8 +8,12 @@ export interface PermitGrant {
   /** Random, and new with every attempt. */
   readonly holder: string;
   readonly weight: number;
-  /** The limit of the record. An existing record must have the same limit. */
+  /** The limit of the record. A record that has a limit must have this one. */
   readonly limit: number;
+  /** Whether the limit is the record's and not the caller's: then no record gets it anew. */
+  readonly isStored: boolean;
+  /** The exact record that the grant requires: for a grant in a transaction, whose answer shows no record. */
+  readonly onto?: "absent" | { readonly fence: bigint; readonly version: bigint } | undefined;
   /** The session that keeps the permit alive, and its length. */
   readonly session: string;
   readonly leaseMs: number;

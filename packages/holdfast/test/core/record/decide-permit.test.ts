@@ -34,6 +34,7 @@ const CASES: readonly {
   readonly what: string;
   readonly record: Parameters<typeof decidePermit>[0];
   readonly weight?: number;
+  readonly refuses?: boolean;
   readonly ticket?: bigint;
   readonly holders?: Readonly<Record<string, Decision>>;
   readonly next: PermitDecision;
@@ -47,9 +48,33 @@ const CASES: readonly {
   },
   { what: "there is room", record: recordOf([A]), next: { kind: "grant" } },
   {
-    what: "the limit is another",
+    what: "the limit is another, and the caller refuses it",
     record: recordOf([], { limit: 4 }),
+    refuses: true,
     next: { kind: "limit-mismatch", limit: 4 },
+  },
+  {
+    what: "a higher limit of the record leaves room",
+    record: recordOf([A, B], { limit: 4 }),
+    next: { kind: "grant" },
+  },
+  {
+    what: "a lower limit of the record leaves no room",
+    record: recordOf([A], { limit: 2 }),
+    holders: { a: alive },
+    next: { kind: "wait", untilMs: 500 },
+  },
+  {
+    what: "the weights are above a lowered limit",
+    record: recordOf([A, B], { limit: 1 }),
+    holders: { a: later, b: alive },
+    next: { kind: "wait", untilMs: 500 },
+  },
+  {
+    what: "its weight is above the limit of the record",
+    record: recordOf([], { limit: 1 }),
+    weight: 2,
+    next: { kind: "limit-mismatch", limit: 1 },
   },
   { what: "others are queued", record: recordOf([], queued), next: { kind: "queued" } },
   { what: "its ticket is next", record: recordOf([], queued), ticket: 4n, next: { kind: "grant" } },
@@ -101,14 +126,18 @@ const CASES: readonly {
 describe("a waiter for a permit", () => {
   it.each(CASES)(
     "decides, if $what: $next.kind",
-    ({ record, weight = 1, ticket, holders, next }) => {
+    ({ record, weight = 1, refuses = false, ticket, holders, next }) => {
       const passage = ticket === undefined ? undefined : ({ kind: "ticket", ticket } as const);
-      const decision = decidePermit(record, { weight, limit: 3, passage }, ({ holder }) => {
-        const known = holders?.[holder];
-        if (known === undefined)
-          throw new Error(`The decision must not depend on holder ${holder}.`);
-        return known;
-      });
+      const decision = decidePermit(
+        record,
+        { weight, limit: 3, adopts: !refuses, passage },
+        ({ holder }) => {
+          const known = holders?.[holder];
+          if (known === undefined)
+            throw new Error(`The decision must not depend on holder ${holder}.`);
+          return known;
+        },
+      );
       expect(decision).toEqual(next);
     },
   );

@@ -108,11 +108,11 @@ describe("a semaphore", () => {
     expect(stateOf(world)).toEqual([0, "0"]);
   });
 
-  it("refuses a caller with another limit, and names both", async () => {
+  it("refuses a caller that insists on another limit, and names both", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
     await world.until(semaphore(locks, "s", { permits: 3 }).acquire());
-    const refused = semaphore(locks, "s", { permits: 5 }).acquire();
+    const refused = semaphore(locks, "s", { permits: 5, onLimitMismatch: "refuse" }).acquire();
     const facts = { code: "limit-mismatch", lockName: "s", mentions: ["3", "5"] } as const;
     await world.until(expectError(refused, facts));
   });
@@ -208,9 +208,10 @@ describe("a semaphore", () => {
 
   it.each([
     ["no permits", { permits: 0 }],
-    ["too many permits", { permits: 1_001 }],
+    ["too many permits", { permits: 10_001 }],
     ["half a permit", { permits: 1.5 }],
     ["an unknown option", { permits: 1, limit: 2 }],
+    ["a word for another limit", { permits: 1, onLimitMismatch: "adopt" as "refuse" }],
   ])("refuses %s with a clear error", (_, options) => {
     const { locks } = new World().inhabitant();
     expect(() => semaphore(locks, "s", options)).toThrow(
