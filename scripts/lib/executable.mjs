@@ -1,4 +1,4 @@
-// Follows docs/cli.md to make a single executable of the command line, and runs it on a table in memory.
+// Follows packages/cli/README.md to make a single executable of the command line, and runs it on a table in memory.
 
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -11,11 +11,11 @@ const SECTION = "\n## A single executable\n";
 
 /** The commands of the section, without the one that installs packages. */
 function recipe() {
-  const text = readFileSync(join(ROOT, "docs", "cli.md"), "utf8");
+  const text = readFileSync(join(ROOT, "packages", "cli", "README.md"), "utf8");
   const section = text.slice(text.indexOf(SECTION) + SECTION.length).split("\n## ")[0];
   const blocks = [...section.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block]) => block);
   const found = blocks.find((block) => block.includes("--build-sea"));
-  if (found === undefined) throw new Error("docs/cli.md has no recipe.");
+  if (found === undefined) throw new Error("packages/cli/README.md has no recipe.");
   return found;
 }
 

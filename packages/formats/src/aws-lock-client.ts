@@ -47,7 +47,7 @@ const DIALECT: Dialect = Object.freeze({
  * - A waiter polls every second. It waits for the lease, the drift margin and 1 s more.
  *
  * Costs as much as native locks: one request for each step. The client also needs the permissions `dynamodb:PutItem`
- * and `dynamodb:DeleteItem`. Throws `invalid-argument`. docs/formats.md maps every option of the Java client.
+ * and `dynamodb:DeleteItem`. Throws `invalid-argument`. docs/formats.md maps the options of the Java client.
  */
 export function awsLockClient<const O extends OwnedOptions = OwnedOptions>(
   options?: O,

@@ -1,4 +1,4 @@
-/** The table is away for hours: `node scripts/drill.mjs`. docs/outage.md has the figures. */
+/** The table is away for hours: `node scripts/drill.mjs`. verification/outage.md has the figures. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
