@@ -16,19 +16,15 @@ export function checkNames<O extends object>(call: string, options: O, known: Op
   // Inherited members, such as `constructor`, are not `true`.
   const unknown = Object.keys(options).find((name) => isKnown[name] !== true);
   if (unknown === undefined) {
-    if (isKnown["signal"] === true) checkSignal((options as { readonly signal?: unknown }).signal);
-    return options;
+    const { signal } = options as { readonly signal?: unknown };
+    if (signal === undefined || signal instanceof AbortSignal || isKnown["signal"] !== true)
+      return options;
+    throw refuse("The option `signal` must be an AbortSignal.");
   }
   const names = Object.keys(known).map((name) => `\`${name}\``);
   throw refuse(
     `The option \`${unknown}\` of ${call} does not exist. The options are ${names.join(", ")}.`,
   );
-}
-
-function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw refuse("The option `signal` must be an AbortSignal.");
-  }
 }
 
 function refuse(message: string): HoldfastError {

@@ -208,18 +208,13 @@ export class Cancellation implements Cancelling {
   }
 
   #whoHolds(which: string, held: ObservedHeld, seen: HolderSeen | undefined): string {
-    if (this.#isOwn(held)) {
+    if (seen?.isOwn) {
       return (
         `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
         "mutex(client, name, { reentrant: true })"
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);
-  }
-
-  #isOwn({ holder }: ObservedHeld): boolean {
-    for (const own of this.#context.holds) if (own.held.holder === holder) return true;
-    return false;
   }
 
   get #lockName(): string {
