@@ -180,6 +180,13 @@ describe("an answer of the adapter", () => {
     expect(await table.read(READ, CALL)).toMatchObject({ kind: "found", item: undefined });
   });
 
+  it("names the server that has no such table", async () => {
+    server.answer = { status: 400, body: { __type: "x#ResourceNotFoundException", message: "no" } };
+    const answer = await new DynamoDBTable(clientOf(), "locks").write(WRITE, CALL);
+    const message = answer.kind === "misconfigured" ? answer.error.message : "";
+    expect(message).toMatch(/^There is no table "locks" at http:\/\/127\.0\.0\.1:\d+\. /);
+  });
+
   it("returns a scan in pages, with costs", async () => {
     const next = { pk: { S: "lock#a" } };
     const cost = { ConsumedCapacity: { TableName: "locks", CapacityUnits: 0.5 } };

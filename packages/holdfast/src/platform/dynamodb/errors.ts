@@ -61,6 +61,8 @@ const RUNTIME_ERRORS = new Set(["Error", "TypeError", "SyntaxError", "RangeError
 export interface TableUse {
   /** Flags to add to the commands about tables. */
   readonly flags: string;
+  /** Returns the server that received the last request, if known. */
+  readonly endpoint?: (() => string | undefined) | undefined;
 }
 
 /** A table of locks. */
@@ -151,10 +153,10 @@ function denied(cause: unknown, message: unknown, table: string, operation: stri
   );
 }
 
-function noTable(cause: unknown, table: string, { flags }: TableUse): HoldfastError {
+function noTable(cause: unknown, table: string, { flags, endpoint }: TableUse): HoldfastError {
   return new HoldfastError(
     "misconfigured",
-    `There is no table "${table}" in this region and account. Check its name, the region and the ` +
+    `There is no table "${table}" at ${endpoint?.() ?? "this endpoint"}. Check its name, region, account and ` +
       `endpoint. If the table is missing, create it with createTable(), or \`holdfast table create${flags}\`.`,
     { cause },
   );

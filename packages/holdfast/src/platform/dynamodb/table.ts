@@ -76,10 +76,10 @@ export class DynamoDBTable implements TablePort {
     use = FOR_LOCKS,
   ) {
     this.#table = table;
-    this.#use = use;
     this.#clock = clock;
     this.#timers = timers;
     this.#send = isTransport(client) ? client.openSender() : senderOver(client);
+    this.#use = { ...use, endpoint: this.#send.lastEndpoint };
   }
 
   get tellsDate(): boolean {
