@@ -2,6 +2,7 @@ import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { election } from "../../holdfast/src/election/index.js";
 import { inspect, mutex, once, openSession } from "../../holdfast/src/index.js";
+import { described } from "../src/commands/force-release.js";
 import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;
@@ -256,6 +257,20 @@ describe("inspect, ls and release", () => {
     expect(JSON.parse(again.stdout)).toEqual({ name: "forced", isFree: true, wasDead: false });
     const shown = await world.run(["inspect", "forced"]);
     expect(shown.stdout).toMatch(/^forced {4,}.*\balice\b.*\bit hangs\b/m);
+  });
+
+  it("say who holds a lock that another client got after its release by force", () => {
+    const result = { holder: "a1", owner: "first", isFree: false, wasDead: false } as const;
+    const successor = { holder: "b1", owner: "second" };
+    expect(described('Leadership "x"', { ...result, successor }, false)).toBe(
+      'Leadership "x" is no longer held by first; second holds it now.',
+    );
+  });
+
+  it("say that --force releases any holder, if the holder is missing", async () => {
+    const { status, stderr } = await world.run(["release", "held"]);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/--holder ID.* --force --reason "TEXT"/);
   });
 
   it("show the tasks of once with --kind once", async () => {

@@ -88,13 +88,14 @@ function notHeld(name: string, { holder }: ForceOptions): CliError {
   return new CliError("lost", EXIT.lost, message);
 }
 
-function described(subject: string, result: ForceReleaseResult, now: boolean): string {
+/** The result, for people. Pure. */
+export function described(subject: string, result: ForceReleaseResult, now: boolean): string {
   const { holder, owner, successor, wasDead } = result;
   if (holder === undefined) return `${subject} was free already.`;
   const former = shown(owner ?? holder);
   if (successor !== undefined) {
     const next = shown(successor.owner ?? successor.holder);
-    return `${subject} is now held by ${next}, which was not asked to release; the holder before was ${former}.`;
+    return `${subject} is no longer held by ${former}; ${next} holds it now.`;
   }
   if (wasDead)
     return `${subject} is free: its holder, ${former}, was dead, and its lock was freed.`;

@@ -38,7 +38,7 @@ export async function release(
     throw usageError(
       "The holder is missing. Add --holder ID, so that no other holder loses the lock. The id is in " +
         "HOLDFAST_LEASE_HOLDER in the environment of `holdfast lock`, in `lease.holder` in code, " +
-        `and in the output of \`holdfast inspect ${name}\`.`,
+        `and in the output of \`holdfast inspect ${name}\`. To ask any holder to release, use --force --reason "TEXT".`,
     );
   }
   await using locks = await locksOf(options, output);
