@@ -9,6 +9,7 @@ import { Standby } from "../../packages/holdfast/src/election/standby.js";
 import { Occurrences } from "../../packages/holdfast/src/once/once.js";
 import type { Variant } from "./variant.js";
 
+const ACQUIRABLE = "packages/holdfast/test/locks/acquirable.test.ts";
 const DENIED = "packages/holdfast/test/core/acquire/denied.test.ts";
 const SILENCE = "packages/holdfast/test/core/acquire/silence.test.ts";
 
@@ -22,7 +23,7 @@ export const OUTAGES: readonly Variant[] = [
       { in: { Cancellation }, from: "return this.#settings.waitMs > 0;", to: "return false;" },
     ],
     caughtBy: {
-      test: DENIED,
+      test: ACQUIRABLE,
       title: "outlives refused credentials during its wait, and tells at once and once",
     },
   },
@@ -51,7 +52,7 @@ export const OUTAGES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: DENIED,
+      test: ACQUIRABLE,
       title: "outlives refused credentials at its start, and is told within a second",
     },
   },

@@ -3,17 +3,13 @@ import { type Inhabitant, World } from "../../../../../test/support/world.js";
 import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { election, leaderTasks } from "../../../src/election/index.js";
 import {
-  type AcquireOptions,
-  all,
   fairLock,
-  type Holdfast,
   HoldfastError,
   inspect,
   mutex,
   once,
   openSession,
   semaphore,
-  writeLock,
 } from "../../../src/index.js";
 
 const LEASE_MS = 10_000;
@@ -47,64 +43,6 @@ function deny(error = EXPIRED, which: (request: FaultRequest) => boolean = () =>
     which(request) ? { fault: "misconfigured", error } : undefined,
   );
 }
-
-type Acquiring = (locks: Holdfast, options?: AcquireOptions) => Promise<{ release(): unknown }>;
-const WAYS: readonly (readonly [string, Acquiring])[] = [
-  ["a mutex", (locks, options) => mutex(locks, "a").acquire(options)],
-  ["a fair lock", (locks, options) => fairLock(locks, "a").acquire(options)],
-  ["several locks", (locks, options) => all(locks, ["a", "b"]).acquire(options)],
-  ["a semaphore", (locks, options) => semaphore(locks, "a", { permits: 1 }).acquire(options)],
-  ["a read-write lock", (locks, options) => writeLock(locks, "a").acquire(options)],
-];
-
-describe.each(WAYS)("a waiter for %s", (title, acquire) => {
-  const hasSession = title === "a semaphore" || title === "a read-write lock";
-
-  it("outlives refused credentials during its wait, and tells at once and once", async () => {
-    const held = await world.until(acquire(other.locks));
-    const waiting = acquire(mine.locks, FOR_EVER);
-    await world.time.advance(3_000);
-    deny();
-    await world.time.advance(OUTAGE_MS);
-    mine.network.clear();
-    await world.until(Promise.resolve(held.release()));
-    await world.until(waiting);
-    const operations = told.map(({ code }) => code);
-    expect(new Set(operations)).toEqual(new Set(["access-denied"]));
-    // Reads, writes, queries and transactions have separate permissions.
-    expect(told.length).toBeLessThanOrEqual(2);
-    expect(told[0]).toMatchObject({ lockName: undefined, cause: EXPIRED.cause });
-  });
-
-  it("outlives refused credentials at its start, and is told within a second", async () => {
-    deny();
-    const waiting = acquire(mine.locks, FOR_EVER);
-    await world.time.advance(1_000);
-    expect(told[0]?.code).toBe("access-denied");
-    await world.time.advance(120_000);
-    mine.network.clear();
-    await world.until(waiting);
-  });
-
-  it("ends with its wait if the refusal lasts", async () => {
-    deny();
-    const fromMs = world.time.nowMs;
-    const waiting = acquire(mine.locks, { wait: "8s" });
-    await expect(world.until(waiting)).rejects.toMatchObject({ code: "access-denied" });
-    expect(world.time.nowMs - fromMs).toBe(8_000);
-    // The opening of the session of permits goes on, with a wait of its own.
-    if (!hasSession) expect(mine.process.pendingTimers()).toBe(0);
-  });
-
-  it("fails at once without a wait", async () => {
-    deny();
-    const fromMs = world.time.nowMs;
-    const trying = acquire(mine.locks, { wait: 0 });
-    await expect(world.until(trying)).rejects.toMatchObject({ code: "access-denied" });
-    expect(world.time.nowMs - fromMs).toBeLessThan(100);
-    expect(told).toHaveLength(hasSession ? 1 : 0);
-  });
-});
 
 it("tells a waiter for a permit of a refusal after one that ended with the opening of its session", async () => {
   deny();
