@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { untilTold } from "../../../../test/support/election.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { election, leaderTasks } from "../../src/election/index.js";
-import { fairLock, mutex, openSession } from "../../src/index.js";
+import { fairLock, mutex, openSession, semaphore } from "../../src/index.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
 
@@ -39,6 +39,7 @@ export async function everythingHappens(): Promise<void> {
   await world.time.advance(100);
 
   await queuesHappen(world);
+  await limitsDiffer(world);
   await electionsHappen(world);
 }
 
@@ -59,6 +60,15 @@ async function queuesHappen(world: World): Promise<void> {
   await world.until(held.release());
   await world.until((await world.until(next)).release());
   await world.until((await world.until(last)).release());
+}
+
+async function limitsDiffer(world: World): Promise<void> {
+  for (const permits of [2, 3]) {
+    const { locks } = world.inhabitant({ ...LENGTHS, owner: `of ${permits}` });
+    const permit = await world.until(semaphore(locks, "s", { permits }).acquire());
+    await world.until(permit.release());
+    await world.until(locks.close());
+  }
 }
 
 async function electionsHappen(world: World): Promise<void> {
