@@ -193,4 +193,28 @@ describe("the interpreter of the protocol", () => {
     applied(write(is("holder", s("h")), {}, ["holder"]), held, { ...rest, lastHolder: s("h") });
     expect(found).toEqual([]);
   });
+
+  // Seed 9346 of kind "world": a late copy brought a deleted entry back, with its first version.
+  it.each([
+    ["accepts", 1_020, []],
+    ["refuses", 1_000, ["trace R3"]],
+  ] as const)(
+    "%s the removal of an older entry of a queue after a watch of %i ms",
+    (_, watchMs, violations) => {
+      const { found, send, pass, p2 } = scene();
+      const key: Item = {
+        pk: s("queue#a"),
+        sk: s(`ticket//${"9".padStart(38, "0")}`),
+      };
+      const entry: Item = { ...held, ...key };
+      const query = { consistent: false } as never;
+      const shows = (...items: Item[]) =>
+        p2.answered({ kind: "query", query, answer: { kind: "page", items } } as never);
+      shows({ ...entry, version: n(9) });
+      shows(entry);
+      pass(watchMs);
+      send(p2, { ...write(takeover.condition, {}, []), key });
+      expect(found).toEqual(violations);
+    },
+  );
 });

@@ -248,21 +248,29 @@ export class Protocol {
       numberIn(item, "version"),
       numberIn(item, "fence"),
     ];
-    if (!isStrong && known !== undefined && isOlder({ fence, version }, known)) return;
     const leaseMs = numberIn(item, "leaseMs");
     const isSame = known !== undefined && known.holder === holder && known.version === version;
     const end = mapIn(item, "leaseEnd");
     const endMs = textIn(end, "holder") === holder ? numberIn(end, "at") : undefined;
-    if (known !== undefined && !isSame && this.#isDead(known))
-      this.#dead.add(`${key} ${known.holder} ${known.version}`);
-    if (known !== undefined && !isSame)
-      this.#passed.set(`${key} ${known.holder} ${known.version}`, known);
-    this.#seen.set(key, {
+    const shown: Seen = {
       ...{ holder, version, fence },
       sinceMs: isSame ? known.sinceMs : this.#of.nowMs(),
       leaseMs: leaseMs === undefined ? undefined : Number(leaseMs),
       endMs: endMs === undefined ? undefined : Number(endMs),
-    });
+    };
+    if (!isStrong && known !== undefined && isOlder({ fence, version }, known)) {
+      // Each waiter watches the entries of a queue by itself: a late copy of a deleted entry is new to one waiter, and
+      // older than what another of the process has seen.
+      const of = `${key} ${holder} ${version}`;
+      if (recordIn(recordKey).kind === "place" && !this.#passed.has(of))
+        this.#passed.set(of, shown);
+      return;
+    }
+    if (known !== undefined && !isSame && this.#isDead(known))
+      this.#dead.add(`${key} ${known.holder} ${known.version}`);
+    if (known !== undefined && !isSame)
+      this.#passed.set(`${key} ${known.holder} ${known.version}`, known);
+    this.#seen.set(key, shown);
   }
 }
 
