@@ -129,8 +129,7 @@ export class Hold implements Kept {
   }
 
   /**
-   * Ends the hold without the holder's request, once, and reports the loss (R8). `clock`: the one that the loss tells its
-   * times by.
+   * Ends the hold without the holder's request, once, and reports the loss (R8). `clock`: reads the times of the loss.
    */
   end(reason: LossReason, forced?: ForcedRelease, clock = this.context.clock): void {
     if (this.#isOver) return;
