@@ -6,9 +6,12 @@ export interface AdoptedLimit {
   see(found: number | undefined): void;
 }
 
+// A limit that was forgotten costs one refused write, and is told again.
+const MOST_KNOWN = 10_000;
+
 /**
  * The limits in the table that are not the caller's. Without them, each acquisition of such a caller would cost one refused
- * write more. Keeps nothing of a record with the caller's limit.
+ * write more. Keeps nothing of a record with the caller's limit, and forgets the oldest limits beyond a bound.
  */
 export class AdoptedLimits {
   readonly #known = new Map<string, number>();
@@ -28,6 +31,10 @@ export class AdoptedLimits {
           return;
         }
         known.set(key, found);
+        for (const oldest of known.keys()) {
+          if (known.size <= MOST_KNOWN) break;
+          known.delete(oldest);
+        }
         tell(found);
       },
     };
