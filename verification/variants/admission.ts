@@ -42,7 +42,7 @@ export const ADMISSION: readonly Variant[] = [
     name: "releases-before-renewals",
     what: "A burst of releases goes before the renewals that wait.",
     rules: [],
-    edits: [{ in: { TableAccess }, from: "rank: Number.POSITIVE_INFINITY", to: "rank: 0" }],
+    edits: [{ in: { TableAccess }, from: "rank: Number.MAX_SAFE_INTEGER", to: "rank: 0" }],
     caughtBy: { test: BURSTS, title: "cost no held lease when %s is released at once" },
   },
   {

@@ -47,8 +47,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { acquirePermit },
-        from: "if (mayGoOn && (hasExpired || isPassing(context, error))) return undefined;",
-        to: "if (mayGoOn && hasExpired) return undefined;",
+        from: "if (mayGoOn && (isExpired || isPassing(context, error))) return undefined;",
+        to: "if (mayGoOn && isExpired) return undefined;",
       },
     ],
     caughtBy: {

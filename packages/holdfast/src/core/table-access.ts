@@ -56,7 +56,7 @@ export const KEEP: Entering = Object.freeze({ priority: "keep" });
 /** Gives something up. A lease that waits for its renewal is lost if thousands of releases go first. */
 export const GIVE_UP: Entering = Object.freeze({
   priority: "keep",
-  rank: Number.POSITIVE_INFINITY,
+  rank: Number.MAX_SAFE_INTEGER,
 });
 export const CLAIM: Entering = Object.freeze({ priority: "claim" });
 

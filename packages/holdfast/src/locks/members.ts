@@ -14,14 +14,7 @@ export interface Member {
   };
 }
 
-const members = new WeakMap<object, () => Member>();
-
-/** Notes how a semaphore, or a side of a read-write lock, joins other locks. */
-export function noteMember(lock: object, member: () => Member): void {
-  members.set(lock, member);
-}
-
-/** Returns the member that a lock is; undefined for a lock that notes none. */
+/** Returns the member that a lock is; undefined for a value that cannot be one of several locks. */
 export function memberOf(lock: object): Member | undefined {
-  return members.get(lock)?.();
+  return (lock as { readonly member?: Member }).member;
 }

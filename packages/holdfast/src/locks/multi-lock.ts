@@ -26,7 +26,7 @@ import {
 import { type Member, memberOf } from "./members.js";
 import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
-import { type LockOptions, Mutex } from "./mutex.js";
+import type { LockOptions } from "./mutex.js";
 
 /** The types of several locks: each part of the lease has its own fence. */
 type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
@@ -166,8 +166,8 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
  * name, which is the same lock as `mutex(client, name)` and `fairLock(client, name)`, and with a namespace the fair lock of
  * the namespace; or a lock of this client: a mutex, a fair lock, a semaphore, of which it takes one permit, or a side of a
  * read-write lock. Of such a lock only the record counts, the limit with `onLimitMismatch`, and the session of its permits;
- * other options are those of this call. Not reentrant. Needs a table with a sort key, and transactions: not a global table with strong
- * consistency. The call itself costs no request. Throws `invalid-argument`.
+ * other options are those of this call. Not reentrant. Needs a table with a sort key, and transactions: not a global table
+ * with strong consistency. The call itself costs no request. Throws `invalid-argument`.
  *
  * `acquire` costs for N names, if all locks are free and have no queue: N reads (no read for a name that this client
  * released or observed free) and one transaction of 2 N write units. Otherwise also one transaction of 4 N units for the
@@ -211,13 +211,13 @@ function membersOf(
   namespace: string | undefined,
 ): readonly Member[] {
   if (!Array.isArray(locks) || locks.length === 0 || locks.length > MOST_NAMES) {
-    throw refuse(`A multi-lock needs an array of 1 to ${MOST_NAMES} names.`);
+    throw refuse(`A multi-lock needs an array of 1 to ${MOST_NAMES} names or locks.`);
   }
   const members = locks.map((lock: string | Joinable): Member => {
     if (typeof lock !== "object" || lock === null) {
       return { ref: queueRefOf(context.format, lock, namespace), context };
     }
-    const member = lock instanceof Mutex ? lock.part : memberOf(lock);
+    const member = memberOf(lock);
     if (member?.context === context) return member;
     throw refuse(
       member !== undefined

@@ -1,7 +1,7 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import type { AcquireSettings, RecordAcquisition } from "../core/acquire/settings.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
@@ -28,6 +28,7 @@ import {
   runHolding,
   settingsOf,
 } from "./locking.js";
+import type { Member } from "./members.js";
 import { Reentry } from "./reentrancy.js";
 
 /** Options of a lock: the defaults of every acquisition through the lock. */
@@ -131,8 +132,7 @@ export class Mutex implements Lock {
     if (isPlain) plain.set(clientOptions, this.#defaults);
   }
 
-  /** The record and the client, for an acquisition of several locks. */
-  get part(): Pick<RecordAcquisition, "ref" | "context"> {
+  get member(): Member {
     return { ref: this.#ref, context: this.#context };
   }
 

@@ -29,7 +29,7 @@ import type { Inspection } from "./inspect.js";
 import { inspectPermits } from "./inspect-permits.js";
 import type { Lock } from "./lock.js";
 import { lifeOfSession, type RunArguments, runHolding } from "./locking.js";
-import { noteMember } from "./members.js";
+import type { Member } from "./members.js";
 import type { LockOptions } from "./mutex.js";
 
 /**
@@ -121,11 +121,6 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
       options.session === undefined ? parts.sessions : lifeOfSession(options.session);
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#settings({});
-    noteMember(this, () => ({
-      ref: this.#ref,
-      context,
-      permit: { part: (owner) => this.#part(owner), inspect: () => this.inspect() },
-    }));
   }
 
   get name(): string {
@@ -133,24 +128,18 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
   }
 
   async acquire(options: AcquirePermitOptions = {}): Promise<Lease> {
-    let whyNot: AcquireSettings["whyNot"];
-    const lease = await this.#acquire("acquire()", options, undefined, (why) => {
-      whyNot = why;
+    return this.#acquire("acquire()", options, undefined, (settings) => {
+      const why = settings.whyNot?.() ?? "its limit leaves no room for this permit";
+      throw new HoldfastError(
+        "not-acquired",
+        `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired (\`wait\` is 0): ${asSentence(why)}`,
+        { lockName: this.#ref.name, retryAfterMs: retryAfterMs(undefined, settings) },
+      );
     });
-    if (lease !== undefined) return lease;
-    const why = whyNot?.() ?? "its limit leaves no room for this permit";
-    throw new HoldfastError(
-      "not-acquired",
-      `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired (\`wait\` is 0): ${asSentence(why)}`,
-      {
-        lockName: this.#ref.name,
-        retryAfterMs: retryAfterMs(undefined, this.#settings(options).settings),
-      },
-    );
   }
 
   async tryAcquire(options: AcquirePermitOptions = {}): Promise<Lease | null> {
-    return (await this.#acquire("tryAcquire()", options, 0)) ?? null;
+    return this.#acquire("tryAcquire()", options, 0, () => null);
   }
 
   run<T>(...given: RunArguments<AcquirePermitOptions, Lease, T>): Promise<T> {
@@ -159,6 +148,11 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
 
   get #heirOf(): typeof heirOf | undefined {
     return this.#ref.kind === "read-write" ? heirOf : undefined;
+  }
+
+  get member(): Member {
+    const permit = { part: (owner: string) => this.#part(owner), inspect: () => this.inspect() };
+    return { ref: this.#ref, context: this.#parts.context, permit };
   }
 
   /** The permit in an acquisition of several locks. */
@@ -181,12 +175,13 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     return inspectPermits(this.#parts.context, this.#ref);
   }
 
-  async #acquire(
+  /** Returns what `refused` returns if there is no room and the wait is 0. */
+  async #acquire<R>(
     caller: string,
     options: AcquirePermitOptions,
-    wait?: 0,
-    onWhyNot?: (whyNot: () => string | undefined) => void,
-  ): Promise<Lease | undefined> {
+    wait: 0 | undefined,
+    refused: (settings: AcquireSettings) => R,
+  ): Promise<Lease | R> {
     const names = this.#weight === undefined ? ACQUIRE_WEIGHT_NAMES : ACQUIRE_PERMIT_NAMES;
     checkNames(caller, options, names as OptionNames<AcquirePermitOptions>);
     const { weight = this.#weight ?? 1, ...asked } = options;
@@ -195,7 +190,6 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     let seen: AbsentRecord | SharedRecord | undefined;
     const layered = this.#settings(wait === undefined ? asked : { ...asked, wait });
     const settings = { ...layered.settings, whyNot: () => this.#whyNot(seen, weight) };
-    onWhyNot?.(settings.whyNot);
     const adopted = this.#adopted(settings.owner);
     const lease = await acquirePermit(
       {
@@ -211,7 +205,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     ).catch((error: unknown) => {
       throw tooManyHolders(this.#ref, error) ?? error;
     });
-    return lease as Lease | undefined;
+    return lease === undefined ? refused(settings) : (lease as Lease);
   }
 
   #checkWeight(weight: number): void {

@@ -50,8 +50,9 @@ export function semaphore(
   options: PermitOptions & {
     /**
      * The limit: the largest total weight of the held permits, from 1 to 10,000. The record has room for some 2,000
-     * holders: DynamoDB refuses a grant above its 400 KB, with `misconfigured`. The first grant stores the limit in the table. From then on the limit in the table counts for all callers, whatever their own number is, until `setLimit()`
-     * of `holdfast/admin` changes it. A caller with a weight above the limit in the table gets `limit-mismatch`.
+     * holders: DynamoDB refuses a grant above its 400 KB, with `misconfigured`. The first grant stores the limit in the
+     * table. From then on the limit in the table counts for all callers, whatever their own number is, until `setLimit()` of
+     * `holdfast/admin` changes it. A caller with a weight above the limit in the table gets `limit-mismatch`.
      */
     readonly permits: number;
     /**

@@ -8,6 +8,7 @@ import type { Contend } from "../queue/fifo.js";
 import { queueing } from "../queue/fifo.js";
 import type { QueueOptions } from "../queue/options.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
+import { hasExpired } from "../session/open.js";
 import { tooSlow, type Unavailable } from "../unavailable.js";
 import { PermitLoop } from "./loop.js";
 import type { Wish } from "./wish.js";
@@ -51,10 +52,10 @@ async function granted(
     const opening = { context, sessions, leaseMs: asked.leaseMs };
     const life = await openedOrCancelled(opening, user, contending.cancellation).catch(
       (error: unknown) => {
-        const hasExpired = isExpired(error);
+        const isExpired = hasExpired(error);
         const mayGoOn = cancellation.waits && !contending.cancellation.isStopped;
-        if (mayGoOn && (hasExpired || isPassing(context, error))) return undefined;
-        if (!hasExpired) throw error;
+        if (mayGoOn && (isExpired || isPassing(context, error))) return undefined;
+        if (!isExpired) throw error;
         // DynamoDB did not answer for the length of the session, so no permit was lost.
         throw tooSlow([ref.name], asked.leaseMs, error, ref.kind);
       },
@@ -102,10 +103,6 @@ async function inTurn(contending: AtTable): Promise<readonly [Granted] | undefin
   } finally {
     localQueue.next();
   }
-}
-
-function isExpired(error: unknown): boolean {
-  return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
 /** Whether the attempt to open the session failed for a reason that may be over before the end of the wait. */

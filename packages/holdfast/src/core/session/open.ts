@@ -113,7 +113,8 @@ async function firstRenewal(hold: Hold, cancellation: Cancellation): Promise<voi
   }
 }
 
-function hasExpired(error: unknown): boolean {
+/** Whether the error is the loss of a lease that expired. Pure. */
+export function hasExpired(error: unknown): boolean {
   return isHoldfastError(error, "lost") && error.reason === "expired";
 }
 
