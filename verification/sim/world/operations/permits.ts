@@ -11,7 +11,7 @@ import {
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { refuseDowngrade } from "./aims.js";
-import { codeOf, expectPatience, hold, limited, noteReleased } from "./holding.js";
+import { codeOf, expectPatience, hold, limited, noteReleased, unreadableIn } from "./holding.js";
 
 // Unlike the names of locks, since the entries of all queues of a name share a partition.
 const SEMAPHORE = "permits";
@@ -62,7 +62,9 @@ async function mixed(self: Incarnation, random: SeededRandom, limit: number): Pr
   const several = random.chance(0.5)
     ? [...two, limitedTo, readLock(self.locks, READ_WRITE)]
     : [readLock(self.locks, READ_WRITE), limitedTo, ...two];
-  const lease = await taken(self, random, (given) => all(self.locks, several).acquire(given));
+  const acquire = (given: Given) => all(self.locks, several).acquire(given);
+  // An operator may have made the record of a lock unreadable; no one changes those of permits.
+  const lease = await taken(self, random, acquire, unreadableIn(self));
   if (lease === undefined) return;
   const parts = lease.parts ?? [];
   const locks = parts.filter(({ weight }) => weight === undefined);
@@ -133,6 +135,7 @@ async function taken<P>(
   self: Incarnation,
   random: SeededRandom,
   acquire: (given: Given) => Promise<P>,
+  also: readonly string[] = [],
 ): Promise<P | undefined> {
   const { behaviour, leaseMs, poll } = self.run.plan;
   const cancelMs = random.chance(behaviour.cancels) ? leaseMs[1] * random.fraction() : undefined;
@@ -147,7 +150,7 @@ async function taken<P>(
     );
   } catch (error) {
     if (isHoldfastError(error, "limit-mismatch") && numberOf(self).changes) return undefined;
-    const code = codeOf(error);
+    const code = codeOf(error, also);
     if (wait > 0) expectPatience(self, code, "waited for a permit", { wait, fromMs });
     return undefined;
   }
