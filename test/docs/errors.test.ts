@@ -11,6 +11,7 @@ import {
   semaphore,
 } from "../../packages/holdfast/src/index.js";
 import { answerOf } from "../../packages/holdfast/src/platform/dynamodb/errors.js";
+import { interrupt } from "../../packages/holdfast/src/requests/index.js";
 import { CommitWorld } from "../../packages/object-commit/test/world.js";
 import { type Inhabitant, World } from "../support/world.js";
 
@@ -80,6 +81,15 @@ const PROVOKE: Readonly<Record<ErrorCode, (scene: Scene) => Promise<HoldfastErro
     const term = await world.until(election(mine.locks, NAME).campaign());
     await world.until(term.release());
     return term.signal.reason as HoldfastError;
+  },
+  interrupted: async ({ world, mine, theirs }) => {
+    const lease = await world.until(mutex(mine.locks, NAME).acquire());
+    const asking = mutex(theirs.locks, NAME).acquire({ owner: "worker-7", ifHeld: interrupt });
+    await world.time.advance(15_000);
+    const { reason } = lease.signal;
+    await world.until(lease.release());
+    await world.until(asking);
+    return reason as HoldfastError;
   },
   "limit-mismatch": async ({ world, mine, theirs }) => {
     await world.until(semaphore(theirs.locks, NAME, { permits: 20 }).acquire());

@@ -74,8 +74,8 @@ export const HOLDS: readonly Variant[] = [
       },
       {
         in: { Hold },
-        from: "    if (!this.isHeld || this.living.isMoved) return undefined;\n",
-        to: "    this.check();\n    if (!this.isHeld || this.living.isMoved) return undefined;\n",
+        from: "    if (!this.isHeld) return undefined;\n    const { isInterrupted }",
+        to: "    this.check();\n    if (!this.isHeld) return undefined;\n    const { isInterrupted }",
       },
     ],
     caughtBy: { invariant: "exclusion", within: 150 },

@@ -10,6 +10,7 @@ export type ErrorCode =
   | "not-acquired"
   | "lost"
   | "resigned"
+  | "interrupted"
   | "limit-mismatch"
   | "closed"
   | "foreign-record"
@@ -34,6 +35,7 @@ export type ErrorCode =
  *   why.
  * - `lost-with-another`: another lock that was acquired together with this lock was lost.
  * - `session-ended`: the session of the lease ended.
+ * - `interrupted`: another caller interrupted the holder, which did not release the lock before its lease ended.
  * - `exported`: the holder transferred the lease to another process.
  * - `closed`: the client was closed.
  */
@@ -45,6 +47,7 @@ export type LossReason =
   | "released-by-force"
   | "lost-with-another"
   | "session-ended"
+  | "interrupted"
   | "exported"
   | "forgotten"
   | "closed";

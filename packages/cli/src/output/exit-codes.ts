@@ -30,6 +30,7 @@ const BY_CODE: Readonly<Record<ErrorCode, number>> = {
   lost: EXIT.lost,
   "limit-mismatch": EXIT.misconfigured,
   resigned: EXIT.lost,
+  interrupted: EXIT.lost,
   closed: EXIT.internal,
   "foreign-record": EXIT.misconfigured,
   "unsupported-layout": EXIT.misconfigured,

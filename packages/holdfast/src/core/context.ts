@@ -69,6 +69,8 @@ export interface OpenLease {
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
   end(reason: LossReason, forced?: undefined, clock?: Clock): void;
+  /** Notes the requests in the lease's record. */
+  hear(record: HeldRecord): void;
 }
 
 /** Notes a grant beside its record, in the background. */

@@ -22,9 +22,12 @@ export const CLIENT_NAMES: OptionNames<ClientOptions> = {
   maxLocalHandoffs: true,
 };
 
+/** The options of one function or kind of lock alone. */
+type OwnNames = "barge" | "ifHeld";
+
 /** The options that set what a grant stores or requires, without those in {@link LEASE_NAMES}. */
 const GRANT_NAMES: OptionNames<
-  Omit<AnyAcquireOptions, keyof LeaseOptions | "signal" | "barge" | keyof typeof QUEUE_NAMES>
+  Omit<AnyAcquireOptions, keyof LeaseOptions | "signal" | OwnNames | keyof typeof QUEUE_NAMES>
 > = {
   data: true,
   existingData: true,
@@ -41,22 +44,23 @@ export const QUEUE_NAMES: OptionNames<Pick<AnyAcquireOptions, "onPlaceExpired" |
 };
 
 /** `adoptLease()`, which waits in no queue. */
-export const ADOPT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | "barge">> =
-  {
-    ...LEASE_NAMES,
-    ...GRANT_NAMES,
-    signal: true,
-  };
+export const ADOPT_NAMES: OptionNames<
+  Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | OwnNames>
+> = {
+  ...LEASE_NAMES,
+  ...GRANT_NAMES,
+  signal: true,
+};
 
 /** The options of `mutex()` that are defaults of its acquisitions. */
-export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal" | "barge">> = {
+export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal" | OwnNames>> = {
   ...LEASE_NAMES,
   ...GRANT_NAMES,
   ...QUEUE_NAMES,
 };
 
 /** `Lock.acquire`. */
-export const ACQUIRE_NAMES: OptionNames<Omit<AnyAcquireOptions, "barge">> = {
+export const ACQUIRE_NAMES: OptionNames<Omit<AnyAcquireOptions, OwnNames>> = {
   ...DEFAULT_NAMES,
   signal: true,
 };

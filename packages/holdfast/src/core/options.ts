@@ -129,6 +129,11 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
    */
   readonly onPosition?: ((position: number) => void) | undefined;
   /**
+   * What a waiter tells the holder of a mutex: `interrupt` or `announce` from `holdfast/requests`. Default: nothing. Without
+   * a wait there is nothing to tell. See docs/requests.md.
+   */
+  readonly ifHeld?: { readonly kind: "interrupt" | "announce" } | undefined;
+  /**
    * Whether `tryAcquire` may pass the waiters in the queue of the lock. Default false: the attempt then acquires the
    * lock only if every waiter in the queue is dead or gone. For `tryAcquire` only.
    */

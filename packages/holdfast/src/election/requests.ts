@@ -1,6 +1,5 @@
 import { spread } from "../core/backoff.js";
 import { requireCapability } from "../core/record/capability.js";
-import type { HolderRequest } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
@@ -35,7 +34,7 @@ export function resolveWait(options: RequestResignOptions): number | undefined {
 export async function askOnce(
   { context, ref }: Candidate,
   holder: string,
-  kind: Exclude<HolderRequest["kind"], "release">,
+  kind: "prefer" | "resign",
 ): Promise<{ readonly kind: "asked" | "gone" } | NoAnswer> {
   const write = requireCapability(context.format, REQUESTS).ask(ref, { kind, holder });
   const answer = unlessMisconfigured(

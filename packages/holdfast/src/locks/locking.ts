@@ -92,20 +92,22 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
     if (last !== undefined) lease = await last(first);
     await lease[Symbol.asyncDispose]();
   }
-  // Check after the release, since the release may be the first request to notice the loss.
-  if (lease.signal.aborted) throw lease.signal.reason;
+  // Check after the release, since the release may be the first request to notice the loss. A body that ended well after
+  // an interruption held the lock to its end.
+  const { aborted, reason } = lease.signal;
+  if (aborted && !isHoldfastError(reason, "interrupted")) throw reason;
   return result;
 }
 
 /**
- * The loss of a lease, if a body failed because its signal aborted. After an abort, the SDK, timers and child processes
+ * The loss or the interruption of a lease, if a body failed because its signal aborted. After an abort, the SDK, timers and child processes
  * reject with their own error. With that error, the caller could not distinguish a lost lock from a cancelled request.
  */
 function lossBehind({ aborted, reason }: AbortSignal, error: unknown): HoldfastError | undefined {
-  if (!aborted || !isHoldfastError(reason, "lost") || !(error instanceof Error)) return undefined;
+  if (!aborted || !isHoldfastError(reason) || !(error instanceof Error)) return undefined;
   if (error.name !== "AbortError" && error.name !== "TimeoutError") return undefined;
-  const { message, lockName, timing } = reason;
-  return new HoldfastError("lost", message, {
+  const { code, message, lockName, timing } = reason;
+  return new HoldfastError(code, message, {
     ...{ lockName, timing, reason: reason.reason },
     cause: error,
   });

@@ -17,6 +17,8 @@ export class MultiLease implements Handle {
   readonly #leases: readonly HeldLease[];
   readonly #released: (() => void)[] = [];
   readonly #lossSignal = new LossSignal(() => this.#check());
+  /** Aborts also when the holder of one of the locks is interrupted. */
+  readonly #signal = new LossSignal(() => this.#check());
   #release: Promise<void> | undefined;
   #isLost = false;
 
@@ -28,6 +30,12 @@ export class MultiLease implements Handle {
       signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
       // A signal that has already aborted does not call a new listener.
       if (signal.aborted) this.#loseWith(hold);
+      const { signal: stop } = hold.signal;
+      // A loss aborts both signals, with the reason of the lock that was lost first.
+      const end = (): void => {
+        if (!this.#isLost) this.#signal.abort(stop.reason);
+      };
+      stop.addEventListener("abort", end, { once: true });
     }
     printAs(this, "Lease", () => ({
       ...{ name: this.name, owner: this.owner },
@@ -68,11 +76,12 @@ export class MultiLease implements Handle {
 
   get signal(): AbortSignal {
     this.#check();
-    return this.#lossSignal.signal;
+    return this.#signal.signal;
   }
 
   get lossSignal(): AbortSignal {
-    return this.signal;
+    this.#check();
+    return this.#lossSignal.signal;
   }
 
   get isHeld(): boolean {
@@ -139,7 +148,9 @@ export class MultiLease implements Handle {
       const isOfAll = reason === "closed" || (reason === "session-ended" && isOnIt);
       hold.end(isOfAll ? reason : "lost-with-another");
     }
-    if (lost.loss !== undefined) this.#lossSignal.abort(lost.loss);
+    if (lost.loss === undefined) return;
+    this.#lossSignal.abort(lost.loss);
+    this.#signal.abort(lost.loss);
   }
 
   get #first(): HeldLease {

@@ -18,7 +18,9 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
+import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import type { AsksHolder } from "./asking.js";
 import { type Inspection, inspectRecord } from "./inspect.js";
 import type { Lock } from "./lock.js";
 import {
@@ -58,12 +60,16 @@ const MUTEX_NAMES: OptionNames<Omit<LockOptions, "namespace">> = {
   ...DEFAULT_NAMES,
   reentrant: true,
   session: true,
+  ifHeld: true,
 };
 const FAIR_NAMES: OptionNames<LockOptions> = { ...MUTEX_NAMES, namespace: true };
 
 // One object often serves `acquire` and `tryAcquire`, so what only matters to a wait is no mistake in `tryAcquire`.
-const WAITING_NAMES: OptionNames<Omit<AcquireOptions, "barge">> = ACQUIRE_NAMES;
-const TRYING_NAMES: OptionNames<AcquireOptions> = { ...ACQUIRE_NAMES, barge: true };
+const WAITING_NAMES: OptionNames<Omit<AcquireOptions, "barge">> = {
+  ...ACQUIRE_NAMES,
+  ifHeld: true,
+};
+const TRYING_NAMES: OptionNames<Omit<AcquireOptions, "ifHeld">> = { ...ACQUIRE_NAMES, barge: true };
 
 // A mutex promises no order. Its waiters take a place only if others are queued, or if others often get the lock first.
 const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
@@ -139,6 +145,7 @@ export class Mutex implements Lock {
   async acquire(options: AcquireOptions = NO_OPTIONS): Promise<Lease> {
     checkNames("acquire()", options, WAITING_NAMES);
     const settings = this.#settingsOfCall(options);
+    if (settings.waitMs === 0 && options.ifHeld !== undefined) throw wrongIfHeld();
     const fromMs = this.#context.nowMs();
     const lease = await this.#acquire(settings, options);
     if (lease === undefined) throw notAcquired(this.#context, this.#ref, settings, fromMs);
@@ -165,12 +172,21 @@ export class Mutex implements Lock {
   #settingsOfCall(options: AnyAcquireOptions): AcquireSettings {
     if (options === NO_OPTIONS) return this.#defaults;
     for (const name in options) {
+      if (this.#defaults.asks !== undefined) return this.#settings(options);
       if (name !== "wait" && name !== "signal") return this.#settings(options);
     }
     return withWait(this.#defaults, options.wait, options.signal);
   }
 
   #settings(options: AnyAcquireOptions): AcquireSettings {
+    const settings = this.#withoutAsking(options);
+    const ifHeld = [options, ...this.#layers].find((layer) => layer.ifHeld !== undefined)?.ifHeld;
+    return ifHeld === undefined || settings.waitMs === 0
+      ? settings
+      : this.#asking(settings, ifHeld);
+  }
+
+  #withoutAsking(options: AnyAcquireOptions): AcquireSettings {
     const layers = [options, ...this.#layers];
     const settings = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
     const asked = <K extends "onPlaceExpired" | "onPosition">(key: K): AnyAcquireOptions[K] =>
@@ -182,6 +198,12 @@ export class Mutex implements Lock {
     }
     const inQueue = checkQueueOptions({ onPlaceExpired, onPosition });
     return { ...settings, queueing: queueing(this.#isFair ? "at once" : "behind others", inQueue) };
+  }
+
+  #asking(settings: AcquireSettings, ifHeld: Partial<AsksHolder>): AcquireSettings {
+    const asks = this.#isFair ? undefined : ifHeld?.settings?.(this.#context.format);
+    if (asks === undefined) throw wrongIfHeld();
+    return { ...settings, ...asks };
   }
 
   #acquire(settings: AcquireSettings, asked: AnyAcquireOptions): Promise<HeldLease | undefined> {
@@ -241,6 +263,13 @@ export function fairLock<S extends FormatTypes = NativeTypes>(
   options?: LockOptions<S>,
 ): Lock<S> {
   return lockOf<S>(FAIR, client, name, options as LockOptions | undefined);
+}
+
+function wrongIfHeld(): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    "The option `ifHeld` is for mutexes that wait, and must be `interrupt` or `announce` from holdfast/requests.",
+  );
 }
 
 // Inside, the format knows the types of its records; only the caller's types name them.

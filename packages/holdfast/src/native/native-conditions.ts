@@ -48,6 +48,12 @@ export const KNOWN = all(equals("v", n(1n)), isNumber("fence"), isNumber("versio
 export function queueCondition({ passage }: Pick<Grant, "passage">): Condition[] {
   if (passage === undefined) return [EMPTY_QUEUE];
   if (passage.kind === "barge") return [];
+  if (passage.kind === "asker") {
+    // Without a number, this caller came after every asker that it will find.
+    if (passage.number === undefined) return [];
+    const later = { kind: "below", attribute: "asked", value: n(passage.number + 1n) } as const;
+    return [any(isAbsent("asked"), later)];
+  }
   const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;
   return [any(isAbsent("served"), below)];
 }

@@ -1,6 +1,6 @@
 import type { Capability } from "../core/record/capability.js";
 import type { RecordRef, RequestWrites } from "../core/record/format.js";
-import type { HolderRequest } from "../core/record/record.js";
+import type { Asked, HolderRequest } from "../core/record/record.js";
 import type { Condition, Write } from "../platform/table.js";
 import { REQUEST_ON_SESSION } from "./native.js";
 import { all, any, equals, isAbsent, isPresent, keysOf, n, s } from "./native-conditions.js";
@@ -16,7 +16,7 @@ export const REQUESTS: Capability<RequestWrites> = {
 // A request to a holder is no grant and no renewal, so its write changes neither the holder nor the version. Otherwise
 // waiters would see a live holder, and watch for another lease.
 const nativeRequests: RequestWrites = {
-  ask: (ref, request) => ref.shared?.ask(ref, request) ?? holderRequest(ref, request),
+  ask: (ref, request, asked) => ref.shared?.ask(ref, request) ?? holderRequest(ref, request, asked),
   notify: (session, holder) => ({
     key: session.key,
     condition: all(equals("v", n(1n)), isPresent("holder")),
@@ -29,17 +29,39 @@ const nativeRequests: RequestWrites = {
   }),
 };
 
-function holderRequest(ref: RecordRef, request: HolderRequest): Write {
+function holderRequest(ref: RecordRef, request: HolderRequest, asked: Asked | undefined): Write {
   return {
     key: ref.key,
-    condition: all(equals("v", n(1n)), equals("holder", s(request.holder)), ...noStronger(request)),
-    change: { set: { request: requestValue(request) }, remove: [] },
+    condition: all(
+      equals("v", n(1n)),
+      equals("holder", s(request.holder)),
+      ...noStronger(request),
+      ...(asked === undefined ? [] : [noLaterAsker(asked)]),
+    ),
+    change: {
+      set: {
+        request: requestValue(request),
+        ...(asked?.by === undefined ? {} : { asked: n(asked.number), asker: s(asked.by) }),
+      },
+      remove: [],
+    },
   };
+}
+
+// The same asker asks each holder that it meets with the same number, and its own repeated write is no rival.
+function noLaterAsker({ number, by = "" }: Asked): Condition {
+  const below = { kind: "below", attribute: "asked", value: n(number) } as const;
+  return any(isAbsent("asked"), below, equals("asker", s(by)));
 }
 
 // The kinds that a request of each kind may replace, if both are to the same holder. Every request may replace
 // a request to an earlier holder, since that holder has ended.
-const REPLACED_BY = Object.freeze({ prefer: ["prefer"], resign: ["prefer", "resign"] });
+const REPLACED_BY = Object.freeze({
+  prefer: ["prefer"],
+  resign: ["prefer", "resign"],
+  want: ["prefer", "resign", "want"],
+  interrupt: ["prefer", "resign", "want", "interrupt"],
+});
 
 function noStronger({ kind, holder }: HolderRequest): Condition[] {
   if (kind === "release") return [];

@@ -1,4 +1,4 @@
-import type { ForcedRelease, HolderRequest } from "../core/record/record.js";
+import type { Asked, ForcedRelease, HolderRequest } from "../core/record/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 
 /** Encodes a forced release for a note of the history. */
@@ -19,6 +19,9 @@ function forcedMembers({ holder, by, reason, at, now }: ForcedRelease): Item {
 /** Encodes a client's request to a holder, as the record contains it. */
 export function requestValue(request: HolderRequest): AttributeValue {
   const kind = { S: request.kind };
+  if (request.kind === "want" || request.kind === "interrupt") {
+    return { M: { holder: { S: request.holder }, kind, by: { S: request.by } } };
+  }
   if (request.kind !== "release") return { M: { holder: { S: request.holder }, kind } };
   return { M: { ...forcedMembers(request), kind } };
 }
@@ -36,8 +39,16 @@ export function requestIn(item: Item, attribute = "request"): HolderRequest | un
     return forced && { ...forced, kind };
   }
   const holder = stringIn(request.M, "holder");
-  if (holder === undefined || (kind !== "prefer" && kind !== "resign")) return undefined;
-  return { kind, holder };
+  if (holder === undefined) return undefined;
+  if (kind === "prefer" || kind === "resign") return { kind, holder };
+  if (kind !== "want" && kind !== "interrupt") return undefined;
+  return { kind, holder, by: stringIn(request.M, "by") ?? "an unnamed asker" };
+}
+
+/** Returns the last asker that interrupts holders of a record, or undefined if the record has none. */
+export function askedIn(item: Item): Asked | undefined {
+  const number = numberIn(item, "asked");
+  return number === undefined ? undefined : { number, by: stringIn(item, "asker") };
 }
 
 /**

@@ -23,7 +23,9 @@
  * | `session` | S | the session that keeps the holder alive; absent while the holder renews the record itself |
  * | `tail`, `served` | N | the last ticket taken, and granted, of a queue before the record |
  * | `request` | M | the last request to a holder: `holder`, the only addressee, and `kind`: |
- * | | | `prefer`, `resign` or `release`; a release also has `by`, `reason`, `at` and `now`, whether at once |
+ * | | | `prefer`, `resign`, `want`, `interrupt` or `release`; the last three also have `by`, and a release has `reason`, |
+ * | | | `at` and `now`, whether at once |
+ * | `asked`, `asker` | N, S | the number of the last caller that interrupts holders, and its id while it waits |
  * | `request#` and a holder | BOOL | in a session's record: this holder on the session has a request |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; absent in a record of kind `once` |
  *
@@ -57,7 +59,7 @@ import type { LockName } from "../core/record/format-types.js";
 import type { Found } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
-import type { Change, Condition, Item, Write } from "../platform/table.js";
+import type { Change, Condition, Increment, Item, Write } from "../platform/table.js";
 import {
   all,
   any,
@@ -75,7 +77,15 @@ import {
   s,
   TOO_LARGE,
 } from "./native-conditions.js";
-import { endIn, numberIn, requestIn, requestValue, sessionIn, stringIn } from "./native-values.js";
+import {
+  askedIn,
+  endIn,
+  numberIn,
+  requestIn,
+  requestValue,
+  sessionIn,
+  stringIn,
+} from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
 /** The names of the key attributes; `sk` is null in a table without a sort key. */
@@ -150,6 +160,8 @@ const POLL_ATTRIBUTES = Object.freeze([
   "served",
   "owner",
   "request",
+  "asked",
+  "asker",
   "lastHolder",
 ]);
 
@@ -433,14 +445,23 @@ function grantChange(grant: Grant): Change {
       expiresAt: expiresAt(grant.wallMs, grant.leaseMs),
       ...endSet(grant.holder, grant.endMs),
       ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
+      ...(countsAsAsker(grant) ? { asked: NEXT_ASKER } : {}),
       ...grantedData(grant.data, grant.existingData),
     },
     remove: [
       "session",
       ...endRemove(grant.endMs),
       ...(grant.existingData === "replace" ? dataRemove(grant.data) : []),
+      ...(countsAsAsker(grant) ? ["asker"] : []),
     ],
   };
+}
+
+const NEXT_ASKER: Increment = { incrementFrom: "0" };
+
+// A caller that got the lock at once came later than the askers that still wait, so that they must not interrupt it.
+function countsAsAsker({ passage }: Grant): boolean {
+  return passage?.kind === "asker" && passage.number === undefined;
 }
 
 function grantedData(value: unknown, existing: ExistingData): Change["set"] {
@@ -523,6 +544,7 @@ function readNative(item: Item | undefined): Found {
     acquiredAt: stringIn(item, "acquiredAt"),
     data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
     request: requestIn(item),
+    asked: askedIn(item),
     requestedHolders: requestedHoldersIn(item),
   };
   const session = sessionIn(item);

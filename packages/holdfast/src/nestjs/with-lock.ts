@@ -20,6 +20,7 @@ const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   existingAttributes: true,
   keepData: true,
   onlyIfExists: true,
+  ifHeld: true,
   onPlaceExpired: true,
   onPosition: true,
   fair: true,

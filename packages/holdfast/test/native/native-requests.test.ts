@@ -26,9 +26,10 @@ const GRANT: Grant = {
 
 const DETAILS = { by: "alice", reason: "it hangs", at: "1970-01-01T00:00:00.000Z", now: false };
 
-const KINDS = ["prefer", "resign", "release"] as const;
+const KINDS = ["prefer", "resign", "want", "interrupt", "release"] as const;
 
 function requestOf(kind: HolderRequest["kind"], holder: string): HolderRequest {
+  if (kind === "want" || kind === "interrupt") return { kind, holder, by: DETAILS.by };
   return kind === "release" ? { kind, holder, ...DETAILS } : { kind, holder };
 }
 
@@ -60,6 +61,7 @@ describe("a request to a holder", () => {
     expect(requestIn(written(granted("first"), requests.ask(ref, request)))).toEqual(request);
   });
 
+  // rule: protocol 121
   it.each(meetings)(
     "replaces a request to the same holder if it is at least as strong: %s, then %s",
     (first, second) => {

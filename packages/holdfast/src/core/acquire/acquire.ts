@@ -118,7 +118,9 @@ async function granted({
   // of the former holder fail.
   actingMs(context, settings.leaseMs);
   // A call that passes the queue does not wait behind the waiters of its own process either.
-  const isBarging = settings.queueing?.joins === "at once" && settings.passage?.kind === "barge";
+  const isBarging =
+    settings.passage?.kind === "asker" ||
+    (settings.queueing?.joins === "at once" && settings.passage?.kind === "barge");
   const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
   const contending = { context, ref, localQueue, settings, cancellation };
   cancellation.standIn(localQueue);

@@ -3,6 +3,7 @@ import { Hold, type HoldQueue } from "../hold/hold.js";
 import { Pacer } from "../pacer.js";
 import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
+import type { ObservedRecord } from "../record/observation.js";
 import { standing } from "../record/record.js";
 import type { Ending } from "../remote-sessions.js";
 import { tooSlow } from "../unavailable.js";
@@ -13,7 +14,7 @@ import { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
 import { SecondDate } from "./second-date.js";
-import type { AcquireSettings, Contending, Granted, Place, Queueing } from "./settings.js";
+import type { AcquireSettings, Asker, Contending, Granted, Place, Queueing } from "./settings.js";
 import { inTurn } from "./turn.js";
 import { untilAnswered } from "./until-answered.js";
 
@@ -24,13 +25,14 @@ const NO_RIVALS: Rivalry = { passedBy: 0, mostPassed: 1, hasQueue: false };
 
 /** Contends for one record: decides, writes, waits, reads, and decides again. */
 export class AcquireLoop {
-  readonly #contending: Contending;
+  #contending: Contending;
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
   readonly #localQueue: HoldQueue;
-  readonly #settings: AcquireSettings;
+  #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
   readonly #place: Place | undefined;
+  readonly #asker: Asker | undefined;
   readonly #pacer: Pacer;
   readonly #pace: PollPace;
   /** The fence of the first holder that this waiter saw. */
@@ -58,6 +60,8 @@ export class AcquireLoop {
     this.#fromMs = context.nowMs();
     this.#pace = new PollPace(settings);
     this.#secondDate = new SecondDate(context, ref);
+    this.#asker = settings.asks?.(contending);
+    this.#followAsker();
   }
 
   /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
@@ -67,6 +71,7 @@ export class AcquireLoop {
     let decision: Decision = this.#firstDecision();
     for (;;) {
       if (this.#cancellation.isStopped) throw this.#cancellation.error();
+      this.#asker?.check(this.#seen);
       if (this.#secondDate.isMissing(decision, this.#needsNote(decision))) {
         await this.#look();
         decision = this.#decide();
@@ -79,6 +84,10 @@ export class AcquireLoop {
         continue;
       }
       this.#noteContention(decision);
+      if (decision.kind === "wait" && (await this.#ask())) {
+        decision = this.#decide();
+        continue;
+      }
       const outcome = outcomeOf(decision, {
         waitMs: this.#settings.waitMs,
         waitedMs: this.#context.nowMs() - this.#fromMs,
@@ -122,14 +131,36 @@ export class AcquireLoop {
     );
   }
 
+  get #seen(): ObservedRecord | undefined {
+    return this.#context.observations.of(this.#ref.id)?.record;
+  }
+
+  /** Asks the holder, if this waiter has something to ask and did not yet. */
+  async #ask(): Promise<boolean> {
+    const record = this.#seen;
+    if (this.#asker === undefined || record?.state !== "held" || !this.#cancellation.waits) {
+      return false;
+    }
+    const isAsked = await this.#asker.ask(record);
+    this.#followAsker();
+    return isAsked;
+  }
+
+  // The number of an asker is a part of the condition of its claims.
+  #followAsker(): void {
+    if (this.#asker === undefined) return;
+    this.#settings = { ...this.#settings, passage: this.#asker.passage };
+    this.#contending = { ...this.#contending, settings: this.#settings };
+  }
+
   get #heldBy(): string | undefined {
-    const record = this.#context.observations.of(this.#ref.id)?.record;
+    const record = this.#seen;
     return record?.state === "held" ? record.owner : undefined;
   }
 
   /** Returns how often other waiters got the lock first, and whether they queue. Each grant raises the fence by one. */
   #rivalry({ kind }: Decision): Rivalry {
-    const record = this.#context.observations.of(this.#ref.id)?.record;
+    const record = this.#seen;
     if (kind !== "wait" || record?.state !== "held") return NO_RIVALS;
     this.#firstFence ??= record.fence;
     const passedBy = Number(record.fence - this.#firstFence);

@@ -2,7 +2,8 @@ import type { GrantEvent } from "../events.js";
 import type { Hold, HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { PlaceListener } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
-import type { HeldRecord } from "../record/record.js";
+import type { ObservedHeld, ObservedRecord } from "../record/observation.js";
+import type { HeldRecord, Passage } from "../record/record.js";
 import type { Cancellation, Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 
@@ -10,6 +11,18 @@ import type { AcquireContext } from "./context.js";
 export interface AcquireSettings extends HoldSettings {
   /** How the acquisition queues. Without it, the waiter takes no place, and waits until the queue is empty. */
   readonly queueing?: Queueing | undefined;
+  /** How the waiter tells the holders of the record that it waits. */
+  readonly asks?: ((waiter: Contending) => Asker) | undefined;
+}
+
+/** Tells the holders of a record that a waiter waits. */
+export interface Asker {
+  /** The right of the waiter's claims to pass the queue. */
+  readonly passage: Passage | undefined;
+  /** Rejects the wait with `interrupted` once the record shows a later waiter that interrupts. */
+  check(record: ObservedRecord | undefined): void;
+  /** Asks a holder that was not asked yet. Resolves to whether it was asked. Rejects as the acquisition does. */
+  ask(record: ObservedHeld): Promise<boolean>;
 }
 
 /** What each step of an acquisition gets: for which client, with which settings, and until when. */

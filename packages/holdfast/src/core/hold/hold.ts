@@ -17,6 +17,7 @@ import { LeaseEnd } from "./lease-end.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import { type HoldAnswer, type HoldWrite, type RenewalAnswer, RenewalSchedule } from "./renewal.js";
+import { Requested } from "./requested.js";
 import { UserData } from "./user-data.js";
 
 /** The options and the optional session of a lease. */
@@ -52,6 +53,8 @@ export class Hold implements Kept {
   readonly requests = new Exclusive();
   readonly handles = new Handles();
   readonly userData: UserData;
+  /** What others have asked of this holder. */
+  readonly requested = new Requested(this);
   readonly living: EffectiveDeadline<Hold>;
   #leaseMs: number;
   #version: Version;
@@ -124,7 +127,7 @@ export class Hold implements Kept {
     // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
     const leftMs = this.deadline.remainingMs();
-    if (leftMs <= 0) this.end("expired");
+    if (leftMs <= 0) this.end(this.requested.isInterrupted ? "interrupted" : "expired");
     return this.#isOver ? 0 : leftMs;
   }
 
@@ -169,6 +172,16 @@ export class Hold implements Kept {
     this.signal.abort(loss);
   }
 
+  /**
+   * Tells the holder to stop. The lease ends at its deadline, and on a session, which others keep alive, a whole lease from
+   * now: a holder that ignores its signal must not keep the lock for ever.
+   */
+  interrupted(reason: HoldfastError): void {
+    this.living.endsBy(this.deadlineFrom(instantOf(this.context.clock), this.#leaseMs));
+    this.signal.abort(reason);
+    if (!this.isManual) this.context.scheduler.visit(this, this.#nextVisitMs());
+  }
+
   /** Ends the hold at the holder's request. Returns false if the hold had ended already. */
   beginRelease(): boolean {
     if (!this.isHeld) return false;
@@ -189,8 +202,10 @@ export class Hold implements Kept {
 
   /** Sends a due renewal or move. Also ends the hold at the deadline. The scheduler calls this. */
   tend(): number | undefined {
-    if (!this.isHeld || this.living.isMoved) return undefined;
-    if (!this.#isRenewing && this.context.nowMs() >= this.times.nextMs) {
+    if (!this.isHeld) return undefined;
+    const { isInterrupted } = this.requested;
+    if (this.living.isMoved && !isInterrupted) return undefined;
+    if (!this.#isRenewing && !isInterrupted && this.context.nowMs() >= this.times.nextMs) {
       this.#isRenewing = true;
       this.context.inBackground(async () => {
         await renewOrMove<Hold>(this).finally(() => {
@@ -207,7 +222,9 @@ export class Hold implements Kept {
   // While a renewal is in flight, only the deadline can be due.
   #nextVisitMs(): number {
     const deadlineMs = this.deadline.atMonotonicMs;
-    return this.#isRenewing ? deadlineMs : Math.min(deadlineMs, this.times.nextMs);
+    return this.#isRenewing || this.requested.isInterrupted
+      ? deadlineMs
+      : Math.min(deadlineMs, this.times.nextMs);
   }
 
   /**
@@ -316,7 +333,13 @@ export class Hold implements Kept {
     const found = this.context.see(this.ref, answer, "strong");
     const reason = lossIn(found, this.held);
     if (reason !== undefined) this.end(reason, forcedIn(found, this.held));
+    else this.hear(found as HeldRecord);
     return reason === undefined ? (found as HeldRecord) : "lost";
+  }
+
+  /** Notes the requests to this holder in its record. */
+  hear(record: HeldRecord): void {
+    if (record.holder === this.held.holder) this.requested.see(record);
   }
 
   // After a wait for its turn, a request has the time that is then left of the lease. An ended hold sends nothing.

@@ -67,7 +67,8 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
 
   /**
    * Aborts when the work under the lease must end: with a {@link HoldfastError} of code `lost` when the lock is lost; a
-   * leader's also with `resigned` when it resigns, is asked to resign, or closes its client. The loss of one of several
+   * leader's also with `resigned` when it resigns, is asked to resign, or closes its client; and with `interrupted` when
+   * another caller interrupts the holder: the lease is then held until its deadline, and not renewed any more. The loss of one of several
    * locks is the loss of all. The signal does not abort at this lease's own release. Under `renew: "manual"` no timer
    * exists: the signal aborts at the first read of `aborted` or other check after the deadline. Every read of `aborted`
    * checks the clocks first, so code after a pause sees the loss before any timer could report the loss. A signal of
@@ -85,7 +86,8 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   assertHeld(): void;
   /**
    * Renews now. Resolves after an acknowledged renewal; retries with pauses until the deadline. Sends one request
-   * without faults, of several locks one for each name; on a session, one for all its leases. Rejects with `lost`;
+   * without faults, of several locks one for each name; on a session, one for all its leases. Rejects with `lost`, and
+   * with `interrupted` once the holder is interrupted;
    * DynamoDB may have applied an unacknowledged renewal. Throws `invalid-argument` for invalid data, an invalid length,
    * or another length than that of the lease's session.
    */
@@ -241,6 +243,7 @@ export class HeldLease implements Handle {
     const { data, lease } = checkNames("renew()", options, RENEW_NAMES);
     const leaseMs = lease === undefined ? undefined : resolveLease(lease);
     if (leaseMs !== undefined) checkLease(leaseMs, hold.settings.renewMs);
+    if (hold.requested.isInterrupted && this.isHeld) throw hold.requested.error();
     if (data === undefined) {
       this.assertHeld();
       return leaseMs === undefined ? renewNow(hold) : changeLength(hold, leaseMs);

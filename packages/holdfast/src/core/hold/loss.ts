@@ -35,6 +35,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   "released-by-force": "an operator released it by force",
   "lost-with-another": "another lock of the same acquisition was lost",
   "session-ended": "its session has ended",
+  interrupted: "another caller interrupted its holder, and the lease ended before a release",
   exported: "it was exported to another process",
   forgotten:
     "its handle was garbage-collected without a release. Keep the handle, or use `run()` or `await using`",
@@ -97,6 +98,7 @@ export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
 // leases. An expired lease may have moved by an unacknowledged write; a lease with a forced release has moved.
 export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
+  interrupted: 0,
   "released-by-force": 1,
   "lost-with-another": 1,
   forgotten: 1,

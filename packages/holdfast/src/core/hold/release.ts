@@ -38,6 +38,8 @@ interface EndedLease {
   readonly lastData?: unknown;
   /** The session that keeps the record alive, or to which the record moves; undefined if the lease had no session. */
   readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
+  /** Whether another caller interrupted the holder, so that no waiter of this process comes before it. */
+  readonly isInterrupted: boolean;
   /** The release calls this after each write that DynamoDB did not acknowledge. */
   onNoAnswer(answer: NoAnswer): void;
 }
@@ -89,7 +91,8 @@ class LeaseRelease {
       throw error;
     }
     if (this.#state.phase === "handed-off") return undefined;
-    if (localQueue.localHandoffs >= context.settings.maxLocalHandoffs && localQueue.hasWaiters) {
+    const isAtLimit = localQueue.localHandoffs >= context.settings.maxLocalHandoffs;
+    if (localQueue.hasWaiters && (isAtLimit || this.#former.isInterrupted)) {
       // The limit of local hand-offs lets other processes acquire the lock. If this process claimed the lock again at
       // once, the other processes would have no chance.
       context.observations.standBack(ref.id, context.nowMs());
@@ -128,6 +131,8 @@ class LeaseRelease {
     const { observations, settings } = this.#context;
     const localQueue = this.#localQueue;
     if (!localQueue.hasWaiters) return false;
+    // The lock is for the caller that interrupted this holder.
+    if (this.#former.isInterrupted) return false;
     // If the place has expired, others may be first. The next waiter of this process finds that out and joins again.
     if (localQueue.place !== undefined) return localQueue.place.isHeld;
     const record = observations.of(this.#ref.id)?.record;

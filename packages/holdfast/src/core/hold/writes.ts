@@ -255,13 +255,23 @@ export async function release(
   onNoAnswer: (answer: NoAnswer) => void,
 ): Promise<void> {
   const { context, ref, localQueue, held, leaseMs, living } = hold;
-  const former = { held, leaseMs, keepData, lastData, life: living.life, onNoAnswer };
+  const { isInterrupted } = hold.requested;
+  const former = {
+    held,
+    leaseMs,
+    keepData,
+    lastData,
+    life: living.life,
+    isInterrupted,
+    onNoAnswer,
+  };
   const loss = await giveUpLease(context, ref, localQueue, former);
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 
 const STAYS_IN_TABLE: readonly LossReason[] = [
   "expired",
+  "interrupted",
   "session-ended",
   "released-by-force",
   "lost-with-another",

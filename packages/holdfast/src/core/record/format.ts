@@ -1,7 +1,7 @@
 import type { Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { LockFormat, LockName } from "./format-types.js";
-import type { Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
+import type { Asked, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
 import type { FreeOptions, Held, Holders, Kind, RecordRef, Watched } from "./ref.js";
 import type { Sighting } from "./sighting.js";
 
@@ -149,9 +149,10 @@ export interface RequestWrites {
   /**
    * Asks a holder to release. The write does not change what waiters use to decide whether the holder is dead:
    * holder, version, fence and length. The write's condition names the holder, whose id is in one grant only, so a
-   * late write does not reach a later holder. DynamoDB refuses the write after a stronger request to the same holder.
+   * late write does not reach a later holder. DynamoDB refuses the write after a stronger request to the same holder, and
+   * after an asker with a number as high as `asked`.
    */
-  ask(ref: RecordRef, request: HolderRequest): Write;
+  ask(ref: RecordRef, request: HolderRequest, asked?: Asked): Write;
   /** Notifies the session of a holder with a request. The client finds the note when it renews the session. */
   notify(session: RecordRef, holder: string): Write;
   /** Removes such a notification. */

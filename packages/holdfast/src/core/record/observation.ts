@@ -3,7 +3,15 @@ import { HoldLengths, type HoldsSeen } from "./hold-lengths.js";
 import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
 import type { Sighting } from "./sighting.js";
 
-type ObservedPart = "state" | "fence" | "version" | "queue" | "lastHolder" | "owner" | "request";
+type ObservedPart =
+  | "state"
+  | "fence"
+  | "version"
+  | "queue"
+  | "lastHolder"
+  | "owner"
+  | "request"
+  | "asked";
 
 /** The remembered part of a free record. */
 export type ObservedFree = Pick<FreeRecord, ObservedPart | "permitLeaseMs">;
@@ -56,9 +64,9 @@ const LONGEST_LAG_MS = 10_000;
 /** Returns the remembered part of a record. Pure. */
 export function observedOf(record: LeaseRecord): ObservedRecord {
   if (record.state === "absent") return record;
-  const { fence, version, queue, lastHolder, request } = record;
+  const { fence, version, queue, lastHolder, request, asked } = record;
   const known = {
-    ...{ fence, version, queue, lastHolder },
+    ...{ fence, version, queue, lastHolder, asked },
     owner: record.owner && copyOfStart(record.owner, LONGEST_LABEL),
     request: request && observedRequest(request),
   };
@@ -70,6 +78,9 @@ export function observedOf(record: LeaseRecord): ObservedRecord {
 }
 
 function observedRequest(request: HolderRequest): HolderRequest {
+  if (request.kind === "want" || request.kind === "interrupt") {
+    return { ...request, by: copyOfStart(request.by, LONGEST_LABEL) };
+  }
   if (request.kind !== "release") return request;
   const { kind, holder, by, reason, at, now } = request;
   return {

@@ -35,12 +35,28 @@ export interface ForcedRelease {
 
 /**
  * A client's request to a holder. The request names one grant and never affects another. `prefer`: a preferred
- * candidate stands by; `resign`: give up the leadership; `release`: a forced release. Each kind is stronger
- * than the kind before.
+ * candidate stands by; `resign`: give up the leadership; `want`: a waiter wants the lock; `interrupt`: stop, and
+ * release; `release`: a forced release. Each kind is stronger than the kind before.
  */
 export type HolderRequest =
   | { readonly kind: "prefer" | "resign"; readonly holder: string }
+  | {
+      readonly kind: "want" | "interrupt";
+      readonly holder: string;
+      /** The label of the asker. */
+      readonly by: string;
+    }
   | (ForcedRelease & { readonly kind: "release" });
+
+/**
+ * Numbers an asker among those that interrupt the holders of a record: a later one has a higher number. It outlives the
+ * holders, so that an earlier asker never gets the lock after a later one has asked.
+ */
+export interface Asked {
+  readonly number: bigint;
+  /** The id of the asker; undefined if a caller with this number got the lock without asking. */
+  readonly by: string | undefined;
+}
 
 /** Describes a past grant of a name, for operators. Stored beside the record; only the record decides who holds. */
 export interface GrantNote {
@@ -72,6 +88,8 @@ interface Known {
   readonly attributes?: Item | undefined;
   /** The last request to a holder. The record keeps a request until the next one, even after the named grant ends. */
   readonly request?: HolderRequest | undefined;
+  /** The last asker that interrupts holders of this record. */
+  readonly asked?: Asked | undefined;
   /** In a session's record: the holders on the session that have a request in their own records. */
   readonly requestedHolders?: readonly string[] | undefined;
 }
@@ -141,12 +159,14 @@ export function isReadable(found: Found): found is LeaseRecord {
 }
 
 /**
- * The right of a claim to pass a queue: its ticket, or the caller's wish to barge past the waiters. A claim
- * without either requires an empty queue.
+ * The right of a claim to pass a queue: its ticket, the caller's wish to barge past the waiters, or the number of an
+ * asker that interrupts the holder. A claim without any requires an empty queue.
  */
 export type Passage =
   | { readonly kind: "ticket"; readonly ticket: bigint }
-  | { readonly kind: "barge" };
+  | { readonly kind: "barge" }
+  /** Refused once a later asker has a number. Without a number, the grant itself takes the next one. */
+  | { readonly kind: "asker"; readonly number: bigint | undefined };
 
 /**
  * `open`: the claim may proceed. `queued`: other waiters come first. `passed-over`: the queue has granted this
@@ -157,6 +177,6 @@ export function standing(
   passage: Passage | undefined,
 ): "open" | "queued" | "passed-over" {
   if (passage === undefined) return queue.tail === queue.served ? "open" : "queued";
-  if (passage.kind === "barge" || queue.served === undefined) return "open";
+  if (passage.kind !== "ticket" || queue.served === undefined) return "open";
   return queue.served < passage.ticket ? "open" : "passed-over";
 }

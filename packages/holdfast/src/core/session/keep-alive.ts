@@ -236,8 +236,18 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     if (holders === undefined) return;
     this.#checkPermits(holders);
     for (const hold of this.#leases) {
-      if (holders.includes(hold.held.holder)) this.#context.inBackground(() => hold.look());
+      if (holders.includes(hold.held.holder)) this.#context.inBackground(() => this.#hear(hold));
     }
+  }
+
+  // A holder can be interrupted at each of its grants, so that its notes must not stay in the session's row.
+  async #hear(hold: Hold): Promise<void> {
+    await hold.look();
+    const { wanted } = hold.requested;
+    if (wanted === undefined || wanted.kind === "queue") return;
+    const requests = requireCapability(this.#context.format, REQUESTS);
+    const write = requests.settle(this.hold.ref, hold.held.holder);
+    await this.#context.write(write, this.#context.settings.requestTimeoutMs);
   }
 
   /**

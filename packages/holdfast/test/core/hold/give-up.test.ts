@@ -55,7 +55,14 @@ function release(answers: readonly Answer[], lastData?: unknown) {
     },
   } as unknown as HoldQueue;
   const former = {
-    ...{ held: HELD, leaseMs: 1_000, keepData: true, lastData, life: undefined },
+    ...{
+      held: HELD,
+      leaseMs: 1_000,
+      keepData: true,
+      lastData,
+      life: undefined,
+      isInterrupted: false,
+    },
     onNoAnswer: () => undefined,
   };
   const released = giveUpLease(context, REF, localQueue, former);

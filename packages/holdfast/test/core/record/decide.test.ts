@@ -434,6 +434,12 @@ const CASES: readonly Case[] = [
     { passage: { kind: "barge" } },
     { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
   ],
+  [
+    "a waiter is queued, and the caller interrupted the last holder",
+    seen(free(waited)),
+    { passage: { kind: "asker", number: 2n } },
+    { kind: "claim", onto: { kind: "free", fence: 7n, version: 3n } },
+  ],
 ];
 
 describe("decide", () => {

@@ -1,0 +1,102 @@
+import { HoldfastError } from "../../errors.js";
+import { shown } from "../../internal/shown.js";
+import type { RecordRef } from "../record/format.js";
+import type { HeldRecord } from "../record/record.js";
+import { phraseOf } from "../unavailable.js";
+
+/** Who wants the lock of a holder. */
+export interface WantedBy {
+  /**
+   * `interrupt`: the holder must stop. `announced`: a waiter asked to be known. `queue`: waiters are queued, in the table
+   * or in this process.
+   */
+  readonly kind: "interrupt" | "announced" | "queue";
+  /** The label of the asker; undefined for a queue. */
+  readonly by: string | undefined;
+}
+
+/** The hold that others ask. */
+interface Asked {
+  readonly ref: RecordRef;
+  readonly localQueue: { readonly hasWaiters: boolean };
+  readonly isHeld: boolean;
+  /** Tells the holder to stop, and ends the renewals. */
+  interrupted(reason: HoldfastError): void;
+}
+
+/**
+ * What others have asked of one holder. An interrupted hold aborts its signal and renews no more, so that it ends with its
+ * lease if its holder does not stop. A shielded hold is interrupted after the last shield.
+ */
+export class Requested {
+  readonly #hold: Asked;
+  #shields = 0;
+  #wanted: WantedBy | undefined;
+  #isInterrupted = false;
+  readonly #listeners = new Set<(by: WantedBy) => void>();
+
+  constructor(hold: Asked) {
+    this.#hold = hold;
+  }
+
+  /** Whether the hold renews no more. */
+  get isInterrupted(): boolean {
+    return this.#isInterrupted;
+  }
+
+  /** Who wants the lock, by the last answer that showed the record, and by the waiters of this process. */
+  get wanted(): WantedBy | undefined {
+    return this.#wanted ?? (this.#hold.localQueue.hasWaiters ? QUEUED : undefined);
+  }
+
+  /** Notes what the holder's record shows. */
+  see({ request, queue, holder }: HeldRecord): void {
+    if (request?.holder === holder && (request.kind === "interrupt" || request.kind === "want")) {
+      const kind = request.kind === "interrupt" ? "interrupt" : "announced";
+      if (kind !== this.#wanted?.kind) this.tell({ kind, by: request.by });
+    } else if (queue.tail !== queue.served && this.#wanted === undefined) this.tell(QUEUED);
+  }
+
+  /** Notes who wants the lock, and interrupts the hold if it must stop. */
+  tell(by: WantedBy): void {
+    this.#wanted = by;
+    for (const listener of this.#listeners) listener(by);
+    this.#obey();
+  }
+
+  /** Calls `listener` for each one that wants the lock. Returns a function that ends the calls. */
+  onWanted(listener: (by: WantedBy) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Delays an interruption until {@link unshield}. */
+  shield(): void {
+    this.#shields += 1;
+  }
+
+  unshield(): void {
+    this.#shields -= 1;
+    this.#obey();
+  }
+
+  #obey(): void {
+    if (this.#shields > 0 || this.#isInterrupted || this.#wanted?.kind !== "interrupt") return;
+    if (!this.#hold.isHeld) return;
+    this.#isInterrupted = true;
+    this.#hold.interrupted(this.error());
+  }
+
+  /** The reason of the signal, and of a renewal that the holder asks for. */
+  error(): HoldfastError {
+    const { ref } = this.#hold;
+    return new HoldfastError(
+      "interrupted",
+      `${shown(this.#wanted?.by ?? "another caller")} interrupted the holder of ${phraseOf(ref)}. The lease is not ` +
+        "renewed any more. Stop the protected work, and release.",
+      { lockName: ref.name },
+    );
+  }
+}
+
+const QUEUED: WantedBy = Object.freeze({ kind: "queue", by: undefined });

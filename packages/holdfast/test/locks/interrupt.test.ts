@@ -1,0 +1,426 @@
+import { describe, expect, it } from "vitest";
+import { expectErrorToBe } from "../../../../test/support/errors.js";
+import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { forceRelease } from "../../src/admin/index.js";
+import {
+  all,
+  fairLock,
+  type HoldfastError,
+  type Lease,
+  mutex,
+  sharedSession,
+} from "../../src/index.js";
+import { announce, interrupt, listen, onWanted, shield, wanted } from "../../src/requests/index.js";
+
+const LEASE_MS = 3_000;
+const LENGTHS = { lease: "3s", wait: "60s", poll: { min: "50ms", max: "200ms" } } as const;
+const INTERRUPT = { ifHeld: interrupt } as const;
+
+function scene(sessions = false) {
+  const world = new World();
+  const inhabitant = (owner: string): Inhabitant =>
+    world.inhabitant({
+      ...LENGTHS,
+      owner,
+      ...(sessions ? { sharedSession: sharedSession() } : {}),
+    });
+  return { world, holder: inhabitant("holder"), asker: inhabitant("asker"), inhabitant };
+}
+
+const held = ({ world, holder }: ReturnType<typeof scene>): Promise<Lease> =>
+  world.until(mutex(holder.locks, "a").acquire());
+
+/** Releases the lease as soon as its signal aborts. */
+function obeys(lease: Pick<Lease, "signal" | "release">): void {
+  lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
+}
+
+const errorOf = (call: Promise<unknown>): Promise<HoldfastError> =>
+  call.then(
+    () => Promise.reject(new Error("the call did not reject")),
+    (error: HoldfastError) => error,
+  );
+
+describe.each([
+  ["with its own renewals", false],
+  ["on a session", true],
+] as const)("a holder %s", (_, sessions) => {
+  it("stops at its next renewal when interrupted, and the asker is granted after its release", async () => {
+    const stage = scene(sessions);
+    const { world, asker } = stage;
+    const lease = await held(stage);
+    await world.time.advance(2_000);
+    obeys(lease);
+    const fromMs = world.time.nowMs;
+    const next = await world.until(mutex(asker.locks, "a").acquire(INTERRUPT));
+    expectErrorToBe(lease.signal.reason, {
+      code: "interrupted",
+      lockName: "a",
+      mentions: ["asker", "release"],
+    });
+    expect(next.fence > lease.fence).toBe(true);
+    // A renewal, and a poll.
+    expect(world.time.nowMs - fromMs).toBeLessThan(LEASE_MS / 3 + 500);
+  });
+
+  // rule: protocol 124
+  it("keeps the lock until its lease ends without renewals if it ignores the signal", async () => {
+    const stage = scene(sessions);
+    const { world, asker } = stage;
+    const lease = await held(stage);
+    await world.time.advance(2_000);
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    let interruptedMs = 0;
+    lease.signal.addEventListener("abort", () => {
+      interruptedMs = world.time.nowMs;
+    });
+    let lostMs = 0;
+    const next = asked.then((got) => ({ got, atMs: world.time.nowMs }));
+    while (lease.isHeld) {
+      await world.time.advance(10);
+      lostMs = world.time.nowMs;
+    }
+    expect(interruptedMs).toBeGreaterThan(0);
+    expect(lostMs - interruptedMs).toBeLessThanOrEqual(LEASE_MS + 20);
+    await expect(lease.renew()).rejects.toMatchObject({ code: "lost", reason: "interrupted" });
+    const { got, atMs } = await world.until(next);
+    expect(atMs).toBeGreaterThanOrEqual(lostMs - 10);
+    expect(got.fence > lease.fence).toBe(true);
+  });
+
+  it("is interrupted by a caller of its own process at once", async () => {
+    const stage = scene(sessions);
+    const { world, holder } = stage;
+    const lease = await held(stage);
+    await world.time.advance(2_000);
+    obeys(lease);
+    const fromMs = world.time.nowMs;
+    await world.until(mutex(holder.locks, "a").acquire(INTERRUPT));
+    expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+    expect(world.time.nowMs - fromMs).toBeLessThan(300);
+  });
+
+  it("refuses a renewal that it asks for, and may still write and release", async () => {
+    const stage = scene(sessions);
+    const { world, asker } = stage;
+    const lease = await held(stage);
+    const next = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(LEASE_MS / 2);
+    expect(lease.signal.aborted).toBe(true);
+    expect(lease.isHeld).toBe(true);
+    await expect(world.until(lease.renew())).rejects.toMatchObject({ code: "interrupted" });
+    await world.until(lease.update({ n: 1 }));
+    await world.until(lease.release());
+    await world.until(next);
+  });
+});
+
+describe("a session", () => {
+  it("keeps no note of an interrupted holder", async () => {
+    const stage = scene(true);
+    const { world, asker } = stage;
+    const first = await held(stage);
+    await world.time.advance(2_000);
+    obeys(first);
+    await world.until(mutex(asker.locks, "a").acquire(INTERRUPT));
+    await world.time.advance(2_000);
+    const rows = world.table.items().filter((item) => JSON.stringify(item).includes("request#"));
+    expect(rows).toEqual([]);
+  });
+});
+
+describe("run()", () => {
+  it("ends with the interruption if its body does, and with the result of a body that finishes", async () => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const stopped = errorOf(
+      mutex(holder.locks, "a").run(async ({ signal }) => {
+        await new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError")));
+        });
+      }),
+    );
+    await world.time.advance(100);
+    const finishes = mutex(asker.locks, "a").run(INTERRUPT, async ({ signal }) => {
+      await new Promise<void>((resolve) => {
+        signal.addEventListener("abort", () => resolve());
+      });
+      return "well";
+    });
+    expectErrorToBe(await world.until(stopped), { code: "interrupted", lockName: "a" });
+    await world.time.advance(500);
+    await world.until(mutex(holder.locks, "a").acquire(INTERRUPT));
+    expect(await world.until(finishes)).toBe("well");
+  });
+});
+
+describe("of several askers", () => {
+  // rule: protocol 122
+  it("the newest wins, and each earlier one gives up with `interrupted`", async () => {
+    const stage = scene();
+    const { world, inhabitant } = stage;
+    const lease = await held(stage);
+    const settled: string[] = [];
+    const calls = ["1", "2", "3", "4"].map(async (owner, at) => {
+      const { locks, process } = inhabitant(owner);
+      await new Promise<void>((begin) => {
+        process.timers.set(20 * at + 1, true, begin);
+      });
+      return mutex(locks, "a")
+        .acquire(INTERRUPT)
+        .then(
+          () => settled.push(`${owner} granted`),
+          (error: HoldfastError) => settled.push(`${owner} ${error.code}`),
+        );
+    });
+    await world.time.advance(600);
+    expect(settled.toSorted()).toEqual(["1 interrupted", "2 interrupted", "3 interrupted"]);
+    await world.until(lease.release());
+    await world.until(Promise.all(calls));
+    expect(settled.at(-1)).toBe("4 granted");
+  });
+
+  // rule: protocol 123
+  it("an earlier one gets the lock neither by its release nor by a takeover, however late it looks", async () => {
+    const stage = scene();
+    const { world, holder, inhabitant } = stage;
+    const lease = await held(stage);
+    const [early, late] = [inhabitant("early"), inhabitant("late")];
+    const first = errorOf(mutex(early.locks, "a").acquire(INTERRUPT));
+    await world.time.advance(60);
+    early.process.pause({});
+    const second = mutex(late.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(60);
+    late.process.pause({});
+    await world.until(lease.release());
+    early.process.resume({});
+    expectErrorToBe(await world.until(first), {
+      code: "interrupted",
+      lockName: "a",
+      mentions: ["newest wins"],
+    });
+    late.process.resume({});
+    expect(await world.until(second)).toMatchObject({ isHeld: true, owner: "late" });
+    expect(holder.reported).toEqual([]);
+  });
+
+  it("one that waits does not interrupt a caller that came later and found the lock free", async () => {
+    const stage = scene();
+    const { world, inhabitant } = stage;
+    const lease = await held(stage);
+    const [waits, finds] = [inhabitant("waits"), inhabitant("finds")];
+    const waiting = errorOf(mutex(waits.locks, "a").acquire(INTERRUPT));
+    await world.time.advance(60);
+    waits.process.pause({});
+    await world.until(lease.release());
+    const got = await world.until(mutex(finds.locks, "a").acquire(INTERRUPT));
+    waits.process.resume({});
+    expectErrorToBe(await world.until(waiting), { code: "interrupted", lockName: "a" });
+    await world.time.advance(2 * LEASE_MS);
+    expect(got).toMatchObject({ isHeld: true, signal: { aborted: false } });
+  });
+
+  // rule: protocol 123
+  it("one whose request was lost does not come before a later one", async () => {
+    const stage = scene();
+    const { world, inhabitant } = stage;
+    await held(stage);
+    const [early, late] = [inhabitant("early"), inhabitant("late")];
+    let requests = 0;
+    early.network.script(({ kind }) => {
+      if (kind === "write") requests += 1;
+      return kind === "write" && requests === 2 ? { fault: "response-lost" } : undefined;
+    });
+    const first = errorOf(mutex(early.locks, "a").acquire(INTERRUPT));
+    await world.time.advance(40);
+    const second = mutex(late.locks, "a").acquire(INTERRUPT);
+    expectErrorToBe(await world.until(first), { code: "interrupted", lockName: "a" });
+    expect(await world.until(second)).toMatchObject({ owner: "late" });
+  });
+});
+
+describe("a request", () => {
+  it("costs one write for each holder, and reaches no later holder", async () => {
+    const stage = scene();
+    const { world, holder, asker, inhabitant } = stage;
+    const lease = await held(stage);
+    const writes = world.table.counts.writes;
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(500);
+    // The attempt, and the request.
+    expect(world.table.counts.writes - writes).toBe(2);
+    await world.until(lease.release());
+    const got = await world.until(asked);
+    await world.until(got.release());
+    const another = await world.until(mutex(inhabitant("another").locks, "a").acquire());
+    await world.time.advance(2 * LEASE_MS);
+    expect(another.signal.aborted).toBe(false);
+    expect(holder.reported).toEqual([]);
+  });
+
+  it("interrupts also a plain waiter that got the lock first", async () => {
+    const stage = scene();
+    const { world, asker, holder } = stage;
+    const lease = await held(stage);
+    const queued = fairLock(holder.locks, "a", { lease: "3s" }).acquire();
+    await world.time.advance(200);
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(100);
+    asker.process.pause({});
+    await world.until(lease.release());
+    const before = await world.until(queued);
+    obeys(before);
+    asker.process.resume({});
+    expect(await world.until(asked)).toMatchObject({ owner: "asker" });
+    expect(before.signal.reason).toMatchObject({ code: "interrupted" });
+  });
+
+  it("gives way to a forced release", async () => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const lease = await held(stage);
+    const forced = forceRelease(holder.locks, "a", { reason: "it hangs" });
+    await world.time.advance(30);
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.until(forced);
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "released-by-force" });
+    expect(await world.until(asked)).toMatchObject({ owner: "asker" });
+  });
+
+  it("aborts the signal of several locks that are held together, and not their loss", async () => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const both = await world.until(all(holder.locks, ["a", "b"]).acquire());
+    obeys(both);
+    await world.until(mutex(asker.locks, "b").acquire(INTERRUPT));
+    expect(both.signal.reason).toMatchObject({ code: "interrupted", lockName: "b" });
+  });
+});
+
+describe("a shielded section", () => {
+  it("is not interrupted before its end, and its lease is renewed until then", async () => {
+    const stage = scene();
+    const { world, asker } = stage;
+    const lease = await held(stage);
+    let ends: () => void = () => undefined;
+    const section = shield(lease, () => new Promise<void>((resolve) => (ends = resolve)));
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(4 * LEASE_MS);
+    expect(lease).toMatchObject({ isHeld: true, signal: { aborted: false } });
+    expect(wanted(lease)).toEqual({ kind: "interrupt", by: "asker" });
+    ends();
+    await section;
+    expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+    await expect(shield(lease, () => 1)).rejects.toMatchObject({ code: "interrupted" });
+    await world.until(lease.release());
+    await world.until(asked);
+    await expect(shield(lease, () => 1)).rejects.toMatchObject({ code: "lost" });
+  });
+});
+
+describe("wanted()", () => {
+  it("shows the waiters of a queue, of this process, and one that announces itself, for one write", async () => {
+    const stage = scene();
+    const { world, holder, asker, inhabitant } = stage;
+    const lease = await held(stage);
+    expect(wanted(lease)).toBeUndefined();
+    const heard: unknown[] = [];
+    onWanted(lease, (by) => heard.push(by));
+    const own = mutex(holder.locks, "a").acquire();
+    await world.time.advance(20);
+    expect(wanted(lease)).toEqual({ kind: "queue", by: undefined });
+    const writes = world.table.counts.writes;
+    const announced = mutex(asker.locks, "a").acquire({ ifHeld: announce });
+    await world.time.advance(50);
+    expect(world.table.counts.writes - writes).toBe(2);
+    await world.time.advance(1_000);
+    expect(wanted(lease)).toEqual({ kind: "announced", by: "asker" });
+    expect(heard).toEqual([{ kind: "announced", by: "asker" }]);
+    expect(lease.signal.aborted).toBe(false);
+    const newest = mutex(inhabitant("newest").locks, "a").acquire(INTERRUPT);
+    await world.time.advance(1_100);
+    expect(heard.at(-1)).toEqual({ kind: "interrupt", by: "newest" });
+    const calls = [own, announced, newest];
+    for (const call of calls) void call.then((got) => got.release());
+    await world.until(lease.release());
+    await world.until(Promise.all(calls));
+  });
+
+  it("tells an error of its listener", async () => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const lease = await held(stage);
+    onWanted(lease, () => {
+      throw new Error("the listener's");
+    });
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(1_200);
+    expect(holder.reported).toMatchObject([{ lockName: "a" }]);
+    expect(lease.signal.aborted).toBe(true);
+    await world.until(lease.release());
+    await world.until(asked);
+  });
+});
+
+describe("listen()", () => {
+  it("hears a request within its period, for half a read unit each, and ends with the lease", async () => {
+    const world = new World();
+    const holder = world.inhabitant({ lease: "60s", owner: "holder" });
+    const asker = world.inhabitant({ owner: "asker", wait: "10m" });
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
+    listen(lease, "1s");
+    obeys(lease);
+    const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(1_200);
+    expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+    const got = await world.until(asked);
+    await world.until(got.release());
+    const idle = await world.until(mutex(holder.locks, "b").acquire());
+    listen(idle, "1s");
+    const pause = () =>
+      new Promise<void>((resolve) => {
+        asker.process.timers.set(10_500, true, resolve);
+      });
+    const { reads, readUnits } = await world.requests(pause);
+    expect([reads, readUnits]).toEqual([10, 5]);
+    await world.until(idle.release());
+    expect((await world.requests(pause)).reads).toBe(0);
+  });
+
+  it("survives a table that does not answer, and hears again", async () => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const lease = await held(stage);
+    listen(lease, "100ms");
+    holder.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(500);
+    holder.network.script(() => undefined);
+    obeys(lease);
+    await world.until(mutex(asker.locks, "a").acquire(INTERRUPT));
+    expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+  });
+});
+
+describe("wrong input", () => {
+  it.each([
+    [
+      "another value",
+      (at: Inhabitant) => mutex(at.locks, "a").acquire({ ifHeld: "stop" as never }),
+    ],
+    ["no wait", (at: Inhabitant) => mutex(at.locks, "a").acquire({ ...INTERRUPT, wait: 0 })],
+    ["tryAcquire", (at: Inhabitant) => mutex(at.locks, "a").tryAcquire(INTERRUPT as never)],
+    ["a fair lock", (at: Inhabitant) => fairLock(at.locks, "a").acquire(INTERRUPT)],
+    ["several locks", (at: Inhabitant) => all(at.locks, ["a", "b"]).acquire(INTERRUPT as never)],
+  ])("is refused: %s", async (_, call) => {
+    const { world, holder } = scene();
+    const error = await world.until(errorOf((async () => call(holder))()));
+    expectErrorToBe(error, { code: "invalid-argument", mentions: ["ifHeld"] });
+  });
+
+  it("is refused by listen()", async () => {
+    const stage = scene();
+    const lease = await held(stage);
+    expect(() => listen(lease, "10ms")).toThrowError(/every/);
+    expect(() => listen({} as Lease, "1s")).toThrowError(/lease/);
+  });
+});
