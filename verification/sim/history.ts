@@ -114,6 +114,8 @@ export type Event =
       readonly holder: string | undefined;
       readonly tail: bigint | undefined;
       readonly served: bigint | undefined;
+      /** Whether the write was of a waiter that interrupts, which passes the queue. */
+      readonly interrupts?: true;
     }
   /** A transaction with a holder's condition arrived, and was carried out or refused. */
   | {
@@ -137,6 +139,23 @@ export type Event =
       readonly what: string;
       readonly isTold: boolean;
       readonly isNow: boolean;
+    }
+  /** A waiter that interrupts has taken its number in a record, with this id. */
+  | { readonly kind: "number"; readonly by: string; readonly name: string; readonly asker: string }
+  /** A grant left the id of a waiter that interrupts in its record. */
+  | {
+      readonly kind: "asker";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly asker: string;
+    }
+  /** A waiter that interrupts was granted the lock. */
+  | {
+      readonly kind: "interrupts";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
     }
   /** A process was granted several locks together, each with fence and name. */
   | { readonly kind: "granted together"; readonly by: string; readonly parts: readonly string[] }
@@ -198,7 +217,7 @@ export type Event =
     }
   /** An operator began a forced release: the operator's process may free the record. */
   | { readonly kind: "forces"; readonly by: string; readonly name: string; readonly isNow: boolean }
-  /** A leader ended its term at a request. */
+  /** A leader ended its term at a request, or a holder was interrupted. */
   | {
       readonly kind: "obeyed";
       readonly by: string;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import { PERMITS } from "../../packages/holdfast/src/native/native-permits.js";
-import type { Item } from "../../packages/holdfast/src/platform/table.js";
+import type { Condition, Item, Write } from "../../packages/holdfast/src/platform/table.js";
 import type { TableChange } from "../../packages/testing/src/table/memory-table.js";
 import type { Event } from "./history.js";
 import type { Incarnation } from "./incarnation.js";
@@ -68,6 +68,8 @@ export class Records {
   /** Holders whose records an operator freed at once: each may believe beside the next holder. */
   readonly #freed = new Set<string>();
   readonly #permits = PERMITS.of(nativeFormat({ pk: "pk", sk: "sk" }));
+  /** The last request to each grant, by fence and name. */
+  readonly #asked = new Map<string, string>();
   /** The held records that no session keeps alive, by name. */
   readonly #expiring = new Map<string, Expiring>();
   /** The last change of the length of each lease, by fence and name. */
@@ -123,7 +125,7 @@ export class Records {
     return [...this.#expiring.values()];
   }
 
-  changed({ key, before, after, by: how, atMs }: TableChange, writer: string): void {
+  changed({ key, before, after, by: how, atMs, write }: TableChange, writer: string): void {
     const { kind, name } = recordIn(key);
     const by = how === "write" ? writer : how === "ttl" ? BY_TTL : BY_HAND;
     const [was, is] = [grantIn(before), grantIn(after)];
@@ -141,7 +143,7 @@ export class Records {
         if (is.session !== undefined || is.holder === undefined) this.#expiring.delete(name);
         else this.#expiring.set(name, { by, endMs: atMs + (is.leaseMs ?? 0) });
       }
-      this.#lockChanged(name, by, was, is, { before, after });
+      this.#lockChanged(name, by, was, is, { before, after, write });
     } else if (was !== undefined) {
       this.#note({ kind: "record", by, name, fence: was.fence, holder: undefined });
     }
@@ -152,7 +154,7 @@ export class Records {
     by: string,
     was: GrantIn | undefined,
     is: GrantIn,
-    { before, after }: Pick<TableChange, "before" | "after">,
+    { before, after, write }: Pick<TableChange, "before" | "after" | "write">,
   ): void {
     const { holder, fence, version, leaseMs, session } = is;
     if (holder !== undefined) this.#grants.set(holder, { name, fence });
@@ -163,13 +165,15 @@ export class Records {
       this.#fail("unreadable record", `${by} wrote the record of "${name}", which it cannot read`);
     }
     this.#requestChanged(name, by, before, after);
+    this.#askerChanged(name, by, was, is, { before, after });
     this.#endRecorded(name, by, before, after);
     if (this.#seesQueues) {
       const [tail, served] = [numberIn(after, "tail"), numberIn(after, "served")];
-      this.#note({ kind: "queue", by, name, fence, holder, tail, served });
+      const passes = isOfAsker(write) ? ({ interrupts: true } as const) : {};
+      this.#note({ kind: "queue", by, name, fence, holder, tail, served, ...passes });
     }
     if (was !== undefined && holder === was.holder && fence === was.fence) {
-      const isForAnybody = ["tail", "request"].some((one) => isOnly(one, before, after));
+      const isForAnybody = [["tail"], REQUEST].some((names) => isOnly(names, before, after));
       const wrong = isForAnybody ? undefined : wrongData(after, by, name);
       if (wrong !== undefined) this.#fail("ownership", wrong);
       const undone = this.#undone(name, is, before, after);
@@ -231,9 +235,24 @@ export class Records {
     const fence = this.#grants.get(request.holder)?.fence;
     if (fence === undefined) return;
     const { what, isNow } = request;
+    this.#asked.set(`${fence} ${name}`, what);
     if (isNow) this.#freed.add(`${fence} ${name}`);
     const isTold = isNow || textIn(after, "session") === undefined;
     this.#note({ kind: "asked", by, name, fence, what, isTold, isNow });
+  }
+
+  #askerChanged(
+    name: string,
+    by: string,
+    was: GrantIn | undefined,
+    { holder, fence }: GrantIn,
+    { before, after }: Pick<TableChange, "before" | "after">,
+  ): void {
+    const asker = textIn(after, "asker");
+    if (asker === undefined) return;
+    if (asker !== textIn(before, "asker")) this.#note({ kind: "number", by, name, asker });
+    if (holder !== undefined && fence !== was?.fence)
+      this.#note({ kind: "asker", by, name, fence, asker });
   }
 
   #endRecorded(name: string, by: string, before: Item | undefined, after: Item | undefined): void {
@@ -247,7 +266,8 @@ export class Records {
       if (!attribute.startsWith(ASKED) || before?.[attribute] !== undefined) continue;
       const grant = this.#grants.get(attribute.slice(ASKED.length));
       if (grant === undefined) continue;
-      this.#note({ kind: "asked", by, ...grant, what: "release", isTold: true, isNow: false });
+      const what = this.#asked.get(`${grant.fence} ${grant.name}`) ?? "release";
+      this.#note({ kind: "asked", by, ...grant, what, isTold: true, isNow: false });
     }
   }
 
@@ -343,11 +363,26 @@ export function wrongData(
  * Whether a write changed only one attribute: every process may raise the counter of tickets in another's record, or
  * leave a request to its holder, and nothing else.
  */
-function isOnly(attribute: string, before: Item | undefined, after: Item | undefined): boolean {
-  const { [attribute]: was, ...rest } = before ?? {};
-  const { [attribute]: is, ...others } = after ?? {};
-  return !isDeepStrictEqual(was, is) && isDeepStrictEqual(rest, others);
+function isOnly(
+  names: readonly string[],
+  before: Item | undefined,
+  after: Item | undefined,
+): boolean {
+  const without = (item: Item | undefined) =>
+    Object.entries(item ?? {}).filter(([name]) => !names.includes(name));
+  return isDeepStrictEqual(Object.fromEntries(without(before)), Object.fromEntries(without(after)));
 }
+
+/** Whether a write raises the number of the waiters that interrupt, or requires that it is not higher. */
+function isOfAsker(write: Write | undefined): boolean {
+  if (write === undefined) return false;
+  const isIn = (condition: Condition): boolean =>
+    "of" in condition ? condition.of.some(isIn) : condition.attribute === "asked";
+  return "asked" in write.change.set || isIn(write.condition);
+}
+
+/** What a request to a holder writes. */
+const REQUEST = ["request", "asked", "asker"];
 
 // In a session's row, before the id of a holder that is to release.
 const ASKED = "request#";

@@ -51,13 +51,16 @@ export const kept: Checker = (history, { losesNothing }) => {
   return found;
 };
 
-/** The grants that an operator forced to end. Of several locks together, one request ends all. */
+/**
+ * The grants that an operator forced to end, or that another waiter interrupted. Of several locks together, one request ends
+ * all.
+ */
 class Forced {
   readonly #asked = new Set<string>();
   readonly #together = new Map<string, readonly string[]>();
 
   see(event: Timed): void {
-    if (event.kind === "asked" && event.what === "release") {
+    if (event.kind === "asked" && ["release", "interrupt"].includes(event.what)) {
       this.#asked.add(`${event.fence} ${event.name}`);
     }
     if (event.kind !== "granted together") return;

@@ -27,7 +27,7 @@ interface Surroundings {
 }
 
 /** The attributes that a condition may order by: counters, of which none is a time. */
-const COUNTERS = ["version", "fence", "dataSeq", "tail", "served", "leaseMs", "used"];
+const COUNTERS = ["version", "fence", "dataSeq", "tail", "served", "leaseMs", "used", "asked"];
 
 /**
  * An interpreter of the protocol, beside a run: judges every write that a process sends by what the process knows, and every

@@ -37,7 +37,7 @@ interface Step {
 /** What a grant may leave to earlier grants and requests: `lastHolder`, `request`, `tail`, and attributes of others. */
 const OF_GRANT = [
   ...["v", "holder", "version", "fence", "leaseMs", "owner", "acquiredAt", "mark"],
-  ...["data", "dataSeq", "expiresAt", "leaseEnd", "session", "served"],
+  ...["data", "dataSeq", "expiresAt", "leaseEnd", "session", "served", "asked", "asker"],
 ];
 const OF_KEEPING = [
   "version",
@@ -139,9 +139,14 @@ const OF_ONE_HOLDER: readonly Step[] = [
   },
   {
     name: "a request",
-    is: (applied) => isOnly(applied, "request") && holderOf(applied.after) !== undefined,
-    changes: ["request"],
+    is: (applied) =>
+      isOnly(applied, "request", "asked", "asker") && holderOf(applied.after) !== undefined,
+    changes: ["request", "asked", "asker"],
     rule: "R7",
+    wrong: ({ before, after }) =>
+      (numberIn(after, "asked") ?? 0n) < (numberIn(before, "asked") ?? 0n)
+        ? ["R9", "lowered the number of those that interrupt"]
+        : undefined,
   },
   {
     name: "a later TTL",

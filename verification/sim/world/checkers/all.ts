@@ -3,7 +3,7 @@ import { grants } from "./grants.js";
 import { occurrences } from "./occurrences.js";
 import { permitLimit, permitRecords } from "./permits.js";
 import { queues } from "./queues.js";
-import { obedience, toldInTime } from "./requests.js";
+import { newestFirst, obedience, toldInTime } from "./requests.js";
 import { ids, starvation, undone } from "./waiting.js";
 
 /** The checkers of what only a world contains. */
@@ -11,6 +11,7 @@ export const worldCheckers = {
   grants,
   obedience,
   toldInTime,
+  newestFirst,
   permitLimit,
   permitRecords,
   occurrences,

@@ -18,7 +18,7 @@ interface Place {
 
 /**
  * Queues, as far as the table shows them: tickets are granted in order; no grant without a ticket passes a queue,
- * except an export and an import; no process removes the place of a live waiter; and no process keeps taking tickets
+ * except an export, an import, and that of a waiter which interrupts; no process removes the place of a live waiter; and no process keeps taking tickets
  * that the record shows as passed.
  */
 export const queues: Checker = (history, { dates }) => {
@@ -48,6 +48,7 @@ export const queues: Checker = (history, { dates }) => {
       }
       const isGrant = event.holder !== undefined && fence !== was.fence;
       if (!isGrant || served !== was.served || was.tail === was.served) continue;
+      if (event.interrupts === true) continue;
       if (passing.has(`exported ${fence} ${name}`)) continue;
       if (passing.has(`imports ${by} ${was.fence} ${name}`)) continue;
       const what = `${by} was granted "${name}" between ${was.served} and ${was.tail}`;

@@ -6,6 +6,7 @@ import { Scene } from "../../scene.js";
 const ENDS_A_TERM: Readonly<Record<string, readonly string[]>> = {
   "asked to resign": ["resign"],
   "preferred candidate": ["prefer"],
+  interrupted: ["interrupt"],
 };
 
 /** A holder and a leader end for a request to themselves only: a request to another holder is ignored. */
@@ -28,6 +29,24 @@ export const obedience: Checker = (history) => {
     if (whats.some((what) => asked.has(`${what} ${holders.get(keyOf(event))} ${name}`))) continue;
     const what = `${by} ended "${name}" with fence ${fence} for a request to another holder`;
     found.push({ invariant: "obedience", atMs, what });
+  }
+  return found;
+};
+
+/** Of the waiters that interrupt, none is granted after a later one, of another process, has taken its number. */
+export const newestFirst: Checker = (history) => {
+  const found: Violation[] = [];
+  const owners = new Map<string, string>();
+  const askers = new Map<string, string>();
+  for (const event of history) {
+    if (event.kind === "number" && !owners.has(event.asker)) owners.set(event.asker, event.by);
+    else if (event.kind === "asker") askers.set(keyOf(event), event.asker);
+    else if (event.kind === "interrupts") {
+      const asker = askers.get(keyOf(event));
+      if (asker === undefined || owners.get(asker) === event.by) continue;
+      const what = `${event.by} was granted "${event.name}" after ${owners.get(asker)} had asked`;
+      found.push({ invariant: "newest first", atMs: event.atMs, what });
+    }
   }
   return found;
 };

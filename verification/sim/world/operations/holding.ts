@@ -98,10 +98,11 @@ export function noteReleased(self: Incarnation, { parts }: Grant): void {
   for (const { name, fence, holder } of parts) self.note({ kind: "released", name, fence, holder });
 }
 
-// The codes of contention, of a bad network, of refused credentials, of a used transfer and of a client without a session.
+// The codes of contention, also by a newer waiter, of a bad network, of refused credentials, of a used transfer and of a
+// client without a session.
 const EXPECTED = [
   ...["not-acquired", "unreachable", "throttled", "access-denied"],
-  ...["lost", "outcome-unknown", "closed"],
+  ...["lost", "outcome-unknown", "closed", "interrupted"],
 ];
 
 /** Expects that a call whose wait is not over has not ended because of refused credentials, which heal. */

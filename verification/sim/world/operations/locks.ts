@@ -8,8 +8,10 @@ import {
   type LeaseTransfer,
   type Lock,
   type LockOptions,
+  lossSignal,
   mutex,
 } from "../../../../packages/holdfast/src/index.js";
+import { interrupt } from "../../../../packages/holdfast/src/requests/index.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import { settlesInTime } from "../../settles-in-time.js";
@@ -23,6 +25,7 @@ import {
   pauseAtPlace,
   slowUpdate,
 } from "./aims.js";
+import { asksOf, watchInterruption } from "./asking.js";
 import {
   codeOf,
   expectPatience,
@@ -51,6 +54,8 @@ export async function oneLock(
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
     const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
     const limitMs = aimAt(self, random, name, options);
+    const asks = kind === "mutex" ? asksOf(self, random) : undefined;
+    const { ifHeld } = asks ?? {};
     const fairOrNot = { mutex, fairLock }[kind];
     const isReentrant = kind === "mutex" && random.chance(0.1);
     const lock = isReentrant
@@ -60,9 +65,10 @@ export async function oneLock(
       self,
       random,
       [name],
-      (given) => lock.acquire(given),
+      (given) => lock.acquire(given.wait > 0 ? { ...given, ifHeld } : given),
       () => lock.tryAcquire(),
       limitMs,
+      ifHeld === interrupt,
     );
     if (lease === undefined) {
       // The error for an unreadable record comes at once, and no caller would try again without a pause.
@@ -72,7 +78,8 @@ export async function oneLock(
     expectSession(self, options, name, lease.lease);
     const entered = isReentrant ? await enterAgain(self, lock, lease.lease) : lease.lease;
     const isOnSession = options.session !== undefined || self.holdsBy === "shared";
-    await use(self, random, entered, lease.waited, !isOnSession);
+    const isStopped = asks && watchInterruption(self, entered, asks);
+    await use(self, random, entered, lease.waited, !isOnSession, isStopped);
   }
 }
 
@@ -182,12 +189,13 @@ async function use(
   lease: Lease,
   waited: boolean,
   isExportable: boolean,
+  isStopped: () => boolean = () => false,
 ): Promise<void> {
   const { run } = self;
   const grant = ofOne(self, random, lease);
   const grantedMs = run.time.nowMs;
   const isBesideUpdate = self.holdsBy === "shared" && random.chance(0.15);
-  await hold(self, random, grant, { waited, isDone: () => isBesideUpdate });
+  await hold(self, random, grant, { waited, isDone: () => isBesideUpdate || isStopped() });
   if (isBesideUpdate) await updateAtFirstRenewal(self, random, lease, grantedMs);
   self.asked();
   const isExported = isExportable && lease.isHeld && random.chance(run.plan.world?.exports ?? 0);
@@ -243,13 +251,14 @@ async function exportIt(
 type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll?: object };
 
 /** Acquires with a wait or at once. `waitsFor`: the names for which a wait is noted. */
-async function taken<L extends { readonly isHeld: boolean }>(
+async function taken<L extends Pick<Lease<FormatTypes>, "isHeld" | "parts">>(
   self: Incarnation,
   random: SeededRandom,
   waitsFor: readonly string[],
   acquire: (options: Given) => Promise<L>,
   tryAcquire: () => Promise<L | null>,
   givenLimitMs?: number,
+  interrupts = false,
 ): Promise<{ readonly lease: L; readonly waited: boolean } | undefined> {
   const { behaviour, leaseMs, poll } = self.run.plan;
   const waited = !random.chance(behaviour.tries);
@@ -280,9 +289,11 @@ async function taken<L extends { readonly isHeld: boolean }>(
       : await taking;
     if (lease?.isHeld === false)
       self.run.fail("lost is final", `${self.name} was granted a lost lease`);
+    if (interrupts && lease !== null && waited) noteInterrupts(self, lease);
     if (lease !== null) return { lease, waited };
   } catch (error) {
     code = codeOf(error, unreadableIn(self));
+    if (code === "interrupted" && !interrupts) throw error;
     const what = `waited for ${waitsFor[0] ?? "several locks"}`;
     if (waited && !isImpatient) expectPatience(self, code, what, { wait, fromMs });
   }
@@ -290,13 +301,17 @@ async function taken<L extends { readonly isHeld: boolean }>(
   return undefined;
 }
 
+function noteInterrupts(self: Incarnation, { parts }: Pick<Lease<FormatTypes>, "parts">): void {
+  for (const { name, fence = 0n } of parts) self.note({ kind: "interrupts", name, fence });
+}
+
 function ofOne(self: Incarnation, random: SeededRandom, lease: Lease): Grant {
-  const { name, fence, holder, signal } = lease;
+  const { name, fence, holder } = lease;
   return {
     parts: [{ name, fence, holder }],
     isHeld: () => lease.isHeld,
     remainingMs: () => lease.remainingMs(),
-    lossSignal: signal,
+    lossSignal: lossSignal(lease),
     byHand: () => byHand(self, random, lease),
   };
 }
@@ -307,6 +322,6 @@ function ofMany(lease: Lease<FormatTypes>): Grant {
     parts,
     isHeld: () => lease.isHeld,
     remainingMs: () => lease.remainingMs(),
-    lossSignal: lease.signal,
+    lossSignal: lossSignal(lease),
   };
 }

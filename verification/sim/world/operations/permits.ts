@@ -4,6 +4,7 @@ import {
   downgrade,
   isHoldfastError,
   type Lease,
+  lossSignal,
   readLock,
   semaphore as semaphoreOf,
   writeLock,
@@ -80,13 +81,18 @@ async function mixed(self: Incarnation, random: SeededRandom, limit: number): Pr
   }
   for (const held of helds) {
     note(self, held, "granted");
-    held.permit.signal.addEventListener("abort", () => note(self, held, "lost"), { once: true });
+    const loss = lossSignal(held.permit);
+    loss.addEventListener("abort", () => note(self, held, "lost"), { once: true });
   }
+  self.note({
+    kind: "granted together",
+    parts: locks.map(({ name, fence }) => `${fence} ${name}`),
+  });
   const grant = {
     parts: locks.map(({ name, fence, holder }) => ({ name, fence, holder })),
     isHeld: () => lease.isHeld,
     remainingMs: () => lease.remainingMs(),
-    lossSignal: lease.signal,
+    lossSignal: lossSignal(lease),
   };
   await hold(self, random, grant, { waited: false });
   for (const held of helds) if (lease.isHeld) note(self, held, "acted");
