@@ -12,6 +12,7 @@ import { OUTAGES } from "./outages.js";
 import { PERMITS } from "./permits.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
+import { REQUESTS } from "./requests.js";
 import { SESSIONS } from "./sessions.js";
 import { SIGHTINGS } from "./sightings.js";
 import { THREADS } from "./threads.js";
@@ -28,6 +29,7 @@ export const VARIANTS: readonly Variant[] = [
   ...HOLDS,
   ...RELEASES,
   ...FORCED,
+  ...REQUESTS,
   ...SESSIONS,
   ...THREADS,
   ...QUEUES,

@@ -204,6 +204,25 @@ describe("of several askers", () => {
     expect(holder.reported).toEqual([]);
   });
 
+  // rule: protocol 123
+  it("an earlier one does not take over without a look after a later one has asked", async () => {
+    const stage = scene();
+    const { world, holder, inhabitant } = stage;
+    await held(stage);
+    holder.process.pause({});
+    const [early, late] = [inhabitant("early"), inhabitant("late")];
+    const poll = { min: "1s", max: "1s" } as const;
+    const first = errorOf(mutex(early.locks, "a").acquire({ ...INTERRUPT, poll }));
+    // The takeover is due soon, and early's next step is its write.
+    await world.time.advance(3_000);
+    early.process.pause({});
+    const second = mutex(late.locks, "a").acquire(INTERRUPT);
+    await world.time.advance(60);
+    early.process.resume({});
+    expectErrorToBe(await world.until(first), { code: "interrupted", lockName: "a" });
+    expect(await world.until(second)).toMatchObject({ owner: "late" });
+  });
+
   it("one that waits does not interrupt a caller that came later and found the lock free", async () => {
     const stage = scene();
     const { world, inhabitant } = stage;

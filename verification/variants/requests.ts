@@ -1,0 +1,138 @@
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { Requested } from "../../packages/holdfast/src/core/hold/requested.js";
+import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
+import { interrupt } from "../../packages/holdfast/src/locks/asking.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import { queueCondition } from "../../packages/holdfast/src/native/native-conditions.js";
+import type { Variant } from "./variant.js";
+
+const TEST = "packages/holdfast/test/locks/interrupt.test.ts";
+
+/** Defects in what waiters ask of holders. */
+export const REQUESTS: readonly Variant[] = [
+  {
+    name: "interrupted-lease-renewed",
+    what: "An interrupted holder goes on renewing its lease.",
+    rules: [],
+    edits: [
+      {
+        in: { Hold },
+        from: "if (!this.#isRenewing && !isInterrupted && this",
+        to: "if (!this.#isRenewing && this",
+      },
+      {
+        in: { Hold },
+        from: "return this.#isRenewing || this.requested.isInterrupted\n",
+        to: "return this.#isRenewing\n",
+      },
+      { in: { Hold }, from: "    this.living.endsBy(", to: "    void (" },
+    ],
+    caughtBy: { invariant: "in time", within: 40, of: "calm world" },
+  },
+  {
+    name: "interrupted-lease-without-end-on-a-session",
+    what: "An interrupted holder on a session ends only with the session.",
+    rules: [],
+    edits: [{ in: { Hold }, from: "    this.living.endsBy(", to: "    void (" }],
+    caughtBy: {
+      test: TEST,
+      title: "keeps the lock until its lease ends without renewals if it ignores the signal",
+    },
+  },
+  {
+    name: "interruption-of-a-later-holder",
+    what: "A holder obeys an interruption that names an earlier holder.",
+    rules: [],
+    edits: [
+      {
+        in: { Requested },
+        from: "if (request?.holder === holder && (request.kind",
+        to: "if (request !== undefined && holder !== undefined && (request.kind",
+      },
+    ],
+    caughtBy: { invariant: "obedience", within: 40, of: "calm world" },
+  },
+  {
+    name: "older-asker-granted",
+    what: "A waiter with a number claims the lock although a later waiter has asked.",
+    rules: [],
+    edits: [
+      {
+        in: { interrupt },
+        from: "> this.#asked.number) throw",
+        to: "> this.#asked.number && false) throw",
+      },
+      {
+        in: { queueCondition },
+        from: "if (passage.number === undefined) return [];",
+        to: "if (passage.kind === 'asker') return [];",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "an earlier one gets the lock neither by its release nor by a takeover, however late it looks",
+    },
+  },
+  {
+    name: "asker-number-unchecked",
+    what: "The claim of a waiter with a number does not require that no later waiter has asked.",
+    rules: [],
+    edits: [
+      {
+        in: { queueCondition },
+        from: "if (passage.number === undefined) return [];",
+        to: "if (passage.kind === 'asker') return [];",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "an earlier one does not take over without a look after a later one has asked",
+    },
+  },
+  {
+    name: "free-claim-without-a-number",
+    what: "A waiter that interrupts and finds the lock free takes no number, so that earlier waiters interrupt it.",
+    rules: [],
+    edits: [
+      {
+        in: { nativeFormat },
+        from: 'return passage?.kind === "asker" && passage.number === undefined;',
+        to: 'return passage?.kind === "asker" && false;',
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "one that waits does not interrupt a caller that came later and found the lock free",
+    },
+  },
+  {
+    name: "lost-number-forgotten",
+    what: "A waiter whose request was not answered takes a new number above that of a later waiter.",
+    rules: [],
+    edits: [
+      {
+        in: { interrupt },
+        from: "if (isLater && (this.#asked !== undefined || isLost))",
+        to: "if (isLater && this.#asked !== undefined)",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "one whose request was lost does not come before a later one",
+    },
+  },
+  {
+    name: "interruption-noted-for-ever",
+    what: "A session keeps its notes of holders that were interrupted.",
+    rules: [],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: "    await this.#context.write(write, this.#context.settings.requestTimeoutMs);\n  }\n\n  /**\n   * Sets how the session frees",
+        to: "    void write;\n  }\n\n  /**\n   * Sets how the session frees",
+      },
+    ],
+    caughtBy: { test: TEST, title: "keeps no note of an interrupted holder" },
+  },
+];
