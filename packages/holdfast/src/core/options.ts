@@ -1,5 +1,5 @@
 import { HoldfastError } from "../errors.js";
-import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
@@ -191,12 +191,15 @@ export const DEFAULTS = Object.freeze({
 });
 
 /** The default `poll` of fair locks, in milliseconds. */
-export const FAIR_POLL = Object.freeze({
+export const FAIR_POLL_MS = Object.freeze({
   /** The longest interval of the first waiter while it does not know how long a hold lasts. */
   min: 500,
   /** The longest interval of waiters further back: twelve reads a minute. */
   max: 5_000,
 });
+
+/** The same as the option. */
+export const FAIR_POLL = Object.freeze({ min: inMs(FAIR_POLL_MS.min), max: FAIR_POLL_MS.max });
 
 /**
  * The first interval of the first waiter, if the caller has not set `poll`. Only one process of a queue reads so often.
@@ -224,7 +227,7 @@ export function resolveAcquire(
   const asked = <K extends keyof AnyAcquireOptions>(key: K): AnyAcquireOptions[K] =>
     layers.find((layer) => layer[key] !== undefined)?.[key];
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
-  const renew = given(asked("renew"), leaseMs / defaults.renewsPerLease);
+  const renew = given(asked("renew"), inMs(leaseMs / defaults.renewsPerLease));
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
   const minPollMs = resolvePoll(layers, "min", defaults.minPoll);
   const maxPollMs = resolvePoll(layers, "max", defaults.maxPoll);

@@ -2,7 +2,7 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
-import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import type { OptionNames } from "../internal/option-names.js";
 
 /** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
@@ -108,15 +108,24 @@ export function resolveElection(
   }
   const { leaseMs, renewMs, pollMs } = lengths;
   const grant = resolveAcquire(
-    [{ lease: leaseMs, renew: renewMs, wait: 0, owner, poll: pollsOf(pollMs), keepData }],
+    [
+      {
+        lease: inMs(leaseMs),
+        renew: inMs(renewMs),
+        wait: 0,
+        owner,
+        poll: pollsOf(pollMs),
+        keepData,
+      },
+    ],
     defaultOwner,
   );
   return { ...lengths, grant, preferred };
 }
 
 // The backoff after an unanswered grant: as in the core, but never above the poll.
-function pollsOf(pollMs: number): { readonly min: number; readonly max: number } {
-  return { min: Math.min(100, pollMs), max: Math.min(2_000, pollMs) };
+function pollsOf(pollMs: number): { readonly min: Duration; readonly max: Duration } {
+  return { min: inMs(Math.min(100, pollMs)), max: inMs(Math.min(2_000, pollMs)) };
 }
 
 function lengthsOfFailover(failover: Duration, maxClockDrift: number): ElectionLengths {

@@ -143,7 +143,7 @@ describe.each(KINDS)("a $kind", (kind) => {
   });
 
   it("is released at the end of an `await using` block, which reports its errors", async () => {
-    const { world, lock, network, reported } = setUp(kind, { requestTimeout: 100 });
+    const { world, lock, network, reported } = setUp(kind, { requestTimeout: "100ms" });
     const lease = await world.until(lock.acquire());
     network.script(() => ({ fault: "request-lost" }));
     await world.until(lease[Symbol.asyncDispose]());
@@ -550,7 +550,7 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
         throw new Error("onError's");
       };
       for (const expected of ["done", error]) {
-        const { world, locks, network } = setUp(kind, { requestTimeout: 100, onError });
+        const { world, locks, network } = setUp(kind, { requestTimeout: "100ms", onError });
         const running = kind.make(locks).run(() => {
           network.script(() => ({ fault: "request-lost" }));
           if (expected === error) throw error;
@@ -612,7 +612,7 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
       await world.until(lock.tryAcquire());
       const before = present();
       const fromMs = world.time.nowMs;
-      const error = await world.until(outcomeOf(lock.acquire({ wait })));
+      const error = await world.until(outcomeOf(lock.acquire({ wait: `${wait}ms` })));
       expect(error).toMatchObject({ code: wait === 1 ? expect.any(String) : "not-acquired" });
       if (wait === 0) expect(world.time.nowMs - fromMs).toBeLessThan(100);
       else expect(world.time.nowMs - fromMs).toBe(wait);

@@ -498,7 +498,10 @@ describe("close", () => {
   });
 
   it("is bounded, and lists every lease without an acknowledged release", async () => {
-    const { world, locks, network, process } = setUp({ closeTimeout: "2s", requestTimeout: 300 });
+    const { world, locks, network, process } = setUp({
+      closeTimeout: "2s",
+      requestTimeout: "300ms",
+    });
     for (const name of ["a", "b", "c"]) await world.until(mutex(locks, name).acquire());
     network.script((request) =>
       request.kind === "write" && JSON.stringify(request.write.key).includes("lock#b")
@@ -686,8 +689,8 @@ describe("wrong input", () => {
 
   const WRONG: readonly AcquireOptions[] = [
     { lease: "1s", renew: "501ms" },
-    { lease: 99 },
-    { lease: 100.5 },
+    { lease: "99ms" },
+    { lease: "100.5ms" },
     { lease: "30" },
     { lease: "" },
     { lease: "soon" },
