@@ -9,6 +9,7 @@ export const LEASE_NAMES: OptionNames<LeaseOptions> = {
   wait: true,
   poll: true,
   owner: true,
+  onWait: true,
 };
 
 export const CLIENT_NAMES: OptionNames<ClientOptions> = {

@@ -12,7 +12,10 @@ type PollOptions = NonNullable<AcquireOptions["poll"]>;
 const POLL_NAMES: OptionNames<PollOptions> = { min: true, max: true };
 
 /** The lengths of time of a lease, the pauses of a waiter, and the label of the holder. */
-export type LeaseOptions = Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner">;
+export type LeaseOptions = Pick<
+  AcquireOptions,
+  "lease" | "renew" | "wait" | "poll" | "owner" | "onWait"
+>;
 
 /** How a client notes its grants: the result of {@link grantHistory}. */
 export interface GrantHistory {
@@ -21,7 +24,7 @@ export interface GrantHistory {
 
 /** The options of a client, for all its leases. */
 export interface ClientOptions
-  extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner"> {
+  extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onWait"> {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
   /**
@@ -88,6 +91,30 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
         /** The longest pause. Default 2 s. */
         readonly max?: Duration | undefined;
       }
+    | undefined;
+  /**
+   * The client calls this when `acquire` or `run` begins to wait, and then every 10 s until the wait ends: for a log, or to
+   * give up by `signal`. Never for a call with a wait of 0, nor before the first attempt was refused. It sends no request,
+   * and tells what this process has last seen. An error of the callback goes to the client's `onError`; the wait goes on.
+   */
+  readonly onWait?:
+    | ((wait: {
+        /** The name of the lock; of several, the first one found held. */
+        readonly lockName: string;
+        /** The readable label of the holder, or of one of the holders, if it is known. */
+        readonly owner: string | undefined;
+        /** Whether this client itself holds the lock, or a permit of it. */
+        readonly isOwn: boolean;
+        /** For how long this process has seen no renewal of the holder, in milliseconds. Undefined if not known. */
+        readonly silentMs: number | undefined;
+        /**
+         * In how many milliseconds a takeover is possible if the holder does not renew. Undefined if that is not known, and
+         * for permits: each has its own holder.
+         */
+        readonly acquirableInMs: number | undefined;
+        /** For how long this call has waited, in milliseconds. */
+        readonly sinceMs: number;
+      }) => unknown)
     | undefined;
   /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
@@ -157,6 +184,7 @@ export interface LeaseSettings extends WaitSettings {
   readonly adaptsPoll: boolean;
   readonly owner: string;
   readonly signal: AbortSignal | undefined;
+  readonly onWait: AcquireOptions["onWait"];
   readonly data: unknown;
   readonly existingData: ExistingData;
   readonly attributes: Item | undefined;
@@ -249,6 +277,7 @@ export function resolveAcquire(
     adaptsPoll,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: asked("signal"),
+    onWait: checkCallback("onWait", asked("onWait")),
     data: asked("data"),
     existingData: checkExisting(
       "existingData",
@@ -328,6 +357,12 @@ function waitOf(asked: Wait | undefined, defaults: LeaseDefaults, leaseMs: numbe
   if (asked !== undefined) return resolveWait(asked, leaseMs, drift);
   const leastMs = durationMs("wait", defaults.leastWait ?? 0, LEAST_WAIT_RANGE);
   return resolveWait(defaults.wait, leaseMs, drift, leastMs);
+}
+
+/** Throws `invalid-argument` for a value that is neither a function nor undefined. */
+export function checkCallback<F>(option: string, value: F): F {
+  if (value === undefined || typeof value === "function") return value;
+  throw refuse(`The option \`${option}\` must be a function.`);
 }
 
 function checkExisting(option: string, value: ExistingData): ExistingData {

@@ -115,8 +115,7 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
   }
 
   #settings(options: AcquireManyOptions): AcquireSettings {
-    const { lease, renew, wait, poll, owner, signal } = options;
-    const asked = { lease, renew, wait, poll, owner, signal };
+    const { onPlaceExpired: _, ...asked } = options;
     const layers = [asked, ...this.#layers];
     checkQueueOptions({ onPlaceExpired: this.#onPlaceExpired(options) });
     return settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
@@ -184,11 +183,22 @@ export function all(
   parts: readonly (string | Pick<Lock, "name" | "inspect">)[],
   options: Pick<
     LockOptions,
-    "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "session" | "namespace"
+    | "lease"
+    | "renew"
+    | "wait"
+    | "poll"
+    | "owner"
+    | "onWait"
+    | "onPlaceExpired"
+    | "session"
+    | "namespace"
   > = {},
 ): Lock<
   Omit<NativeTypes, "fence"> & { readonly fence: undefined },
-  Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "signal">
+  Pick<
+    AcquireOptions,
+    "lease" | "renew" | "wait" | "poll" | "owner" | "onWait" | "onPlaceExpired" | "signal"
+  >
 > {
   return new MultiLock(partsOf(client, "all()"), parts, options);
 }

@@ -14,6 +14,7 @@ const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   wait: true,
   poll: true,
   owner: true,
+  onWait: true,
   data: true,
   existingData: true,
   attributes: true,

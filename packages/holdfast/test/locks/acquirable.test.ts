@@ -10,6 +10,7 @@ import {
 import { World } from "../../../../test/support/world.js";
 import type { Fault } from "../../../testing/src/faults/fault-plan.js";
 import {
+  type AcquireOptions,
   condition,
   conditions,
   HoldfastError,
@@ -46,6 +47,8 @@ function setUp(kind: Kind, options: Partial<Omit<HoldfastOptions, "client" | "ta
   };
   return { world, ...who, start, lock, occupy, present, expectFree };
 }
+
+type Told = Parameters<NonNullable<AcquireOptions["onWait"]>>[0];
 
 /** The reason with which a promise rejects, or what it resolved with. */
 const outcomeOf = (promise: Promise<unknown>): Promise<unknown> =>
@@ -486,6 +489,110 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
       const outcome = await world.until(outcomeOf(kind.make(locks).tryAcquire()));
       expect(outcome).toMatchObject({ code: "unreachable" });
       expect(world.time.nowMs).toBeLessThanOrEqual(LEASE_MS);
+    });
+  });
+
+  describe("onWait", () => {
+    const waitingIn = async () => {
+      const errors: unknown[] = [];
+      const scene = setUp(kind, { onError: (error) => errors.push(error) });
+      const { lease } = await scene.occupy({ owner: "worker-7" });
+      const told: Told[] = [];
+      const onWait = (seen: Told) => void told.push(seen);
+      return { ...scene, lease, told, onWait, errors };
+    };
+
+    it("is called when the wait begins, and every ten seconds, with the holder", async () => {
+      const { world, lock, told, onWait, lease, process } = await waitingIn();
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait });
+      await world.time.advance(1_000);
+      expect(told).toHaveLength(1);
+      expect(told[0]?.sinceMs).toBeLessThan(1_000);
+      expect(told[0]).toMatchObject({ lockName: "a", isOwn: false });
+      await world.time.advance(20_000);
+      expect(told.map(({ owner }) => owner)).toEqual(Array(3).fill("worker-7"));
+      const [first = 0, second = 0, third = 0] = told.map(({ sinceMs }) => sinceMs);
+      expect([second - first, third - second]).toEqual([10_000, 10_000]);
+      if (!kind.isPermit) expect(told[2]?.acquirableInMs).toBeGreaterThan(20_000);
+      await world.until(lease.release());
+      await world.until((await world.until(acquiring)).release());
+      await world.time.advance(60_000);
+      expect(told).toHaveLength(3);
+      expect(process.state).toBe("running");
+    });
+
+    it("is called in `run`, as an option of the lock, and says how long a dead holder is silent", async () => {
+      const { world, locks, occupy } = setUp(kind);
+      const { process } = await occupy({ owner: "worker-7" });
+      process.kill();
+      const told: Told[] = [];
+      const lock = kind.make(locks, { onWait: (seen: Told) => void told.push(seen) });
+      await world.until(lock.run(FOR_EVER, () => undefined));
+      expect(told.length).toBeGreaterThan(2);
+      if (kind.isPermit) return;
+      const { silentMs = 0, acquirableInMs = 0, sinceMs } = told.at(-1) as Told;
+      expect(silentMs).toBeGreaterThan(5_000);
+      expect(silentMs).toBeLessThanOrEqual(sinceMs);
+      expect(acquirableInMs).toBeLessThan(LEASE_MS);
+    });
+
+    it("says that this client itself holds the lock", async () => {
+      const { world, lock, locks } = setUp(kind);
+      const lease = await world.until(kind.blocker(locks).acquire());
+      const told: Told[] = [];
+      const onWait = (seen: Told) => void told.push(seen);
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait });
+      await world.time.advance(5_000);
+      expect(told).toMatchObject([{ lockName: "a", isOwn: true }]);
+      await world.until(lease.release());
+      await world.until((await world.until(acquiring)).release());
+    });
+
+    it("is not called for a free lock, nor without a wait", async () => {
+      const { world, lock, locks, lease, told, onWait } = await waitingIn();
+      await world.until(outcomeOf(lock.acquire({ wait: 0, onWait })));
+      await world.until(kind.make(locks).tryAcquire({ onWait }));
+      await world.until(lease.release());
+      await world.until((await world.until(lock.acquire({ onWait }))).release());
+      await world.time.advance(30_000);
+      expect(told).toEqual([]);
+    });
+
+    it.each([
+      ["throws", () => expect.fail("no log")],
+      ["rejects", () => Promise.reject(new Error("no log"))],
+    ])("tells onError if it %s, and the wait goes on", async (_, onWait) => {
+      const { world, lock, lease, errors } = await waitingIn();
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait });
+      await world.time.advance(12_000);
+      const threw = expect.objectContaining({
+        lockName: "a",
+        message: expect.stringMatching(/onWait.*no log/),
+      });
+      expect(errors).toEqual([threw, threw]);
+      await world.until(lease.release());
+      await world.until((await world.until(acquiring)).release());
+    });
+
+    it("may end the wait", async () => {
+      const { world, lock, present } = await waitingIn();
+      const before = present();
+      const giveUp = new AbortController();
+      const onWait = () => giveUp.abort("enough");
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait, signal: giveUp.signal });
+      expect(await world.until(outcomeOf(acquiring))).toBe("enough");
+      await world.time.advance(10_000);
+      expect(present()).toEqual(before);
+    });
+
+    it("must be a function", async () => {
+      const { world, lock, locks } = setUp(kind);
+      const wrong = { onWait: 5 as never };
+      expect(await world.until(outcomeOf(lock.acquire(wrong)))).toMatchObject({
+        code: "invalid-argument",
+        message: expect.stringContaining("`onWait`"),
+      });
+      expect(() => kind.make(locks, wrong)).toThrowError("`onWait`");
     });
   });
 
