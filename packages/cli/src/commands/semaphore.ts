@@ -2,7 +2,7 @@ import { isHoldfastError, semaphore as semaphoreOf } from "holdfast";
 import { setLimit as setLimitOf } from "holdfast/admin";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
-import { holdWhile } from "../guard/hold-while.js";
+import { holdWhile, type Waiting } from "../guard/hold-while.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
@@ -47,9 +47,9 @@ export async function semaphore(
         `To change the limit: holdfast semaphore ${printable(name)} --set-limit ${permits}.`,
     );
   const asked = options.refuseLimit === true ? ("refuse" as const) : onLimitMismatch;
-  const acquire = (signal: AbortSignal) =>
+  const acquire = (waiting: Waiting) =>
     semaphoreOf(locks, name, { permits, onLimitMismatch: asked })
-      .acquire({ weight, wait: waitOf(wait), owner, signal })
+      .acquire({ weight, wait: waitOf(wait), owner, ...waiting })
       .catch((error: unknown) => {
         throw withNextStep(error, name, permits);
       });

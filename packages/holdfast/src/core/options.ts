@@ -103,7 +103,7 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
         readonly lockName: string;
         /** The readable label of the holder, or of one of the holders, if it is known. */
         readonly owner: string | undefined;
-        /** Whether this client itself holds the lock, or a permit of it. */
+        /** Whether this client itself holds the lock: the caller waits for another call of its own process. False for permits. */
         readonly isOwn: boolean;
         /** For how long this process has seen no renewal of the holder, in milliseconds. Undefined if not known. */
         readonly silentMs: number | undefined;

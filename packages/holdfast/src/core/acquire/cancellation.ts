@@ -112,31 +112,26 @@ export class Cancellation implements Cancelling {
     if (this.#hasWaited || this.#settings.waitMs === 0) return;
     this.#hasWaited = true;
     for (const ref of this.#refs) emitWait(ref, this.#settings.owner, heldBy);
-    if (this.#settings.onWait !== undefined) this.#tellWait();
+    const { onWait } = this.#settings;
+    if (onWait !== undefined) this.#tellWait(onWait);
   }
 
-  readonly #tellWait = (): void => {
-    const tell = async () => this.#settings.onWait?.(this.#waitSeen());
-    tell().catch((cause: unknown) => {
-      const [ref] = this.#refs;
-      if (ref !== undefined) this.#context.report(threwError("onWait", ref, cause));
-    });
-    this.#teller = this.#context.timers.set(TELL_EVERY_MS, false, this.#tellWait);
-  };
+  #tellWait(onWait: NonNullable<HoldSettings["onWait"]>): void {
+    const tell = async () => onWait(this.#waitSeen());
+    tell().catch((cause: unknown) =>
+      this.#context.report(threwError("onWait", this.#refs[0] as RecordRef, cause)),
+    );
+    this.#teller = this.#context.timers.set(TELL_EVERY_MS, false, () => this.#tellWait(onWait));
+  }
 
   #waitSeen(): Parameters<NonNullable<HoldSettings["onWait"]>>[0] {
     // Another call of this process may have looked for this one, a poll before.
     const fromMs = this.#fromMs - this.#settings.maxPollMs;
     const [seen] = this.#refs.flatMap((ref) => holderSeen(this.#context, ref, fromMs) ?? []);
-    const hasPermit = [...this.#context.holds].some(
-      ({ ref: { permit, kind, name } }) =>
-        permit !== undefined && this.#refs.some((ref) => ref.kind === kind && ref.name === name),
-    );
     return {
       lockName: seen?.lockName ?? this.#lockName,
-      // Of a permit the client may hold one itself, and wait for another one.
-      owner: seen?.isOwn === false ? seen.owner : (this.#heldBy ?? seen?.owner),
-      isOwn: hasPermit || seen?.isOwn === true,
+      owner: seen?.owner ?? this.#heldBy,
+      isOwn: seen?.isOwn === true,
       silentMs: seen?.silentMs,
       acquirableInMs: seen?.takeableInMs,
       sinceMs: this.#context.nowMs() - this.#fromMs,
