@@ -9,11 +9,11 @@ export const LEASE_NAMES: OptionNames<LeaseOptions> = {
   wait: true,
   poll: true,
   owner: true,
-  onWait: true,
 };
 
 export const CLIENT_NAMES: OptionNames<ClientOptions> = {
   ...LEASE_NAMES,
+  onWait: true,
   maxClockDrift: true,
   maxClockError: true,
   requestTimeout: true,
@@ -25,7 +25,10 @@ export const CLIENT_NAMES: OptionNames<ClientOptions> = {
 
 /** The options that set what a grant stores or requires, without those in {@link LEASE_NAMES}. */
 const GRANT_NAMES: OptionNames<
-  Omit<AnyAcquireOptions, keyof LeaseOptions | "signal" | "barge" | keyof typeof QUEUE_NAMES>
+  Omit<
+    AnyAcquireOptions,
+    keyof LeaseOptions | "onWait" | "signal" | "barge" | keyof typeof QUEUE_NAMES
+  >
 > = {
   data: true,
   existingData: true,
@@ -42,16 +45,18 @@ export const QUEUE_NAMES: OptionNames<Pick<AnyAcquireOptions, "onPlaceExpired" |
 };
 
 /** `adoptLease()`, which waits in no queue. */
-export const ADOPT_NAMES: OptionNames<Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | "barge">> =
-  {
-    ...LEASE_NAMES,
-    ...GRANT_NAMES,
-    signal: true,
-  };
+export const ADOPT_NAMES: OptionNames<
+  Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | "onWait" | "barge">
+> = {
+  ...LEASE_NAMES,
+  ...GRANT_NAMES,
+  signal: true,
+};
 
 /** The options of `mutex()` that are defaults of its acquisitions. */
 export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal" | "barge">> = {
   ...LEASE_NAMES,
+  onWait: true,
   ...GRANT_NAMES,
   ...QUEUE_NAMES,
 };

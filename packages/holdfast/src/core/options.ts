@@ -12,10 +12,7 @@ type PollOptions = NonNullable<AcquireOptions["poll"]>;
 const POLL_NAMES: OptionNames<PollOptions> = { min: true, max: true };
 
 /** The lengths of time of a lease, the pauses of a waiter, and the label of the holder. */
-export type LeaseOptions = Pick<
-  AcquireOptions,
-  "lease" | "renew" | "wait" | "poll" | "owner" | "onWait"
->;
+export type LeaseOptions = Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner">;
 
 /** How a client notes its grants: the result of {@link grantHistory}. */
 export interface GrantHistory {

@@ -29,7 +29,7 @@ import { settingsOf } from "./locking.js";
 export function adoptLease(
   client: Holdfast<FormatTypes>,
   handle: LeaseTransfer,
-  options: Omit<AcquireOptions, "onPlaceExpired" | "onPosition" | "barge"> = {},
+  options: Omit<AcquireOptions, "onWait" | "onPlaceExpired" | "onPosition" | "barge"> = {},
 ): Promise<Lease> {
   const { context, clientOptions, defaultOwner } = partsOf(client, "adoptLease()");
   const asked = checkNames("adoptLease()", options, ADOPT_NAMES);

@@ -33,18 +33,23 @@ type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
 
 type ManyOptions = Pick<
   LockOptions,
-  keyof LeaseOptions | "onPlaceExpired" | "session" | "namespace"
+  keyof LeaseOptions | "onWait" | "onPlaceExpired" | "session" | "namespace"
 >;
-type AcquireManyOptions = Pick<AcquireOptions, keyof LeaseOptions | "onPlaceExpired" | "signal">;
+type AcquireManyOptions = Pick<
+  AcquireOptions,
+  keyof LeaseOptions | "onWait" | "onPlaceExpired" | "signal"
+>;
 
 const MANY_NAMES: OptionNames<ManyOptions> = {
   ...LEASE_NAMES,
+  onWait: true,
   onPlaceExpired: true,
   session: true,
   namespace: true,
 };
 const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
   ...LEASE_NAMES,
+  onWait: true,
   onPlaceExpired: true,
   signal: true,
 };
