@@ -35,6 +35,7 @@ export type ErrorCode =
  * - `lost-with-another`: another lock that was acquired together with this lock was lost.
  * - `session-ended`: the session of the lease ended.
  * - `exported`: the holder transferred the lease to another process.
+ * - `held-too-long`: the lease was held for as long as its option `maxHold` allows.
  * - `closed`: the client was closed.
  */
 export type LossReason =
@@ -47,6 +48,7 @@ export type LossReason =
   | "session-ended"
   | "exported"
   | "forgotten"
+  | "held-too-long"
   | "closed";
 
 // Symbol.for: two copies of the package in one program share the brand.

@@ -14,6 +14,7 @@ export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly wait?: string;
   readonly lease?: string;
   readonly renew?: string;
+  readonly maxHold?: string;
   readonly data?: string;
   readonly owner?: string;
   readonly fair?: boolean;
@@ -47,7 +48,15 @@ export async function lock(
   const acquire: HoldPlan["acquire"] = isReadWrite
     ? (waiting) => acquireReadWrite(locks, names[0] ?? "", options, waiting)
     : (waiting) => acquireLock(locks, names, options, waiting);
-  const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
+  const program = command[0] ?? "";
+  const plan = {
+    locks,
+    acquire,
+    line,
+    program,
+    ignoreHup: options.ignoreHup,
+    maxHold: options.maxHold,
+  };
   return holdWhile(plan, output, host);
 }
 
@@ -72,10 +81,10 @@ function checkReadWrite(names: readonly string[], options: LockOptions): void {
 function acquireReadWrite(
   locks: Holdfast<AnyLocks>,
   name: string,
-  { wait, owner, write }: LockOptions,
+  { wait, owner, write, maxHold }: LockOptions,
   waiting: Waiting,
 ) {
-  const asked = { wait: waitOf(wait), owner, ...waiting };
+  const asked = { maxHold, wait: waitOf(wait), owner, ...waiting };
   return write === true
     ? writeLock(locks, name).acquire(asked)
     : readLock(locks, name).acquire(asked);
@@ -87,8 +96,8 @@ function acquireLock(
   options: LockOptions,
   waiting: Waiting,
 ) {
-  const { lease, renew, owner, wait } = options;
-  const asked = { lease, renew, owner, wait: waitOf(wait), ...waiting };
+  const { lease, renew, maxHold, owner, wait } = options;
+  const asked = { lease, renew, maxHold, owner, wait: waitOf(wait), ...waiting };
   const [name = "", ...others] = names;
   if (others.length > 0) return all(locks, names).acquire(asked);
   return lockOf(locks, name, options).acquire({ ...asked, data: dataOf(options.data, options) });

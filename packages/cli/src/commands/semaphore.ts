@@ -16,6 +16,7 @@ export interface SemaphoreOptions extends CommonOptions, GuardOptions {
   readonly wait?: string;
   readonly lease?: string;
   readonly renew?: string;
+  readonly maxHold?: string;
   readonly owner?: string;
   readonly setLimit?: string;
   readonly refuseLimit?: boolean;
@@ -30,7 +31,7 @@ export async function semaphore(
   host: Host,
 ): Promise<number> {
   const line = commandLineOf(command, options, host);
-  const { wait, owner, lease, renew } = options;
+  const { wait, owner, lease, renew, maxHold } = options;
   refuseManualRenewal(renew);
   if (options.permits === undefined) {
     throw usageError(
@@ -49,11 +50,19 @@ export async function semaphore(
   const asked = options.refuseLimit === true ? ("refuse" as const) : onLimitMismatch;
   const acquire = (waiting: Waiting) =>
     semaphoreOf(locks, name, { permits, onLimitMismatch: asked })
-      .acquire({ weight, wait: waitOf(wait), owner, ...waiting })
+      .acquire({ weight, maxHold, wait: waitOf(wait), owner, ...waiting })
       .catch((error: unknown) => {
         throw withNextStep(error, name, permits);
       });
-  const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
+  const program = command[0] ?? "";
+  const plan = {
+    locks,
+    acquire,
+    line,
+    program,
+    ignoreHup: options.ignoreHup,
+    maxHold: options.maxHold,
+  };
   return holdWhile(plan, output, host);
 }
 

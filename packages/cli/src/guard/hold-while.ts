@@ -31,6 +31,7 @@ export interface HoldPlan {
   /** The command as the user typed it. */
   readonly program: string;
   readonly ignoreHup?: boolean | undefined;
+  readonly maxHold?: string | undefined;
 }
 
 /** Holds a lease or permit while a command runs under its guard. Returns the exit status, and closes the client. */
@@ -49,7 +50,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);
     await held.release().catch((error: unknown) => tellFailure(output, error));
-    return exitCodeOfOutcome(outcome, program, held);
+    return exitCodeOfOutcome(outcome, program, held, plan.maxHold);
   } finally {
     // While a process of the command may still act, the lock is not released.
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));

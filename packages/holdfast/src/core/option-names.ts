@@ -30,6 +30,7 @@ const GRANT_NAMES: OptionNames<
     keyof LeaseOptions | "onWait" | "signal" | "barge" | keyof typeof QUEUE_NAMES
   >
 > = {
+  maxHold: true,
   data: true,
   existingData: true,
   attributes: true,

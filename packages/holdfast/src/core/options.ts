@@ -62,6 +62,13 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
    */
   readonly renew?: Duration | "manual" | undefined;
   /**
+   * How long the lease may be held at all, however often it is renewed: for a holder that is stuck, and would renew for ever.
+   * The lease is then lost with the reason `held-too-long`, and the client renews it no more. Other clients acquire the lock
+   * when its record has expired, at most a lease later, or when the holder releases. The message `long-hold` of
+   * `holdfast/events` comes when nine tenths of the time have passed. Default none.
+   */
+  readonly maxHold?: Duration | undefined;
+  /**
    * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s
    * longer than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not
    * extend it. Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
@@ -173,6 +180,7 @@ export type AnyAcquireOptions = Omit<
 export interface LeaseSettings extends WaitSettings {
   readonly leaseMs: number;
   readonly renewMs: number | "manual";
+  readonly maxHoldMs: number | undefined;
   readonly minPollMs: number;
   readonly maxPollMs: number;
   /** The first pause while the length of a hold is not known. */
@@ -254,6 +262,7 @@ export function resolveAcquire(
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
   const renew = given(asked("renew"), inMs(leaseMs / defaults.renewsPerLease));
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
+  const maxHold = asked("maxHold");
   const minPollMs = resolvePoll(layers, "min", defaults.minPoll);
   const maxPollMs = resolvePoll(layers, "max", defaults.maxPoll);
   if (minPollMs > maxPollMs) {
@@ -267,6 +276,7 @@ export function resolveAcquire(
   return {
     leaseMs,
     renewMs,
+    maxHoldMs: maxHold === undefined ? undefined : durationMs("maxHold", maxHold, LEASE_RANGE),
     ...waitOf(asked("wait"), defaults, leaseMs),
     minPollMs,
     maxPollMs,

@@ -16,6 +16,8 @@ export interface ElectionOptions {
   readonly lease?: Duration | undefined;
   /** How often the leader renews. Default 10 s; with `lease`, a fifth of the lease. */
   readonly renew?: Duration | undefined;
+  /** How long a term may last at all, as `maxHold` of a lock: for a leader that is stuck. Default none. */
+  readonly maxHold?: Duration | undefined;
   /** The longest pause between two reads of a standby candidate. Default 5 s; with `lease`, a tenth of the lease. */
   readonly poll?: Duration | undefined;
   /** The candidate's label for people, as shown by `leader()`. Default: the client's owner. */
@@ -31,6 +33,7 @@ export const ELECTION_NAMES: OptionNames<ElectionOptions> = {
   failover: true,
   lease: true,
   renew: true,
+  maxHold: true,
   poll: true,
   owner: true,
   preferred: true,
@@ -99,7 +102,7 @@ export function resolveElection(
   maxClockDrift: number,
   keepData?: boolean | undefined,
 ): ElectionSettings {
-  const { lease, renew, poll, preferred = false, owner } = options;
+  const { lease, renew, maxHold, poll, preferred = false, owner } = options;
   const lengths = [lease, renew, poll].some((length) => length !== undefined)
     ? lengthsFrom(options, maxClockDrift)
     : lengthsOfFailover(options.failover ?? electionDefaults().failoverMs, maxClockDrift);
@@ -112,6 +115,7 @@ export function resolveElection(
       {
         lease: inMs(leaseMs),
         renew: inMs(renewMs),
+        maxHold,
         wait: 0,
         owner,
         poll: pollsOf(pollMs),

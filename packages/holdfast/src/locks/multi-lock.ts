@@ -33,15 +33,16 @@ type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
 
 type ManyOptions = Pick<
   LockOptions,
-  keyof LeaseOptions | "onWait" | "onPlaceExpired" | "session" | "namespace"
+  keyof LeaseOptions | "maxHold" | "onWait" | "onPlaceExpired" | "session" | "namespace"
 >;
 type AcquireManyOptions = Pick<
   AcquireOptions,
-  keyof LeaseOptions | "onWait" | "onPlaceExpired" | "signal"
+  keyof LeaseOptions | "maxHold" | "onWait" | "onPlaceExpired" | "signal"
 >;
 
 const MANY_NAMES: OptionNames<ManyOptions> = {
   ...LEASE_NAMES,
+  maxHold: true,
   onWait: true,
   onPlaceExpired: true,
   session: true,
@@ -49,6 +50,7 @@ const MANY_NAMES: OptionNames<ManyOptions> = {
 };
 const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
   ...LEASE_NAMES,
+  maxHold: true,
   onWait: true,
   onPlaceExpired: true,
   signal: true,
@@ -190,6 +192,7 @@ export function all(
     LockOptions,
     | "lease"
     | "renew"
+    | "maxHold"
     | "wait"
     | "poll"
     | "owner"
@@ -202,7 +205,15 @@ export function all(
   Omit<NativeTypes, "fence"> & { readonly fence: undefined },
   Pick<
     AcquireOptions,
-    "lease" | "renew" | "wait" | "poll" | "owner" | "onWait" | "onPlaceExpired" | "signal"
+    | "lease"
+    | "renew"
+    | "maxHold"
+    | "wait"
+    | "poll"
+    | "owner"
+    | "onWait"
+    | "onPlaceExpired"
+    | "signal"
   >
 > {
   return new MultiLock(partsOf(client, "all()"), parts, options);

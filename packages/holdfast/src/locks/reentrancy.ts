@@ -7,6 +7,7 @@ import { HoldfastError } from "../errors.js";
 const WOULD_CHANGE = [
   "lease",
   "renew",
+  "maxHold",
   "data",
   "existingData",
   "attributes",

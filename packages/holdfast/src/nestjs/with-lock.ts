@@ -11,6 +11,7 @@ export interface WithLockOptions extends Omit<AcquireOptions, "signal" | "barge"
 const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   lease: true,
   renew: true,
+  maxHold: true,
   wait: true,
   poll: true,
   owner: true,

@@ -487,7 +487,7 @@ describe("each reason for a loss is found, and reported exactly once", () => {
 
   const provoke: Readonly<
     Record<
-      Exclude<LossReason, "session-ended" | "lost-with-another" | "forgotten">,
+      Exclude<LossReason, "session-ended" | "lost-with-another" | "forgotten" | "held-too-long">,
       (scene: Scene) => unknown
     >
   > = {

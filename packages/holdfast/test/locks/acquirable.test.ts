@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import {
   type AnyLease,
   KINDS,
@@ -9,6 +10,7 @@ import {
 } from "../../../../test/support/acquirable.js";
 import { World } from "../../../../test/support/world.js";
 import type { Fault } from "../../../testing/src/faults/fault-plan.js";
+import { LEASE_CHANNELS } from "../../src/events/index.js";
 import {
   type AcquireOptions,
   condition,
@@ -412,6 +414,103 @@ describe.each(KINDS)("a $kind", (kind) => {
     process.resume();
     await world.time.advance(LEASE_MS);
     expect(calls).toBe(0);
+  });
+
+  describe("with `maxHold`", () => {
+    const MAX_MS = 100_000;
+
+    it("is lost after that time, with a warning before, however it is renewed", async () => {
+      const { world, locks } = setUp(kind);
+      const lock = kind.make(locks, { maxHold: "100s" });
+      const told: { readonly heldMs: number; readonly leftMs: number }[] = [];
+      const note = (event: unknown) => void told.push(event as (typeof told)[number]);
+      subscribe(LEASE_CHANNELS.longHold, note);
+      onTestFinished(() => void unsubscribe(LEASE_CHANNELS.longHold, note));
+      const lease = await world.until(lock.acquire());
+      const fromMs = world.time.nowMs;
+      const count = aborts(lease.signal);
+      await world.time.advance(0.85 * MAX_MS);
+      expect(told).toEqual([]);
+      expect(lease.remainingMs()).toBeLessThanOrEqual(0.15 * MAX_MS);
+      await world.time.advance(fromMs + 0.95 * MAX_MS - world.time.nowMs);
+      expect(told).toHaveLength(kind.keys.length);
+      expect(told[0]?.leftMs).toBeCloseTo(0.1 * MAX_MS, -3);
+      expect([lease.isHeld, count()]).toEqual([true, 0]);
+      await world.time.advance(fromMs + MAX_MS + 1 - world.time.nowMs);
+      expect([lease.isHeld, count()]).toEqual([false, 1]);
+      expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "held-too-long" });
+      expect(String(lease.signal.reason)).toContain("maxHold");
+    });
+
+    it.each([
+      ["another", (scene: ReturnType<typeof setUp>) => scene.start().locks],
+      ["the same", (scene: ReturnType<typeof setUp>) => scene.locks],
+    ])("keeps %s client out until its record expires, and lets it in then", async (_, clientOf) => {
+      const scene = setUp(kind);
+      const { world, locks } = scene;
+      const lease = await world.until(kind.make(locks, { maxHold: "100s" }).acquire());
+      const lost = new Promise<number>((resolve) => {
+        lease.signal.addEventListener("abort", () => resolve(world.time.nowMs));
+      });
+      const other = kind.blocker(clientOf(scene)).acquire({ wait: "1h" });
+      const lostMs = await world.until(lost);
+      const next = await world.until(other);
+      expect(world.time.nowMs - lostMs).toBeGreaterThan(LEASE_MS / 2);
+      expect(world.time.nowMs - lostMs).toBeLessThan(TAKEN_OVER_MS);
+      await world.until(next.release());
+    });
+
+    it("is free soon if its holder releases it after that time", async () => {
+      const { world, locks, expectFree } = setUp(kind);
+      const lease = await world.until(kind.make(locks, { maxHold: "40s" }).acquire());
+      await world.time.advance(41_000);
+      await world.until(outcomeOf(lease.release()));
+      await expectFree();
+    });
+
+    it("is lost at that time by the clocks, before any timer", async () => {
+      const { world, locks, process } = setUp(kind);
+      const lease = await world.until(kind.make(locks, { maxHold: "10s" }).acquire());
+      process.pause();
+      await world.time.advance(10_500);
+      expect(lease.isHeld).toBe(false);
+      expect(lease.signal.reason).toMatchObject({ reason: "held-too-long" });
+      process.resume();
+    });
+
+    it("leaves no timer after a release, and counts anew for the next lease", async () => {
+      const { world, locks, process } = setUp(kind);
+      const lock = kind.make(locks, { maxHold: "100s" });
+      const first = await world.until(lock.acquire());
+      await world.until(first.release());
+      await world.until((await world.until(lock.acquire())).release());
+      await world.time.advance(2 * TAKEN_OVER_MS);
+      const timers = process.pendingTimers();
+      const lease = await world.until(lock.acquire());
+      await world.time.advance(60_000);
+      expect(lease.isHeld).toBe(true);
+      await world.until(lease.release());
+      await world.time.advance(2 * TAKEN_OVER_MS);
+      expect(process.pendingTimers()).toBe(timers);
+    });
+
+    it("does not count the wait", async () => {
+      const { world, locks, occupy } = setUp(kind);
+      const { lease } = await occupy();
+      const waiting = kind.make(locks, { maxHold: "40s" }).acquire(FOR_EVER);
+      await world.time.advance(5 * LEASE_MS);
+      await world.until(lease.release());
+      const own = await world.until(waiting);
+      await world.time.advance(30_000);
+      expect(own.isHeld).toBe(true);
+      await world.until(own.release());
+    });
+
+    it("must be a length of time", () => {
+      const { locks } = setUp(kind);
+      expect(() => kind.make(locks, { maxHold: 60 })).toThrowError("`maxHold`");
+      expect(() => kind.make(locks, { maxHold: "0s" })).toThrowError("`maxHold`");
+    });
   });
 
   it("has a condition for each record, on its holder and its fence", async () => {

@@ -5,7 +5,7 @@ import { AGAIN, type Backoff, causeOf, type NoAnswer } from "../../platform/retr
 import type { Misconfigured, Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
-import { emitLoss, emitRelease, emitRenewal } from "../events.js";
+import { emitLongHold, emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
 import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
@@ -14,6 +14,7 @@ import type { Entering } from "../table-access.js";
 import { actingMs, Deadline } from "./deadline.js";
 import { EffectiveDeadline, Handles, type KeptSettings, renewOrMove } from "./keep-alive.js";
 import { LeaseEnd } from "./lease-end.js";
+import { LongestHold } from "./longest-hold.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import { type HoldAnswer, type HoldWrite, type RenewalAnswer, RenewalSchedule } from "./renewal.js";
@@ -63,6 +64,7 @@ export class Hold implements Kept {
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
   readonly #grantedAtMs: number;
+  readonly #longest: LongestHold | undefined;
 
   constructor(
     context: ClientContext,
@@ -85,6 +87,10 @@ export class Hold implements Kept {
     this.living = new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
     this.times = new RenewalSchedule(settings.renewMs, context.random, start);
     this.#grantedAtMs = context.nowMs();
+    const { maxHoldMs } = settings;
+    // A place in a queue has the settings of its waiter.
+    if (maxHoldMs !== undefined && ref.isEntry !== true)
+      this.#longest = new LongestHold(this, start, maxHoldMs);
     context.holds.add(this);
     settings.keptAliveBy?.begun(this);
     localQueue.occupy(this);
@@ -96,7 +102,8 @@ export class Hold implements Kept {
   }
 
   get deadline(): Deadline {
-    return this.living.deadline;
+    const { deadline } = this.living;
+    return this.#longest === undefined ? deadline : deadline.earlier(this.#longest.deadline);
   }
 
   remainingMs(): number {
@@ -124,8 +131,17 @@ export class Hold implements Kept {
     // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
     const leftMs = this.deadline.remainingMs();
-    if (leftMs <= 0) this.end("expired");
+    if (leftMs <= 0) this.end(this.#isTooLong ? "held-too-long" : "expired");
     return this.#isOver ? 0 : leftMs;
+  }
+
+  get #isTooLong(): boolean {
+    return this.#longest !== undefined && this.#longest.deadline.remainingMs() <= 0;
+  }
+
+  /** Publishes that the hold is about to be the longest allowed. */
+  nearsEnd(leftMs: number): void {
+    emitLongHold(this, this.context.nowMs() - this.#grantedAtMs, leftMs);
   }
 
   /**
@@ -182,6 +198,7 @@ export class Hold implements Kept {
     if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
       this.context.abandon(this.held.holder);
     this.context.holds.delete(this);
+    this.#longest?.stop();
     this.context.scheduler.forget(this);
     this.settings.keptAliveBy?.ended(this);
     this.living.life?.ended(this);

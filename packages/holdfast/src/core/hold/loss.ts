@@ -38,6 +38,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   exported: "it was exported to another process",
   forgotten:
     "its handle was garbage-collected without a release. Keep the handle, or use `run()` or `await using`",
+  "held-too-long": "it was held for as long as `maxHold` allows",
   closed: "the client was closed",
 });
 
@@ -87,6 +88,7 @@ function seconds(ms: number): string {
 // or work without a handle needs time to stop, or the lock is reserved for an importer. The record is available after release, import or
 // expiry.
 export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
+  "held-too-long",
   "released-by-force",
   "exported",
   "lost-with-another",
@@ -97,6 +99,7 @@ export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
 // leases. An expired lease may have moved by an unacknowledged write; a lease with a forced release has moved.
 export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
+  "held-too-long": 1,
   "released-by-force": 1,
   "lost-with-another": 1,
   forgotten: 1,

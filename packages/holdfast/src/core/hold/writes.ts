@@ -263,6 +263,7 @@ export async function release(
 const STAYS_IN_TABLE: readonly LossReason[] = [
   "expired",
   "session-ended",
+  "held-too-long",
   "released-by-force",
   "lost-with-another",
 ];
