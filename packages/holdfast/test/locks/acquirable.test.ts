@@ -440,6 +440,8 @@ describe.each(KINDS)("a $kind", (kind) => {
       expect([lease.isHeld, count()]).toEqual([false, 1]);
       expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "held-too-long" });
       expect(String(lease.signal.reason)).toContain("maxHold");
+      for (const { signal } of lease.parts)
+        expect(signal.reason).toMatchObject({ reason: "held-too-long" });
     });
 
     it.each([
@@ -480,7 +482,7 @@ describe.each(KINDS)("a $kind", (kind) => {
 
     it("leaves no timer after a release, and counts anew for the next lease", async () => {
       const { world, locks, process } = setUp(kind);
-      const lock = kind.make(locks, { maxHold: "100s" });
+      const lock = kind.make(locks, { maxHold: "1h" });
       const first = await world.until(lock.acquire());
       await world.until(first.release());
       await world.until((await world.until(lock.acquire())).release());
@@ -494,10 +496,11 @@ describe.each(KINDS)("a $kind", (kind) => {
       expect(process.pendingTimers()).toBe(timers);
     });
 
-    it("does not count the wait", async () => {
+    it("does not count the wait, nor a place in a queue", async () => {
       const { world, locks, occupy } = setUp(kind);
       const { lease } = await occupy();
-      const waiting = kind.make(locks, { maxHold: "40s" }).acquire(FOR_EVER);
+      const inQueue = kind.kind === "term" ? {} : { onPlaceExpired: "fail" };
+      const waiting = kind.make(locks, { maxHold: "40s", ...inQueue }).acquire(FOR_EVER);
       await world.time.advance(5 * LEASE_MS);
       await world.until(lease.release());
       const own = await world.until(waiting);
