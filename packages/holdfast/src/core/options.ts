@@ -64,7 +64,7 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
   /**
    * How long the lease may be held at all, however often it is renewed: for a holder that is stuck, and would renew for ever.
    * The lease is then lost with the reason `held-too-long`, and the client renews it no more. Other clients acquire the lock
-   * when its record has expired, at most a lease later, or when the holder releases. The message `long-hold` of
+   * when its record has expired, at most a lease later, or when the holder releases. The message `longHold` of
    * `holdfast/events` comes when nine tenths of the time have passed. Default none.
    */
   readonly maxHold?: Duration | undefined;

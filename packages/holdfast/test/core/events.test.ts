@@ -50,6 +50,7 @@ describe("lease events", () => {
       refusal: "holdfast:lease:refusal",
       grant: "holdfast:lease:grant",
       renewal: "holdfast:lease:renewal",
+      longHold: "holdfast:lease:long-hold",
       loss: "holdfast:lease:loss",
       release: "holdfast:lease:release",
     });
