@@ -245,7 +245,7 @@ export class Cancellation implements Cancelling {
     if (seen?.isOwn) {
       return (
         `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
-        "mutex(client, name, { reentrant: true })"
+        'mutex(client, name, { reentrant: true }), or "context" for calls inside run()'
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);
