@@ -31,11 +31,11 @@ const locks = new Holdfast({
 });
 const coordinator = leaderTasks(locks, {
   name: task.name,
-  ...task.lengths,
+  ...Object.fromEntries(Object.entries(task.lengths).map(([name, ms]) => [name, `${ms}ms`])),
   tasks: [
     {
       name: "tick",
-      every: task.everyMs,
+      every: `${task.everyMs}ms`,
       async run({ signal, term }) {
         say("start", { term: String(term.fence) });
         await new Promise((resolve) => {

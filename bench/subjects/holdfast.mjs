@@ -25,9 +25,9 @@ class HoldfastLock {
     this.locks = new Holdfast({
       client: this.client,
       table,
-      ...(leaseMs && { lease: leaseMs }),
-      ...(beatMs && { renew: beatMs }),
-      ...(pollMs && { poll: { min: pollMs, max: pollMs } }),
+      ...(leaseMs && { lease: `${leaseMs}ms` }),
+      ...(beatMs && { renew: `${beatMs}ms` }),
+      ...(pollMs && { poll: { min: `${pollMs}ms`, max: `${pollMs}ms` } }),
       ...(isOnSession && { sharedSession: sharedSession() }),
       wait: Number.POSITIVE_INFINITY,
       closeTimeout: "10m",

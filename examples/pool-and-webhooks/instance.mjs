@@ -36,7 +36,7 @@ const coordinator = leaderTasks(locks, {
   failover,
   // Every 30 seconds and every 5 minutes, a hundred times as fast.
   tasks: [
-    { name: "converge", every: 300, run: work("converge", 5) },
+    { name: "converge", every: "300ms", run: work("converge", 5) },
     { name: "webhooks", every: "3s", run: work("webhooks", 10) },
   ],
 });

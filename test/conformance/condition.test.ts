@@ -18,7 +18,7 @@ import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 
-const MANUAL = { lease: "30s", renew: "manual", poll: { min: 10, max: 50 } } as const;
+const MANUAL = { lease: "30s", renew: "manual", poll: { min: "10ms", max: "50ms" } } as const;
 
 /** Writes an order in one transaction with the lease's condition, through one kind of client. */
 type GuardedWrite = (guard: Lease | Forged, order: string) => Promise<unknown>;
@@ -97,7 +97,7 @@ function conditionSuite(name: string, endpointOf: () => string): void {
       });
 
       it("is cancelled after a takeover, even without any check of the lease", async () => {
-        const lease = await mutex(locks, `taken ${way}`).acquire({ ...MANUAL, lease: 200 });
+        const lease = await mutex(locks, `taken ${way}`).acquire({ ...MANUAL, lease: "200ms" });
         const next = await mutex(rival, `taken ${way}`).acquire(MANUAL);
         const error = await write(lease, `late ${way}`).catch((caught: unknown) => caught);
         expect(error).toMatchObject(REFUSED);

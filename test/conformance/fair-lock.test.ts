@@ -12,7 +12,7 @@ import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
-const POLL = { min: 50, max: 200 };
+const POLL = { min: "50ms", max: "200ms" };
 const LEASE_MS = 2_000;
 
 function fairLockSuite(endpoint: () => string): void {

@@ -6,7 +6,7 @@ import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { eventually, type Locker, pause } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { min: 10 } } as const;
+const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { min: "10ms" } } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
 
 // The network delays a request until its client has stopped waiting for the answer.
@@ -44,7 +44,7 @@ function declare(endpoint: () => string, way: Way): void {
   // rule: R14, protocol 38
   it.concurrent("is refused for a late takeover", async () => {
     const { network, victim, other } = await two();
-    const dead = await mutex(other.locks, "takeover").acquire({ ...MANUAL, lease: 200 });
+    const dead = await mutex(other.locks, "takeover").acquire({ ...MANUAL, lease: "200ms" });
     const lock = mutex(victim.locks, "takeover");
     expect(await lock.tryAcquire()).toBeNull();
     await pause(210);
@@ -62,7 +62,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("changes nothing for the next holder after a late renewal or update", async () => {
     for (const write of ["renewal", "update"] as const) {
       const { network, victim, other } = await two();
-      const lease = await mutex(victim.locks, write).acquire({ ...MANUAL, lease: 500 });
+      const lease = await mutex(victim.locks, write).acquire({ ...MANUAL, lease: "500ms" });
       network.nextWrites(write, LATE, 20);
       const writing = write === "renewal" ? lease.renew() : lease.update("late");
       await expect(writing).rejects.toMatchObject({ code: "lost", reason: "expired" });

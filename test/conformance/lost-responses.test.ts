@@ -30,7 +30,7 @@ interface Step {
   readonly run: (scene: Scene) => Promise<void>;
 }
 
-const MANUAL = { lease: "6s", renew: "manual", wait: "10s", poll: { min: 10 } } as const;
+const MANUAL = { lease: "6s", renew: "manual", wait: "10s", poll: { min: "10ms" } } as const;
 
 async function expectHeldBy(scene: Scene, lease: Lease, version: number): Promise<void> {
   expect(lease.isHeld).toBe(true);
@@ -57,7 +57,7 @@ const STEPS: readonly Step[] = [
     run: async (scene) => {
       const lock = mutex(scene.victim.locks, scene.name);
       const dead = await scene.until(
-        mutex(scene.other.locks, scene.name).acquire({ ...MANUAL, lease: 200 }),
+        mutex(scene.other.locks, scene.name).acquire({ ...MANUAL, lease: "200ms" }),
       );
       expect(await scene.until(lock.tryAcquire())).toBeNull();
       await scene.pass(210);
@@ -265,7 +265,7 @@ describeOnDynamoDBLocal("an applied write with a lost answer", (endpoint) => {
     const victim = lockers.make({ client: wrapped(client), table, environment });
     const rival = lockers.make({ client: direct, table });
     const lease = await traffic.until(mutex(victim.locks, "raced").acquire(MANUAL));
-    const poll = { min: 5, max: 5 };
+    const poll = { min: "5ms", max: "5ms" };
     const waiting = mutex(rival.locks, "raced").acquire({ ...MANUAL, poll, wait: "1m" });
     let sent = 0;
     aroundEachAttempt(client, async (attempt) => {

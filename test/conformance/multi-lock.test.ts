@@ -17,7 +17,7 @@ import { fencesOf } from "../support/parts.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const POLL = { min: 50, max: 200 };
+const POLL = { min: "50ms", max: "200ms" };
 const CALL = { timeoutMs: 20_000 };
 
 const keyOf = (name: string) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });

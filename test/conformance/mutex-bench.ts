@@ -39,7 +39,7 @@ export interface Declare {
 export const MANUAL = {
   lease: "30s",
   renew: "manual",
-  poll: { min: 20, max: 100 },
+  poll: { min: "20ms", max: "100ms" },
 } as const;
 
 export const WRITE: Metered = { operation: "UpdateItem", applied: true, units: 1 };

@@ -88,7 +88,7 @@ export function stepTests(test: Declare, bench: Bench): void {
   });
 
   test("takes over from a silent holder after its lease, and not before", async () => {
-    const dead = await mutex(locker().locks, "silent").acquire({ ...MANUAL, lease: 500 });
+    const dead = await mutex(locker().locks, "silent").acquire({ ...MANUAL, lease: "500ms" });
     const rival = locker();
     const fromMs = performance.now();
     // Shorter than the rival's own lease.
@@ -102,7 +102,7 @@ export function stepTests(test: Declare, bench: Bench): void {
   });
 
   test.once("never takes a lock whose holder renews", async () => {
-    const lease = await mutex(locker().locks, "renewed").acquire({ lease: 600 });
+    const lease = await mutex(locker().locks, "renewed").acquire({ lease: "600ms" });
     const rival = mutex(locker().locks, "renewed");
     await expect(rival.acquire({ wait: "1500ms" })).rejects.toMatchObject({
       code: "not-acquired",
@@ -113,7 +113,7 @@ export function stepTests(test: Declare, bench: Bench): void {
   test.once(
     "commits a guarded transaction of the holder, and refuses a former holder's",
     async () => {
-      const lease = await mutex(locker().locks, "guard").acquire({ ...MANUAL, lease: 300 });
+      const lease = await mutex(locker().locks, "guard").acquire({ ...MANUAL, lease: "300ms" });
       const key = bench.shape.key("written");
       const guarded = () =>
         bench.open.client.send(

@@ -12,7 +12,7 @@ import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js
 import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
-const WAIT = { wait: "30s", poll: { min: 20, max: 100 } } as const;
+const WAIT = { wait: "30s", poll: { min: "20ms", max: "100ms" } } as const;
 
 function permitsSuite(endpoint: () => string): void {
   const table = freshTable();

@@ -12,7 +12,7 @@ import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const MANUAL = { lease: "2s", renew: "manual", wait: "400ms", poll: { min: 10 } } as const;
+const MANUAL = { lease: "2s", renew: "manual", wait: "400ms", poll: { min: "10ms" } } as const;
 
 const PASSING: readonly [string, ProxyFault, string][] = [
   ["throttled", { fault: "throttled" }, "throttled"],
@@ -86,7 +86,7 @@ function declare(endpoint: () => string, way: Way): void {
       network.nextWrites(name, fault, 1);
       await lease.renew();
       expect(lease.isHeld).toBe(true);
-      await lease.renew({ lease: 300 });
+      await lease.renew({ lease: "300ms" });
       network.nextWrites(name, fault, 100);
       await expect(lease.renew()).rejects.toMatchObject({ code: "lost", reason: "expired" });
       expect(lease.signal.reason.cause).toBeInstanceOf(Error);
@@ -149,7 +149,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("rejects an update without permission, and keeps the lock", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await mutex(locks, "readonly").acquire({ lease: 600 });
+    const lease = await mutex(locks, "readonly").acquire({ lease: "600ms" });
     // As with a policy by attributes: renewals of the same lease continue.
     const isUpdate = (request: { readonly body: object | undefined }): boolean => {
       const body = JSON.stringify(request.body ?? {});

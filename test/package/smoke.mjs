@@ -33,7 +33,7 @@ async function useLocks(client) {
   );
   const next = await mutex(rival, "a").acquire({ wait: "5s" });
   assert.ok(next.fence > lease.fence);
-  const refused = mutex(locks, "a").acquire({ wait: 50 });
+  const refused = mutex(locks, "a").acquire({ wait: "50ms" });
   await assert.rejects(refused, (error) => isHoldfastError(error, "not-acquired"));
   await Promise.all([locks.close(), rival.close()]);
   assert.equal(next.isHeld, false);

@@ -25,7 +25,7 @@ describe("200 contenders for the same name in four processes", () => {
 
   beforeAll(async () => {
     scene = await ProcessScene.open();
-    const options = { lease: "10s", wait: "60s", poll: { min: 10, max: 50 } };
+    const options = { lease: "10s", wait: "60s", poll: { min: "10ms", max: "50ms" } };
     const task = { name: "contended", log, contenders: CONTENDERS, workMs: WORK_MS, options };
     workers = Array.from({ length: PROCESSES }, () => scene.worker("contenders", task));
     await Promise.all(workers.map((worker) => worker.exited()));

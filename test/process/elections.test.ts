@@ -11,7 +11,7 @@ afterAll(() => scene.close());
 // The codes for a request without an answer in time, or refused temporarily: see docs/errors.md.
 const TROUBLE = ["unreachable", "throttled", "outcome-unknown"];
 
-const LENGTHS = { lease: 1_000, renew: 200, poll: 100 };
+const LENGTHS = { lease: 1_000, renew: "200ms", poll: "100ms" };
 
 describe("a worker that blocks the process past the deadline", () => {
   it("cannot write under the old term, and detects the loss in the next line of code", async () => {

@@ -24,7 +24,7 @@ describe("a process without further work", () => {
 
   it("stays alive while an acquire is pending", async () => {
     const lease = await mutex(scene.locks(), "pending").acquire();
-    const options = { wait: "900ms", poll: { min: 50, max: 50 } };
+    const options = { wait: "900ms", poll: { min: "50ms", max: "50ms" } };
     const waiter = scene.worker("exits", { name: "pending", does: "wait", options });
     expect(await waiter.says("rejected")).toMatchObject({ code: "not-acquired" });
     expect(await waiter.exited()).toMatchObject({ code: 0 });

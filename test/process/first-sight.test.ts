@@ -11,7 +11,7 @@ const BOUND_MS = 500;
 const STEPS_MS = 3_000;
 // A machine with two busy cores.
 const SLACK_MS = 600;
-const OPTIONS = { lease: LEASE_MS, maxClockError: BOUND_MS } as const;
+const OPTIONS = { lease: LEASE_MS, maxClockError: `${BOUND_MS}ms` } as const;
 
 interface Answer {
   readonly granted: boolean;

@@ -19,7 +19,7 @@ describe("a killed holder", () => {
   it("is replaced by a waiter one lease after the last renewal", async () => {
     const holder = scene.worker("holder", { name: "watched", options: { lease: LEASE_MS } });
     const { fence } = await holder.says("held");
-    const rival = scene.locks({ poll: { min: 20, max: 50 } });
+    const rival = scene.locks({ poll: { min: "20ms", max: "50ms" } });
     const waiting = mutex(rival, "watched").acquire({ lease: LEASE_MS });
     // A few renewals: the watch begins anew with each.
     await pause(1_500);
@@ -41,7 +41,7 @@ describe("a killed holder", () => {
     await holder.exited();
     await pause(200);
     const cameMs = performance.now();
-    const rival = scene.locks({ poll: { min: 20, max: 50 } });
+    const rival = scene.locks({ poll: { min: "20ms", max: "50ms" } });
     const lease = await mutex(rival, "unwatched").acquire({ lease: LEASE_MS });
     const tookMs = performance.now() - cameMs;
     expect(tookMs).toBeGreaterThanOrEqual(WATCH_MS);

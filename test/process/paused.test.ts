@@ -44,12 +44,12 @@ describe("a holder stopped for twice the length of the lease", () => {
     "detects in $runs the end of the lease, in the order $asks",
     async (one) => {
       const name = `${one.runs} ${one.asks}`;
-      const task = { name, ...one, longestGapMs: LEASE_MS, options: { lease: LEASE_MS } };
+      const task = { name, ...one, longestGapMs: LEASE_MS, options: { lease: `${LEASE_MS}ms` } };
       const holder = scene.worker("resumed", task);
       const { fence } = await holder.says("held");
       holder.signal("SIGSTOP");
       const stoppedMs = performance.now();
-      const rival = scene.locks({ poll: { min: 20, max: 50 } });
+      const rival = scene.locks({ poll: { min: "20ms", max: "50ms" } });
       const lease = await mutex(rival, name).acquire({ lease: "30s" });
       expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
       await pause(2 * LEASE_MS - (performance.now() - stoppedMs));
@@ -71,10 +71,10 @@ describe("a holder stopped for twice the length of the lease", () => {
   }
 
   it("detects the same after blocking the event loop, and run() rejects", async () => {
-    const task = { name: "blocked", blockMs: 2 * LEASE_MS, options: { lease: LEASE_MS } };
+    const task = { name: "blocked", blockMs: 2 * LEASE_MS, options: { lease: `${LEASE_MS}ms` } };
     const holder = scene.worker("blocked", task);
     const { fence } = await holder.says("held");
-    const rival = scene.locks({ poll: { min: 20, max: 50 } });
+    const rival = scene.locks({ poll: { min: "20ms", max: "50ms" } });
     const lease = await mutex(rival, "blocked").acquire({ lease: "30s" });
     expect(lease.fence).toBe(BigInt(String(fence)) + 1n);
     const unblocked = await holder.says("unblocked");

@@ -49,7 +49,7 @@ describe(`${WAITERS} waiters in six processes, a third of them killed or stopped
     scene = await ProcessScene.open();
     const held = await fairLock(scene.locks({ lease: "60s" }), NAME).acquire();
     const each = WAITERS / PROCESSES;
-    const poll = { min: 50, max: 2_000 };
+    const poll = { min: "50ms", max: 2_000 };
     const options = { lease: LEASE_MS, requestTimeout: "3s" };
     const task = { name: NAME, log, waiters: each, workMs: 5, poll, options };
     workers = Array.from({ length: PROCESSES }, () => scene.worker("queuers", task));

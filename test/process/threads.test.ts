@@ -28,7 +28,7 @@ describe.concurrent("a client whose session is renewed by a thread", () => {
     const holder = scene.worker("threaded", { name, options: OPTIONS, sleeps: true, ...task });
     await holder.says("held");
     const heldMs = performance.now();
-    const rival = scene.locks({ ...LENGTHS, poll: { min: POLL_MS, max: POLL_MS } });
+    const rival = scene.locks({ ...LENGTHS, poll: { min: `${POLL_MS}ms`, max: `${POLL_MS}ms` } });
     const granted = { afterMs: undefined as number | undefined };
     const acquired = mutex(rival, name)
       .acquire({ wait: "5m" })

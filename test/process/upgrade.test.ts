@@ -91,7 +91,7 @@ describe("processes of both packages", () => {
   it("contend for a mutex, and never hold it at once", { timeout: 60_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), "holdfast-"));
     const log = join(folder, "log");
-    const options = { lease: "10s", wait: "60s", poll: { min: 10, max: 50 } };
+    const options = { lease: "10s", wait: "60s", poll: { min: "10ms", max: "50ms" } };
     const task = { name: "contended", log, contenders: 25, workMs: 10, options };
     const workers = (["previous", "new", "previous", "new"] as const).map((version) =>
       scene.worker("contenders", { ...task, library: VERSIONS[version].library }),

@@ -5,6 +5,7 @@ import {
 import type { FormatTypes } from "../../packages/holdfast/src/core/record/format-types.js";
 import { election } from "../../packages/holdfast/src/election/index.js";
 import {
+  type AcquireOptions,
   all,
   fairLock,
   type Holdfast,
@@ -25,6 +26,7 @@ export const LEASE_MS = 30_000;
 export interface AnyOptions {
   readonly wait?: number | string | { readonly beyondLease: string };
   readonly signal?: AbortSignal;
+  readonly onWait?: AcquireOptions["onWait"];
 }
 
 /** A lock of any kind, or a candidate, as the suite uses it. */
@@ -141,7 +143,7 @@ function candidate(locks: Holdfast, options: object = {}): AnyLock {
     name: NAME,
     acquire: (options) => {
       if (options?.wait === undefined) return stand().campaign(options);
-      const { wait: _, ...rest } = options;
+      const { wait: _, onWait: __, ...rest } = options;
       return stand().campaign(rest);
     },
     inspect: () => inspect(locks, NAME, { kind: "leader" }),

@@ -46,7 +46,7 @@ const msOf = (ns: unknown): number => Number(ns) / 1e6;
 /** Lets one process hold all names on a session, kills the process, and lets rivals take the locks. */
 export async function playSession(scene: ProcessScene, cast: Cast): Promise<Outcome> {
   const { names, leaseMs, pollMs, holdMs } = cast;
-  const options = { lease: leaseMs, wait: "60s", poll: { min: pollMs, max: pollMs } };
+  const options = { lease: leaseMs, wait: "60s", poll: { min: `${pollMs}ms`, max: `${pollMs}ms` } };
   const rivals = cast.wanted.map((wanted) => {
     const task = { name: "all", names: wanted, gate: "gate", holdMs, options };
     return scene.worker("session-rival", task);

@@ -1,4 +1,5 @@
 /** A worker: a process which acquires locks, acts under them, and reports each act to the referee. */
+
 import { readSync, writeSync } from "node:fs";
 import { DynamoDBClient, TransactWriteItemsCommand } from "@aws-sdk/client-dynamodb";
 import {
@@ -12,6 +13,7 @@ import {
   semaphore,
   sharedSession,
 } from "../../packages/holdfast/src/index.js";
+import { inMs } from "../../packages/holdfast/src/internal/duration.js";
 import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
 import { HEAVIEST } from "./permit-checks.js";
@@ -27,12 +29,13 @@ const client = new DynamoDBClient({
   region: "local",
   credentials: { accessKeyId: "local", secretAccessKey: "local" },
 });
+const poll = { min: inMs(setup.pollMs.min), max: inMs(setup.pollMs.max) };
 const locks = new Holdfast({
   client,
   table: setup.table,
   owner: setup.name,
-  requestTimeout: 800,
-  poll: setup.pollMs,
+  requestTimeout: "800ms",
+  poll,
   ...(setup.permits === undefined ? {} : { lease: setup.leaseMs[1] }),
   ...(setup.keptAliveBy === "shared"
     ? { sharedSession: sharedSession(), lease: setup.leaseMs[1] }
@@ -92,7 +95,7 @@ async function mutexOf(random: SeededRandom, name: string) {
 /** A source of permits of one weight, with the methods of a mutex. */
 function permitsOf(random: SeededRandom, name: string, permits: number) {
   const weight = random.integer(1, HEAVIEST);
-  const limited = semaphore(locks, name, { permits, poll: setup.pollMs });
+  const limited = semaphore(locks, name, { permits, poll });
   return {
     acquire: (options: object) => limited.acquire({ ...options, weight }),
     tryAcquire: () => limited.tryAcquire({ weight }),
@@ -110,7 +113,7 @@ async function take(random: SeededRandom, name: string): Promise<Lease | undefin
     const wait = random.chance(0.3) ? random.integer(0, 3_000) : 60_000;
     const lease = random.chance(0.15)
       ? await mutex.tryAcquire()
-      : await mutex.acquire({ wait, signal });
+      : await mutex.acquire({ wait: inMs(wait), signal });
     if (lease === null) {
       report({ kind: "gave up", name, code: "contended" });
       return undefined;

@@ -6,7 +6,7 @@ import type { VirtualProcess } from "../../packages/testing/src/time/virtual-pro
 export const LEASE_MS = 6_000;
 export const REQUEST_TIMEOUT_MS = 1_000;
 /** The pauses between two reads of a waiter, in milliseconds. */
-export const POLL = Object.freeze({ min: 400, max: 1_500 });
+export const POLL = Object.freeze({ min: "400ms", max: 1_500 });
 /** Each of the two ways of a request, in milliseconds. */
 export const LATENCY_MS = 5;
 export const MAX_CLOCK_DRIFT = 0.01;

@@ -1,3 +1,4 @@
+import { type Duration, inMs } from "../../packages/holdfast/src/internal/duration.js";
 import { endIn, stringIn } from "../../packages/holdfast/src/native/native-values.js";
 import type { Item } from "../../packages/holdfast/src/platform/table.js";
 import { DatedTable } from "../../packages/testing/src/table/dated-table.js";
@@ -40,8 +41,8 @@ export class Servers {
   }
 
   /** The option `maxClockError` of every client of the run. */
-  get options(): { readonly maxClockError?: number } {
-    return this.#dates === undefined ? {} : { maxClockError: this.#dates.boundMs };
+  get options(): { readonly maxClockError?: Duration } {
+    return this.#dates === undefined ? {} : { maxClockError: inMs(this.#dates.boundMs) };
   }
 
   /** Whether some server may show the lease of this record as over, by more than the bound. */

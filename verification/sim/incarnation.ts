@@ -1,4 +1,5 @@
 import { Holdfast, sharedSession } from "../../packages/holdfast/src/index.js";
+import { inMs } from "../../packages/holdfast/src/internal/duration.js";
 import type { Random } from "../../packages/holdfast/src/platform/random.js";
 import type { TablePort } from "../../packages/holdfast/src/platform/table.js";
 import type { FaultScript } from "../../packages/testing/src/faults/fault-plan.js";
@@ -122,12 +123,12 @@ export class Incarnation {
       ),
       table: "locks",
       owner: name,
-      requestTimeout: plan.requestTimeoutMs,
+      requestTimeout: inMs(plan.requestTimeoutMs),
       maxClockDrift: plan.maxClockDrift,
-      ...(plan.dates === undefined ? {} : { maxClockError: plan.dates.boundMs }),
-      ...(plan.world === undefined ? {} : { lease: plan.leaseMs[0] }),
+      ...(plan.dates === undefined ? {} : { maxClockError: inMs(plan.dates.boundMs) }),
+      ...(plan.world === undefined ? {} : { lease: inMs(plan.leaseMs[0]) }),
       ...(this.holdsBy === "shared"
-        ? { sharedSession: sharedSession(), lease: plan.leaseMs[0] }
+        ? { sharedSession: sharedSession(), lease: inMs(plan.leaseMs[0]) }
         : {}),
       onError: (error) => {
         this.silence.told(error);

@@ -1,3 +1,4 @@
+import { type Duration, inMs } from "../../packages/holdfast/src/internal/duration.js";
 import type { FaultProbabilities } from "../../packages/testing/src/faults/fault-plan.js";
 import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { datesOf, withWrongDates } from "./dates.js";
@@ -360,6 +361,11 @@ export function triesOf({ faults }: Plan): number {
   const failing = Object.values(faults.faults).reduce((sum, chance) => sum + chance, 0);
   // Plus three for stepped wall clocks, each of which may end an attempt.
   return 3 + Math.ceil(Math.log(1e-9) / Math.log(Math.max(failing, 1e-9)));
+}
+
+/** The option `poll` of a plan's waiters. */
+export function pollOf({ poll }: Plan): { readonly min: Duration; readonly max: Duration } {
+  return { min: inMs(poll.min), max: inMs(poll.max) };
 }
 
 export function tryMs({ requestTimeoutMs, poll, maxClockDrift }: Plan): number {

@@ -1,4 +1,5 @@
 import { isHoldfastError, openSession, type Session } from "../../packages/holdfast/src/index.js";
+import { inMs } from "../../packages/holdfast/src/internal/duration.js";
 import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 import { settlesInTime } from "./settles-in-time.js";
@@ -64,13 +65,13 @@ export class SessionKeeper {
   #opened(lease: number): Promise<Session> {
     const { run, locks } = this.#self;
     const isImpatient = run.plan.world !== undefined && this.#random.chance(0.3);
-    if (!isImpatient) return openSession(locks, { lease, wait: "1h" });
+    if (!isImpatient) return openSession(locks, { lease: inMs(lease), wait: "1h" });
     const wait = this.#random.integer(0, 3 * lease);
     return settlesInTime(
       this.#self,
       wait,
       "tried to open a session",
-      openSession(locks, { lease, wait }),
+      openSession(locks, { lease: inMs(lease), wait: inMs(wait) }),
     );
   }
 

@@ -4,8 +4,10 @@ import {
   type LockOptions,
   mutex,
 } from "../../packages/holdfast/src/index.js";
+import { inMs } from "../../packages/holdfast/src/internal/duration.js";
 import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
+import { pollOf } from "./plan.js";
 
 /** Runs one worker of a process until the end: acquires locks, acts under each lease, releases. */
 export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
@@ -41,10 +43,10 @@ async function take(
     const lease = waited
       ? await lock.acquire({
           wait: random.chance(behaviour.impatience)
-            ? random.integer(0, 3_000 * plan.pace)
+            ? inMs(random.integer(0, 3_000 * plan.pace))
             : 3_600_000,
           signal: abort.signal,
-          poll: plan.poll,
+          poll: pollOf(plan),
         })
       : await lock.tryAcquire();
     if (lease === null) {
@@ -78,9 +80,9 @@ export function expectSession(
 export function keptAliveBy(self: Incarnation, random: SeededRandom, leaseMs: number): LockOptions {
   const session = self.sessions?.current;
   const isOwn = self.holdsBy === "each" || random.chance(0.15);
-  if (isOwn) return { lease: leaseMs };
+  if (isOwn) return { lease: inMs(leaseMs) };
   if (self.holdsBy === "shared") return {};
-  return session?.isHeld === true ? { session } : { lease: leaseMs };
+  return session?.isHeld === true ? { session } : { lease: inMs(leaseMs) };
 }
 
 async function hold(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
@@ -149,7 +151,7 @@ export async function byHand(self: Incarnation, random: SeededRandom, lease: Lea
 async function changeLength(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
   const leaseMs = random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500);
   const acknowledged = self.run.lengthAsked(lease);
-  await lease.renew({ lease: leaseMs });
+  await lease.renew({ lease: inMs(leaseMs) });
   acknowledged(leaseMs);
 }
 

@@ -25,7 +25,7 @@ export const REQUESTS: readonly Variant[] = [
         from: "return this.#isRenewing || this.requested.isInterrupted\n",
         to: "return this.#isRenewing\n",
       },
-      { in: { Hold }, from: "    this.living.endsBy(", to: "    void (" },
+      { in: { Hold }, from: "this.#last = this.#last?.earlier(end) ?? end;", to: "void end;" },
     ],
     caughtBy: { invariant: "in time", within: 40, of: "calm world" },
   },
@@ -33,7 +33,9 @@ export const REQUESTS: readonly Variant[] = [
     name: "interrupted-lease-without-end-on-a-session",
     what: "An interrupted holder on a session ends only with the session.",
     rules: [],
-    edits: [{ in: { Hold }, from: "    this.living.endsBy(", to: "    void (" }],
+    edits: [
+      { in: { Hold }, from: "this.#last = this.#last?.earlier(end) ?? end;", to: "void end;" },
+    ],
     caughtBy: {
       test: TEST,
       title: "keeps the lock until its lease ends without renewals if it ignores the signal",

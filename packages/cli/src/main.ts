@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The command `holdfast`: runs the command line of this process, and exits. See docs/cli.md. */
 import { processHost } from "./host.js";
-import { CliError } from "./output/exit-codes.js";
+import { tooOldNode } from "./node-version.js";
+import { CliError, EXIT } from "./output/exit-codes.js";
 import { tellFailure } from "./output/output.js";
 import { outputFor, run } from "./run.js";
 
@@ -19,4 +20,12 @@ process.on("uncaughtException", (error) => {
   process.exit(tellFailure(outputFor(words, host), error));
 });
 
-process.exit(await run(words, host));
+const tooOld = tooOldNode(process.versions);
+process.exit(
+  tooOld === undefined
+    ? await run(words, host)
+    : tellFailure(
+        outputFor(words, host),
+        new CliError("unsupported-node", EXIT.misconfigured, tooOld),
+      ),
+);

@@ -122,6 +122,14 @@ export function renewOption(): Option {
   return new Option("--renew <duration>", "how often to renew; default a third of the lease");
 }
 
+/** Defines --max-hold of the commands that run a command under a guard. */
+export function maxHoldOption(): Option {
+  return new Option(
+    "--max-hold <duration>",
+    "end the command after this time at most; default never",
+  );
+}
+
 /** Defines --owner of the commands that run a command under a lock or a permit. */
 export function ownerOption(): Option {
   return new Option(

@@ -13,6 +13,7 @@ import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import {
   holderKindOption,
   kindOption,
+  maxHoldOption,
   namespaceOption,
   ownerOption,
   ownGroupFirst,
@@ -85,6 +86,7 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .addOption(waitOption())
     .option("--lease <duration>", "how long a dead holder blocks the lock; default 30s")
     .addOption(renewOption())
+    .addOption(maxHoldOption())
     .option("--data <text>", "text to store with the lock: as a JSON string, or as bytes")
     .option("--history", "note the grant for `holdfast history`; costs another write")
     .addOption(ownerOption())

@@ -1,3 +1,4 @@
+import type { AcquireOptions } from "holdfast";
 import {
   causeText,
   LEASE_CHANNELS,
@@ -5,9 +6,9 @@ import {
   type PositionEvent,
   shown,
   systemTimers,
-  type WaitEvent,
 } from "holdfast/internal";
-import type { Output } from "./output/output.js";
+import { monotonicMs } from "./commands/clocks.js";
+import { type Output, seconds } from "./output/output.js";
 
 /** Writes to stderr what a command waits for. Without these notes, a wrong endpoint looks like a long wait. */
 
@@ -69,29 +70,64 @@ export function noteSilence(client: Observed, what: string, output: Output): () 
   return () => isNoted && !isAnswered;
 }
 
+/** What a call tells while it waits. */
+type WaitSeen = Parameters<NonNullable<AcquireOptions["onWait"]>>[0];
+
+/** Notes who holds what a command waits for. */
+export interface HolderNotes {
+  readonly onWait: (seen: WaitSeen) => void;
+  /** Ends the notes. */
+  end(): void;
+}
+
 /**
- * Notes, once and after two seconds, who holds the lock that a command waits for. Returns a function that ends the
- * observation.
+ * Notes after two seconds, and again each ten seconds, who holds the lock that a command waits for: for how long the holder
+ * was silent, and when a takeover is due.
  */
-export function noteHolder(output: Output): () => void {
-  let latest = "";
-  const timer = systemTimers.set(PATIENCE_MS, false, () => {
-    if (latest !== "") output.note(`Waiting: ${latest}.`);
-  });
-  const ends = [
-    listenTo(LEASE_CHANNELS.wait, (message) => {
-      const { name, heldBy } = message as WaitEvent;
-      latest = `${shown(heldBy ?? "another client")} holds "${shown(name)}"`;
-    }),
-    listenTo(LEASE_CHANNELS.position, (message) => {
-      const { name, position } = message as PositionEvent;
-      if (position === 0) return;
-      const who = position === 1 ? "1 waiter is" : `${position} waiters are`;
-      latest = `${who} ahead in the queue of "${shown(name)}"`;
-    }),
-  ];
-  return () => {
-    timer.cancel();
-    for (const end of ends) end();
+export function noteHolder(output: Output): HolderNotes {
+  let held: string | undefined;
+  let seen: WaitSeen | undefined;
+  let seenAtMs = 0;
+  let ahead = 0;
+  const note = (): void => {
+    const facts: string[] = [];
+    const name = `"${shown(seen?.lockName ?? held ?? "")}"`;
+    if (ahead > 0) {
+      facts.push(
+        `${ahead === 1 ? "1 waiter is" : `${ahead} waiters are`} ahead in the queue of ${name}`,
+      );
+    }
+    if (seen !== undefined) facts.push(holderText(seen, monotonicMs() - seenAtMs));
+    if (facts.length > 0) output.note(`Waiting: ${facts.join("; ")}.`);
   };
+  const timer = systemTimers.set(PATIENCE_MS, false, note);
+  const end = listenTo(LEASE_CHANNELS.position, (message) => {
+    const { name, position } = message as PositionEvent;
+    held = name;
+    ahead = position;
+  });
+  return {
+    onWait: (wait) => {
+      seen = wait;
+      seenAtMs = monotonicMs();
+      if (wait.sinceMs >= PATIENCE_MS) note();
+    },
+    end: () => {
+      timer.cancel();
+      end();
+    },
+  };
+}
+
+/** Says who holds a lock, as a call saw it `agoMs` ago. */
+function holderText(
+  { lockName, owner, silentMs, acquirableInMs }: WaitSeen,
+  agoMs: number,
+): string {
+  const holds = `${shown(owner ?? "another client")} holds "${shown(lockName)}"`;
+  if (silentMs === undefined || acquirableInMs === undefined) return holds;
+  // An older observation does not say that the holder was silent since.
+  const silent = agoMs < PATIENCE_MS / 2 ? `, silent for ${seconds(silentMs)}` : "";
+  const due = seconds(Math.max(0, acquirableInMs - agoMs));
+  return `${holds}${silent}; a takeover is due in ${due} if it does not renew`;
 }

@@ -141,6 +141,18 @@ describe("holdfast lock", () => {
     },
   );
 
+  it.each([
+    ["lock", "stuck"],
+    ["semaphore", "stuck", "--permits", "1"],
+    ["elect", "stuck", "--once"],
+  ])("ends a command that is stuck after --max-hold: %s", async (...words) => {
+    const startMs = performance.now();
+    const ran = await world.run([...words, "--max-hold", "2s", "--", "sleep", "60"]);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+    expect(ran.status).toBe(76);
+    expect(ran.stderr).toContain("--max-hold 2s");
+  });
+
   it("loses no output of a command when the pipe is read late", async () => {
     // Reads later than any output of holdfast itself.
     const script =

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mutex } from "../../holdfast/src/index.js";
-import { CliWorld } from "./support.js";
+import { CliWorld, until } from "./support.js";
 
 /** What a command tells on stderr while it waits. */
 
@@ -62,12 +62,28 @@ describe("a command that waits for a held lock", () => {
     ]);
     expect(text.status).toBe(75);
     const [said, error, ...more] = text.stderr.trim().split("\n");
-    expect(said).toBe('holdfast: Waiting: somebody holds "held".');
+    const seen =
+      /^Waiting: somebody holds "held"; a takeover is due in 2[5-9] s if it does not renew\.$/;
+    expect(said?.replace("holdfast: ", "")).toMatch(seen);
     expect(error).toContain("was not acquired");
     expect(more).toEqual([]);
     const [note = ""] = json.stderr.trim().split("\n");
-    expect(JSON.parse(note)).toEqual({ note: 'Waiting: somebody holds "held".' });
+    expect(JSON.parse(note)).toEqual({ note: expect.stringMatching(seen) });
     expect(quiet.stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("tells again after ten seconds for how long the holder was silent", async () => {
+    const silent = await mutex(world.locks, "silent").acquire({ owner: "gone", renew: "manual" });
+    const running = world.start(["lock", "silent", "--wait", "1m", "--", "true"]);
+    const isTold = (): boolean => running.text.stderr.includes("silent for");
+    await until(isTold, "a second note", 20_000);
+    const lines = running.text.stderr.trim().split("\n");
+    expect(lines).toHaveLength(2);
+    expect(lines[1]).toMatch(
+      /Waiting: gone holds "silent", silent for (9\.\d+|1\d) s; a takeover is due in (19|2[01]) s if it does not renew\.$/,
+    );
+    await silent.release();
+    expect((await running.result).status).toBe(0);
   });
 
   it("says nothing if the lock is free, or free soon", async () => {

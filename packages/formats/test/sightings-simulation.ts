@@ -98,15 +98,15 @@ export class SightingSimulation {
       client: network,
       table: "locks",
       format: this.#format,
-      requestTimeout: 300,
+      requestTimeout: "300ms",
       lease: LEASE_MS,
       maxClockError: BOUND_MS,
-      poll: { min: 50, max: 500 },
+      poll: { min: "50ms", max: "500ms" },
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });
     const wait = random.chance(0.5) ? 0 : 800 * random.fraction();
-    const acquiring = mutex(locks, "a" as never).acquire({ wait });
+    const acquiring = mutex(locks, "a" as never).acquire({ wait: `${wait}ms` });
     const lease = await acquiring.catch(() => undefined);
     if (lease === undefined) return process.kill();
     this.#granted(life, lease);

@@ -41,14 +41,14 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
 
   constructor(options: HoldfastOptions<S>) {
     const context = new AcquireContext(environmentFrom(options), resolveClient(options));
-    const { lease, renew, wait, poll } = options;
+    const { lease, renew, wait, poll, onWait } = options;
     const owner = options.owner ?? defaultOwner();
     // Checked in the constructor, so that a mistake shows at the start and not at first use.
     const settings = resolveAcquire([options], owner, context.format.facts.defaults);
     actingMs(context, settings.leaseMs);
     const session = options.sharedSession as StartsSession | false | undefined;
     const shared = session ? session.start(options, context, settings) : undefined;
-    const clientOptions = { lease, renew, wait, poll };
+    const clientOptions = { lease, renew, wait, poll, onWait };
     this.#parts = { context, clientOptions, defaultOwner: owner, shared, running: new Set() };
   }
 

@@ -37,6 +37,7 @@ export type ErrorCode =
  * - `session-ended`: the session of the lease ended.
  * - `interrupted`: another caller interrupted the holder, which did not release the lock before its lease ended.
  * - `exported`: the holder transferred the lease to another process.
+ * - `held-too-long`: the lease was held for as long as its option `maxHold` allows.
  * - `closed`: the client was closed.
  */
 export type LossReason =
@@ -50,6 +51,7 @@ export type LossReason =
   | "interrupted"
   | "exported"
   | "forgotten"
+  | "held-too-long"
   | "closed";
 
 // Symbol.for: two copies of the package in one program share the brand.

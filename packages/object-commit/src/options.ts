@@ -203,7 +203,7 @@ function resolveWait(
     return { waitMs: blockedMs + beyondLeaseMs, beyondLeaseMs };
   }
   const waitMs = durationMs("wait", wait as Duration, { ...WAIT_RANGE, leastMs: 0 });
-  if (waitMs !== 0) durationMs("wait", waitMs, WAIT_RANGE);
+  if (waitMs !== 0) durationMs("wait", wait as Duration, WAIT_RANGE);
   return { waitMs, beyondLeaseMs: undefined };
 }
 

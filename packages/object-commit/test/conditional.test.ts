@@ -132,7 +132,7 @@ describe("the options of a committer", () => {
     ["dynamodb.maxClockSkewRate", { dynamodb: { ...dynamodb, maxClockSkewRate: 1 } }],
     ["dynamodb.ttl", { dynamodb: { ...dynamodb, ttl: "59s" } }],
     ["dynamodb.poll", { dynamodb: { ...dynamodb, poll: 0 } }],
-    ["wait", { wait: 1 }],
+    ["wait", { wait: "1ms" }],
     ["requestTimeout", { requestTimeout: 0 }],
     ["owner", { owner: "" }],
   ])("refuse a wrong %s: %o", (option, wrong) => {

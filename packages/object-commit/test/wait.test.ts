@@ -46,13 +46,16 @@ describe("the wait of a commit", () => {
     expect(world.time.nowMs).toBeLessThan(185_000);
   });
 
-  it.each([{ wait: 1 }, { wait: 999 }, { wait: -1 }, { wait: {} }, { wait: { beyondLease: 0 } }])(
-    "is refused: %j",
-    (options) => {
-      const world = new CommitWorld();
-      expect(() => world.writer(options as never)).toThrow(/wait/);
-    },
-  );
+  it.each([
+    { wait: "1ms" },
+    { wait: "999ms" },
+    { wait: -1 },
+    { wait: {} },
+    { wait: { beyondLease: 0 } },
+  ])("is refused: %j", (options) => {
+    const world = new CommitWorld();
+    expect(() => world.writer(options as never)).toThrow(/wait/);
+  });
 });
 
 describe("a store that declines every request", () => {

@@ -27,6 +27,8 @@ function allow({ id, step, ...fields }, ...known) {
 
 const bytesOf = (text) => (text === undefined ? undefined : Buffer.from(text));
 const textOf = (bytes) => (bytes === undefined ? undefined : Buffer.from(bytes).toString());
+// A number without a unit may be too short to be accepted.
+const lengthOf = (ms) => (ms === undefined ? undefined : `${ms}ms`);
 
 /** The steps of the line protocol, each by the library's own call. */
 export class Steps {
@@ -55,9 +57,9 @@ export class Steps {
       table,
       format: format && FORMATS[format](keys, leaseMs),
       owner,
-      lease: leaseMs,
-      renew: beats === false ? "manual" : beatMs,
-      poll: pollMs === undefined ? undefined : { min: pollMs, max: pollMs },
+      lease: lengthOf(leaseMs),
+      renew: beats === false ? "manual" : lengthOf(beatMs),
+      poll: pollMs === undefined ? undefined : { min: lengthOf(pollMs), max: lengthOf(pollMs) },
       onError: () => undefined,
     });
     return {};
@@ -79,8 +81,8 @@ export class Steps {
     );
     const { wait, pollMs, attributes } = request;
     const options = {
-      wait: wait === false ? 0 : wait === "forever" ? Number.POSITIVE_INFINITY : wait,
-      poll: pollMs === undefined ? undefined : { min: pollMs, max: pollMs },
+      wait: wait === false ? 0 : wait === "forever" ? Number.POSITIVE_INFINITY : lengthOf(wait),
+      poll: pollMs === undefined ? undefined : { min: lengthOf(pollMs), max: lengthOf(pollMs) },
       data: bytesOf(request.data),
       existingData: request.replaceData === false ? "keep" : undefined,
       existingAttributes: request.update === true ? "keep" : undefined,
@@ -109,7 +111,7 @@ export class Steps {
     const lease = this.#hold(request);
     try {
       if (request.deleteData === true) await lease.update(undefined);
-      else await lease.renew({ data: bytesOf(request.data), lease: request.ensureMs });
+      else await lease.renew({ data: bytesOf(request.data), lease: lengthOf(request.ensureMs) });
       return { renewed: true };
     } catch (error) {
       if (error.code !== "lost") throw error;

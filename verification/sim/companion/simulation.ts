@@ -87,7 +87,7 @@ function kindOf(random: SeededRandom, leaseMs: number): Kind {
     owned(awsLockClient(FENCES), `${leaseMs}`),
     owned(dynamolock(FENCES), `${leaseMs}ms`),
     {
-      format: dynamodbLease({ ...FENCES, longestLease: leaseMs, maxClockSkew: 100 }),
+      format: dynamodbLease({ ...FENCES, longestLease: leaseMs, maxClockSkew: "100ms" }),
       holder: "holder",
       peer: (forMs, version, nowMs) => ({
         lease_version: { S: version },
@@ -183,9 +183,9 @@ class CompanionSimulation {
       table: "locks",
       format: this.#kind.format as LockFormat<Numbered>,
       owner: name,
-      requestTimeout: 300,
+      requestTimeout: "300ms",
       lease: this.#leaseMs,
-      poll: { min: 20, max: 200 },
+      poll: { min: "20ms", max: "200ms" },
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

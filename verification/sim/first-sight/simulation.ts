@@ -1,5 +1,6 @@
 import { election } from "../../../packages/holdfast/src/election/index.js";
 import { Holdfast, mutex } from "../../../packages/holdfast/src/index.js";
+import { inMs } from "../../../packages/holdfast/src/internal/duration.js";
 import type { Item } from "../../../packages/holdfast/src/platform/table.js";
 import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
 import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
@@ -166,7 +167,7 @@ class FirstSight {
       table: "locks",
       lease: LEASE_MS,
       maxClockDrift: DRIFT,
-      maxClockError: this.#boundMs,
+      maxClockError: inMs(this.#boundMs),
       onError: () => undefined,
       environment: { clock: process.clock, timers: process.timers, random: random.fork() },
     });

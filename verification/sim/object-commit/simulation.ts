@@ -179,7 +179,7 @@ class CommitSimulation {
       bucket: "bucket",
       strategy,
       owner: name,
-      requestTimeout: 500,
+      requestTimeout: "500ms",
       transferTimeout: 1_000,
       wait: "30s",
       dynamodb: {

@@ -64,7 +64,7 @@ const RECORD_KEY = { pk: { S: `lock#${NAME}` }, sk: { S: "lease" } };
 const QUEUE_KEY = `queue#${NAME}`;
 const DRIFT = 0.01;
 const REQUEST_TIMEOUT_MS = 500;
-const POLL = { min: 100, max: 500 };
+const POLL = { min: "100ms", max: "500ms" };
 const MISHAP_EVERY_MS = 4_000;
 // An unanswered deletion is retried for a lease, and then with pauses which grow to this length.
 const LONGEST_SWEEP_PAUSE_MS = 12_500;
@@ -203,7 +203,7 @@ class QueueSimulation {
       owner: name,
       maxClockDrift: DRIFT,
       ...this.#servers.options,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: `${REQUEST_TIMEOUT_MS}ms`,
       lease: this.#leaseMs,
       sharedSession: (kind === "outages" || random.chance(0.3)) && sharedSession(),
       onError: () => undefined,

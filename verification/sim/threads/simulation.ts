@@ -76,7 +76,7 @@ class ThreadsSimulation {
       client: new FaultyTable(this.#table, process, { latency: () => LATENCY }),
       table: "locks",
       lease: LEASE_MS,
-      poll: { min: POLL_MS, max: POLL_MS },
+      poll: { min: `${POLL_MS}ms`, max: `${POLL_MS}ms` },
       onError: () => undefined,
       environment: { clock, timers, random: this.#random.fork() },
     });

@@ -4,6 +4,7 @@ import type { MemoryTable } from "../../../packages/testing/src/table/memory-tab
 import { seededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import { orphans } from "../denied/checkers.js";
 import type { Incarnation, Run } from "../incarnation.js";
+import { pollOf } from "../plan.js";
 import { stringIn } from "../queue/checkers.js";
 import type { Settling } from "../settling.js";
 import type { KeptSession } from "./kept-session.js";
@@ -86,7 +87,7 @@ async function takeAndRelease(newcomer: Incarnation, name: string): Promise<void
 
 /** A second newcomer waits in the queues, and so removes entries of late copies. */
 async function takeAllInTurn({ plan, time }: Run, one: Incarnation, other: Incarnation) {
-  const allOf = ({ locks }: Incarnation) => all(locks, plan.names, { poll: plan.poll });
+  const allOf = ({ locks }: Incarnation) => all(locks, plan.names, { poll: pollOf(plan) });
   const first = await allOf(one).acquire({ wait: "1h" });
   const second = allOf(other).acquire({ wait: "1h" });
   await time.sleep(1_000);

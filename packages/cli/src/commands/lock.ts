@@ -1,7 +1,7 @@
 import { all, fairLock, type Holdfast, type Lock, mutex, readLock, writeLock } from "holdfast";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
-import { type HoldPlan, holdWhile } from "../guard/hold-while.js";
+import { type HoldPlan, holdWhile, type Waiting } from "../guard/hold-while.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { usageError } from "../output/exit-codes.js";
@@ -14,6 +14,7 @@ export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly wait?: string;
   readonly lease?: string;
   readonly renew?: string;
+  readonly maxHold?: string;
   readonly data?: string;
   readonly owner?: string;
   readonly fair?: boolean;
@@ -45,9 +46,17 @@ export async function lock(
   // The session of the client keeps a permit alive, so for permits --lease and --renew are options of the client.
   const locks = await locksOf(options, output, isReadWrite ? { lease, renew, name: names[0] } : {});
   const acquire: HoldPlan["acquire"] = isReadWrite
-    ? (signal) => acquireReadWrite(locks, names[0] ?? "", options, signal)
-    : (signal) => acquireLock(locks, names, options, signal);
-  const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
+    ? (waiting) => acquireReadWrite(locks, names[0] ?? "", options, waiting)
+    : (waiting) => acquireLock(locks, names, options, waiting);
+  const program = command[0] ?? "";
+  const plan = {
+    locks,
+    acquire,
+    line,
+    program,
+    ignoreHup: options.ignoreHup,
+    maxHold: options.maxHold,
+  };
   return holdWhile(plan, output, host);
 }
 
@@ -72,10 +81,10 @@ function checkReadWrite(names: readonly string[], options: LockOptions): void {
 function acquireReadWrite(
   locks: Holdfast<AnyLocks>,
   name: string,
-  { wait, owner, write }: LockOptions,
-  signal: AbortSignal,
+  { wait, owner, write, maxHold }: LockOptions,
+  waiting: Waiting,
 ) {
-  const asked = { wait: waitOf(wait), owner, signal };
+  const asked = { maxHold, wait: waitOf(wait), owner, ...waiting };
   return write === true
     ? writeLock(locks, name).acquire(asked)
     : readLock(locks, name).acquire(asked);
@@ -85,10 +94,10 @@ function acquireLock(
   locks: Holdfast<AnyLocks>,
   names: readonly string[],
   options: LockOptions,
-  signal: AbortSignal,
+  waiting: Waiting,
 ) {
-  const { lease, renew, owner, wait } = options;
-  const asked = { lease, renew, owner, wait: waitOf(wait), signal };
+  const { lease, renew, maxHold, owner, wait } = options;
+  const asked = { lease, renew, maxHold, owner, wait: waitOf(wait), ...waiting };
   const [name = "", ...others] = names;
   if (others.length > 0) return all(locks, names).acquire(asked);
   return lockOf(locks, name, options).acquire({ ...asked, data: dataOf(options.data, options) });

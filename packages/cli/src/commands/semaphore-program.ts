@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { operandsOf } from "../operands.js";
 import {
+  maxHoldOption,
   ownerOption,
   renewOption,
   waitOption,
@@ -18,6 +19,7 @@ const OF_COMMANDS = [
   "wait",
   "lease",
   "renew",
+  "maxHold",
   "owner",
 ] as const;
 
@@ -41,6 +43,7 @@ export function addSemaphore(
     .addOption(waitOption())
     .option("--lease <duration>", "how long a dead holder keeps its permit; default 30s")
     .addOption(renewOption())
+    .addOption(maxHoldOption())
     .addOption(ownerOption())
     .option("--set-limit <number>", "run no command, and change the limit in the table")
     .addHelpText("after", SEMAPHORE_HELP)

@@ -2,7 +2,7 @@ import { isHoldfastError, semaphore as semaphoreOf } from "holdfast";
 import { setLimit as setLimitOf } from "holdfast/admin";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
-import { holdWhile } from "../guard/hold-while.js";
+import { holdWhile, type Waiting } from "../guard/hold-while.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
@@ -16,6 +16,7 @@ export interface SemaphoreOptions extends CommonOptions, GuardOptions {
   readonly wait?: string;
   readonly lease?: string;
   readonly renew?: string;
+  readonly maxHold?: string;
   readonly owner?: string;
   readonly setLimit?: string;
   readonly refuseLimit?: boolean;
@@ -30,7 +31,7 @@ export async function semaphore(
   host: Host,
 ): Promise<number> {
   const line = commandLineOf(command, options, host);
-  const { wait, owner, lease, renew } = options;
+  const { wait, owner, lease, renew, maxHold } = options;
   refuseManualRenewal(renew);
   if (options.permits === undefined) {
     throw usageError(
@@ -47,13 +48,21 @@ export async function semaphore(
         `To change the limit: holdfast semaphore ${printable(name)} --set-limit ${permits}.`,
     );
   const asked = options.refuseLimit === true ? ("refuse" as const) : onLimitMismatch;
-  const acquire = (signal: AbortSignal) =>
+  const acquire = (waiting: Waiting) =>
     semaphoreOf(locks, name, { permits, onLimitMismatch: asked })
-      .acquire({ weight, wait: waitOf(wait), owner, signal })
+      .acquire({ weight, maxHold, wait: waitOf(wait), owner, ...waiting })
       .catch((error: unknown) => {
         throw withNextStep(error, name, permits);
       });
-  const plan = { locks, acquire, line, program: command[0] ?? "", ignoreHup: options.ignoreHup };
+  const program = command[0] ?? "";
+  const plan = {
+    locks,
+    acquire,
+    line,
+    program,
+    ignoreHup: options.ignoreHup,
+    maxHold: options.maxHold,
+  };
   return holdWhile(plan, output, host);
 }
 

@@ -59,14 +59,20 @@ export function isGroupGone(outcome: Outcome): boolean {
  * Returns the exit status, or throws the error to report. Call this function after the release, because the release may
  * detect a loss.
  */
-export function exitCodeOfOutcome(outcome: Outcome, program: string, held: Holding): number {
+export function exitCodeOfOutcome(
+  outcome: Outcome,
+  program: string,
+  held: Holding,
+  maxHold?: string,
+): number {
   if (outcome.kind === "not started") throw notStarted(outcome.code, program);
   if (outcome.kind === "unguarded") throw unguarded(held);
   const loss = lossOf(held);
-  if (outcome.cause !== undefined) throw loss ?? stoppedInTime(held);
-  // By the guard's clocks the command ended before the deadline, so a lease that expired before the release did no
+  if (outcome.cause !== undefined) throw loss ?? stoppedInTime(held, maxHold);
+  // By the guard's clocks the command ended before the deadline, so a lease that ended by the clock before the release did no
   // harm. After any other loss, another client may have held the lock while the command ran.
-  if (loss !== undefined && loss.reason !== "expired") throw loss;
+  if (loss !== undefined && loss.reason !== "expired" && loss.reason !== "held-too-long")
+    throw loss;
   return outcome.signal === null ? (outcome.exitCode ?? EXIT.internal) : exitCodeOf(outcome.signal);
 }
 
@@ -93,11 +99,12 @@ function unguarded(held: Holding): CliError {
   );
 }
 
-function stoppedInTime(held: Holding): CliError {
+function stoppedInTime(held: Holding, maxHold: string | undefined): CliError {
+  const late = maxHold === undefined ? "" : `, or held for as long as --max-hold ${maxHold} allows`;
   return new CliError(
     "lost",
     EXIT.lost,
-    `${capitalised(titleOf(held))} ${held.parts.length === 1 ? "was" : "were"} not renewed in time, so holdfast stopped the command before the lease ended.`,
+    `${capitalised(titleOf(held))} ${held.parts.length === 1 ? "was" : "were"} not renewed in time${late}, so holdfast stopped the command before the lease ended.`,
   );
 }
 

@@ -3,7 +3,7 @@ import type { Host } from "../host.js";
 import { EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
-import { noteHolder } from "../waiting.js";
+import { type HolderNotes, noteHolder } from "../waiting.js";
 import { type CommandLine, GuardedCommand } from "./guarded-command.js";
 import {
   environmentOf,
@@ -17,15 +17,21 @@ import { Interruptions } from "./interruptions.js";
 /** A lease or permit that this process can release. */
 type Releasable = Holding & { release(): Promise<void> };
 
+/** The options of an acquisition that belong to the run of a command. */
+export interface Waiting extends Pick<HolderNotes, "onWait"> {
+  readonly signal: AbortSignal;
+}
+
 /** What a command runs under. */
 export interface HoldPlan {
   readonly locks: Holdfast<AnyLocks>;
-  /** Acquires; the signal ends the wait. */
-  readonly acquire: (signal: AbortSignal) => Promise<Releasable>;
+  /** Acquires; the signal ends the wait, and the notes hear of it. */
+  readonly acquire: (waiting: Waiting) => Promise<Releasable>;
   readonly line: Omit<CommandLine, "env">;
   /** The command as the user typed it. */
   readonly program: string;
   readonly ignoreHup?: boolean | undefined;
+  readonly maxHold?: string | undefined;
 }
 
 /** Holds a lease or permit while a command runs under its guard. Returns the exit status, and closes the client. */
@@ -34,8 +40,8 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
   const interruptions = new Interruptions(host, { ignoreHup });
   let mayRelease = true;
   try {
-    const endNote = noteHolder(output);
-    const held = await acquire(plan, interruptions).finally(endNote);
+    const notes = noteHolder(output);
+    const held = await acquire(plan, interruptions, notes).finally(notes.end);
     // Interrupted: the wait is over, and nothing remains in the table.
     if (held === undefined) return interruptions.exitCode ?? EXIT.internal;
     const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
@@ -44,7 +50,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);
     await held.release().catch((error: unknown) => tellFailure(output, error));
-    return exitCodeOfOutcome(outcome, program, held);
+    return exitCodeOfOutcome(outcome, program, held, plan.maxHold);
   } finally {
     // While a process of the command may still act, the lock is not released.
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
@@ -55,9 +61,10 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
 async function acquire(
   plan: HoldPlan,
   interruptions: Interruptions,
+  { onWait }: HolderNotes,
 ): Promise<Releasable | undefined> {
   try {
-    const held = await plan.acquire(interruptions.ending);
+    const held = await plan.acquire({ signal: interruptions.ending, onWait });
     // A signal that arrived with the grant still interrupts.
     if (interruptions.exitCode === undefined) return held;
     await held.release();

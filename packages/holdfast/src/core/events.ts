@@ -24,6 +24,8 @@ export const LEASE_CHANNELS = /* @__PURE__ */ Object.freeze({
   grant: "holdfast:lease:grant",
   /** {@link LeaseRenewalEvent}: a renewal was answered or abandoned. */
   renewal: "holdfast:lease:renewal",
+  /** {@link LongHoldEvent}: a lease is held for nine tenths of the time that its `maxHold` allows. */
+  longHold: "holdfast:lease:long-hold",
   /** {@link LossEvent}: a lease ended against its holder's will. */
   loss: "holdfast:lease:loss",
   /** {@link ReleaseEvent}: a lease ended by its holder's will. */
@@ -124,6 +126,13 @@ export interface LeaseRenewalEvent extends LeaseEvent {
    * life when the thread sent the renewal. Otherwise undefined.
    */
   readonly stampAgeMs?: number | undefined;
+}
+
+/** Emitted once for a lease, before it is lost with the reason `held-too-long`. */
+export interface LongHoldEvent extends LeaseEvent {
+  readonly heldMs: number;
+  /** Milliseconds left until the loss. */
+  readonly leftMs: number;
 }
 
 /** Emitted when the loss is noticed: by the timer at the deadline, by a later check, or by an answer. */
@@ -237,6 +246,11 @@ export function emitRenewal(
     const event = { ...leaseOf(lease), isAnswered, lateMs, durationMs, remainingMs };
     return stampAgeMs === undefined ? event : { ...event, stampAgeMs };
   });
+}
+
+/** Publishes that a lease will soon have been held too long. */
+export function emitLongHold(lease: LeaseFacts, heldMs: number, leftMs: number): void {
+  publish(LEASE_CHANNELS.longHold, (): LongHoldEvent => ({ ...leaseOf(lease), heldMs, leftMs }));
 }
 
 /** Publishes the loss of a lease. */

@@ -13,6 +13,7 @@ export const LEASE_NAMES: OptionNames<LeaseOptions> = {
 
 export const CLIENT_NAMES: OptionNames<ClientOptions> = {
   ...LEASE_NAMES,
+  onWait: true,
   maxClockDrift: true,
   maxClockError: true,
   requestTimeout: true,
@@ -27,8 +28,12 @@ type OwnNames = "barge" | "ifHeld";
 
 /** The options that set what a grant stores or requires, without those in {@link LEASE_NAMES}. */
 const GRANT_NAMES: OptionNames<
-  Omit<AnyAcquireOptions, keyof LeaseOptions | "signal" | OwnNames | keyof typeof QUEUE_NAMES>
+  Omit<
+    AnyAcquireOptions,
+    keyof LeaseOptions | "onWait" | "signal" | OwnNames | keyof typeof QUEUE_NAMES
+  >
 > = {
+  maxHold: true,
   data: true,
   existingData: true,
   attributes: true,
@@ -45,7 +50,7 @@ export const QUEUE_NAMES: OptionNames<Pick<AnyAcquireOptions, "onPlaceExpired" |
 
 /** `adoptLease()`, which waits in no queue. */
 export const ADOPT_NAMES: OptionNames<
-  Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | OwnNames>
+  Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | "onWait" | OwnNames>
 > = {
   ...LEASE_NAMES,
   ...GRANT_NAMES,
@@ -55,6 +60,7 @@ export const ADOPT_NAMES: OptionNames<
 /** The options of `mutex()` that are defaults of its acquisitions. */
 export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal" | OwnNames>> = {
   ...LEASE_NAMES,
+  onWait: true,
   ...GRANT_NAMES,
   ...QUEUE_NAMES,
 };

@@ -1,5 +1,5 @@
 import { HoldfastError } from "../errors.js";
-import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
@@ -21,7 +21,7 @@ export interface GrantHistory {
 
 /** The options of a client, for all its leases. */
 export interface ClientOptions
-  extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner"> {
+  extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onWait"> {
   /** The bound on clock drift: how much faster or slower than true time any clock may run. Default 0.01, 1 %. */
   readonly maxClockDrift?: number | undefined;
   /**
@@ -62,6 +62,13 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
    */
   readonly renew?: Duration | "manual" | undefined;
   /**
+   * How long the lease may be held at all, however often it is renewed: for a holder that is stuck, and would renew for ever.
+   * The lease is then lost with the reason `held-too-long`, and the client renews it no more. Other clients acquire the lock
+   * when its record has expired, at most a lease later, or when the holder releases. The message `longHold` of
+   * `holdfast/events` comes when nine tenths of the time have passed. Default none.
+   */
+  readonly maxHold?: Duration | undefined;
+  /**
    * How long `acquire` waits for a held lock: 0 for no wait, `Infinity` for ever, `{ beyondLease: "5s" }` for 5 s
    * longer than the watch of a dead holder. The wait counts from the start of the call, so a live holder does not
    * extend it. Default `{ beyondLease: "10s" }`, and at least 60 s; or the format's default.
@@ -88,6 +95,30 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
         /** The longest pause. Default 2 s. */
         readonly max?: Duration | undefined;
       }
+    | undefined;
+  /**
+   * The client calls this when `acquire` or `run` begins to wait, and then every 10 s until the wait ends: for a log, or to
+   * give up by `signal`. Never for a call with a wait of 0, nor before the first attempt was refused. It sends no request,
+   * and tells what this process has last seen. An error of the callback goes to the client's `onError`; the wait goes on.
+   */
+  readonly onWait?:
+    | ((wait: {
+        /** The name of the lock; of several, the first one found held. */
+        readonly lockName: string;
+        /** The readable label of the holder, or of one of the holders, if it is known. */
+        readonly owner: string | undefined;
+        /** Whether this client itself holds the lock: the caller waits for another call of its own process. False for permits. */
+        readonly isOwn: boolean;
+        /** For how long this process has seen no renewal of the holder, in milliseconds. Undefined if not known. */
+        readonly silentMs: number | undefined;
+        /**
+         * In how many milliseconds a takeover is possible if the holder does not renew. Undefined if that is not known, and
+         * for permits: each has its own holder.
+         */
+        readonly acquirableInMs: number | undefined;
+        /** For how long this call has waited, in milliseconds. */
+        readonly sinceMs: number;
+      }) => unknown)
     | undefined;
   /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
@@ -154,6 +185,7 @@ export type AnyAcquireOptions = Omit<
 export interface LeaseSettings extends WaitSettings {
   readonly leaseMs: number;
   readonly renewMs: number | "manual";
+  readonly maxHoldMs: number | undefined;
   readonly minPollMs: number;
   readonly maxPollMs: number;
   /** The first pause while the length of a hold is not known. */
@@ -162,6 +194,7 @@ export interface LeaseSettings extends WaitSettings {
   readonly adaptsPoll: boolean;
   readonly owner: string;
   readonly signal: AbortSignal | undefined;
+  readonly onWait: AcquireOptions["onWait"];
   readonly data: unknown;
   readonly existingData: ExistingData;
   readonly attributes: Item | undefined;
@@ -196,12 +229,18 @@ export const DEFAULTS = Object.freeze({
 });
 
 /** The default `poll` of fair locks, in milliseconds. */
-export const FAIR_POLL = Object.freeze({
+export const FAIR_POLL_MS = Object.freeze({
   /** The longest interval of the first waiter while it does not know how long a hold lasts. */
   min: 500,
   /** The longest interval of waiters further back: twelve reads a minute. */
   max: 5_000,
 });
+
+/** The same as the option. No call computes it: a bundle would keep the module for it. */
+export const FAIR_POLL = Object.freeze({
+  min: `${FAIR_POLL_MS.min}ms`,
+  max: FAIR_POLL_MS.max,
+} as const);
 
 /**
  * The first interval of the first waiter, if the caller has not set `poll`. Only one process of a queue reads so often.
@@ -229,8 +268,9 @@ export function resolveAcquire(
   const asked = <K extends keyof AnyAcquireOptions>(key: K): AnyAcquireOptions[K] =>
     layers.find((layer) => layer[key] !== undefined)?.[key];
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
-  const renew = given(asked("renew"), leaseMs / defaults.renewsPerLease);
+  const renew = given(asked("renew"), inMs(leaseMs / defaults.renewsPerLease));
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
+  const maxHold = asked("maxHold");
   const minPollMs = resolvePoll(layers, "min", defaults.minPoll);
   const maxPollMs = resolvePoll(layers, "max", defaults.maxPoll);
   if (minPollMs > maxPollMs) {
@@ -244,6 +284,7 @@ export function resolveAcquire(
   return {
     leaseMs,
     renewMs,
+    maxHoldMs: maxHold === undefined ? undefined : durationMs("maxHold", maxHold, LEASE_RANGE),
     ...waitOf(asked("wait"), defaults, leaseMs),
     minPollMs,
     maxPollMs,
@@ -251,6 +292,7 @@ export function resolveAcquire(
     adaptsPoll,
     owner: checkOwner(given(asked("owner"), defaultOwner)),
     signal: asked("signal"),
+    onWait: checkCallback("onWait", asked("onWait")),
     data: asked("data"),
     existingData: checkExisting(
       "existingData",
@@ -330,6 +372,12 @@ function waitOf(asked: Wait | undefined, defaults: LeaseDefaults, leaseMs: numbe
   if (asked !== undefined) return resolveWait(asked, leaseMs, drift);
   const leastMs = durationMs("wait", defaults.leastWait ?? 0, LEAST_WAIT_RANGE);
   return resolveWait(defaults.wait, leaseMs, drift, leastMs);
+}
+
+/** Throws `invalid-argument` for a value that is neither a function nor undefined. */
+export function checkCallback<F>(option: string, value: F): F {
+  if (value === undefined || typeof value === "function") return value;
+  throw refuse(`The option \`${option}\` must be a function.`);
 }
 
 function checkExisting(option: string, value: ExistingData): ExistingData {

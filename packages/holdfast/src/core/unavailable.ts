@@ -98,6 +98,13 @@ export function phraseOf({ name, kind }: Named): string {
   return title.charAt(0).toLowerCase() + title.slice(1);
 }
 
+/** The error for `onError` of a callback that threw while the client works for the record. */
+export function threwError(callback: string, ref: Named, cause: unknown): HoldfastError {
+  const what = cause instanceof Error ? cause.message : String(cause);
+  const message = `The \`${callback}\` callback of ${phraseOf(ref)} threw: ${what}`;
+  return new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause });
+}
+
 /** Returns the subject of messages about these names, such as `Lock "a"` or `Multi-lock "a", "b"`. */
 export function titleOf(names: readonly string[], kind: Kind = "lock"): string {
   return `${names.length === 1 ? WORDS[kind] : "Multi-lock"} ${names.map((name) => `"${name}"`).join(", ")}`;

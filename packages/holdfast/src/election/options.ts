@@ -2,7 +2,7 @@ import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
-import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import type { OptionNames } from "../internal/option-names.js";
 
 /** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
@@ -16,6 +16,8 @@ export interface ElectionOptions {
   readonly lease?: Duration | undefined;
   /** How often the leader renews. Default 10 s; with `lease`, a fifth of the lease. */
   readonly renew?: Duration | undefined;
+  /** How long a term may last at all, as `maxHold` of a lock: for a leader that is stuck. Default none. */
+  readonly maxHold?: Duration | undefined;
   /** The longest pause between two reads of a standby candidate. Default 5 s; with `lease`, a tenth of the lease. */
   readonly poll?: Duration | undefined;
   /** The candidate's label for people, as shown by `leader()`. Default: the client's owner. */
@@ -31,6 +33,7 @@ export const ELECTION_NAMES: OptionNames<ElectionOptions> = {
   failover: true,
   lease: true,
   renew: true,
+  maxHold: true,
   poll: true,
   owner: true,
   preferred: true,
@@ -99,7 +102,7 @@ export function resolveElection(
   maxClockDrift: number,
   keepData?: boolean | undefined,
 ): ElectionSettings {
-  const { lease, renew, poll, preferred = false, owner } = options;
+  const { lease, renew, maxHold, poll, preferred = false, owner } = options;
   const lengths = [lease, renew, poll].some((length) => length !== undefined)
     ? lengthsFrom(options, maxClockDrift)
     : lengthsOfFailover(options.failover ?? electionDefaults().failoverMs, maxClockDrift);
@@ -108,15 +111,25 @@ export function resolveElection(
   }
   const { leaseMs, renewMs, pollMs } = lengths;
   const grant = resolveAcquire(
-    [{ lease: leaseMs, renew: renewMs, wait: 0, owner, poll: pollsOf(pollMs), keepData }],
+    [
+      {
+        lease: inMs(leaseMs),
+        renew: inMs(renewMs),
+        maxHold,
+        wait: 0,
+        owner,
+        poll: pollsOf(pollMs),
+        keepData,
+      },
+    ],
     defaultOwner,
   );
   return { ...lengths, grant, preferred };
 }
 
 // The backoff after an unanswered grant: as in the core, but never above the poll.
-function pollsOf(pollMs: number): { readonly min: number; readonly max: number } {
-  return { min: Math.min(100, pollMs), max: Math.min(2_000, pollMs) };
+function pollsOf(pollMs: number): { readonly min: Duration; readonly max: Duration } {
+  return { min: inMs(Math.min(100, pollMs)), max: inMs(Math.min(2_000, pollMs)) };
 }
 
 function lengthsOfFailover(failover: Duration, maxClockDrift: number): ElectionLengths {

@@ -11,6 +11,7 @@ export {
   type LeaseRenewalEvent,
   type LeaseSubject,
   type LimitEvent,
+  type LongHoldEvent,
   type LossEvent,
   type PlaceExpiredEvent,
   type PositionEvent,

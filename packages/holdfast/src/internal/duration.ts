@@ -1,7 +1,10 @@
 import ms from "ms";
 import { HoldfastError } from "../errors.js";
 
-/** A length of time: milliseconds, or a string such as `"30s"`, `"1.5h"` or `"250ms"`. */
+/**
+ * A length of time: a string such as `"30s"`, `"1.5h"` or `"250ms"`, or milliseconds. Of the numbers below 1,000 only 0
+ * is accepted, since `30` mostly means seconds: a shorter length is a string (`` `${lengthMs}ms` `` if it is computed).
+ */
 export type Duration = number | string;
 
 /** The allowed range of a duration in milliseconds, both ends included. */
@@ -9,6 +12,9 @@ export interface DurationRange {
   readonly leastMs: number;
   readonly mostMs: number;
 }
+
+// No usual length is so long in seconds or minutes that its number alone is above.
+const LEAST_NUMBER_MS = 1_000;
 
 /**
  * Converts a duration to milliseconds. Throws `invalid-argument` with the option's name for a value that is not
@@ -19,6 +25,13 @@ export function durationMs(option: string, value: Duration, range: DurationRange
   if (parsed === undefined || Number.isNaN(parsed)) {
     throw refuse(option, value, 'must be milliseconds or a string such as "30s"');
   }
+  if (typeof value === "number" && value > 0 && value < LEAST_NUMBER_MS) {
+    throw refuse(
+      option,
+      value,
+      `needs a unit below one second: write "${value}ms", or "${value}s" or "${value}m" if that was meant`,
+    );
+  }
   if (parsed < range.leastMs || parsed > range.mostMs) {
     const isOpen = range.mostMs === Number.POSITIVE_INFINITY;
     const must = isOpen
@@ -27,6 +40,11 @@ export function durationMs(option: string, value: Duration, range: DurationRange
     throw refuse(option, value, `must ${must}`);
   }
   return parsed;
+}
+
+/** The inverse of {@link durationMs}, for options that the library computes itself. */
+export function inMs(lengthMs: number): Duration {
+  return lengthMs > 0 && lengthMs < LEAST_NUMBER_MS ? `${lengthMs}ms` : lengthMs;
 }
 
 // A string without a unit is refused: "30" could mean seconds, and ms() would accept the string.

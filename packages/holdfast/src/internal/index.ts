@@ -117,7 +117,7 @@ export { schemaFor, type TableSchema } from "../table/schema.js";
 export { ttlOf } from "../table/table.js";
 export { Breaks } from "./breaks.js";
 export { causeText, noAnswerText } from "./cause-text.js";
-export { type Duration, type DurationRange, durationMs } from "./duration.js";
+export { type Duration, type DurationRange, durationMs, inMs } from "./duration.js";
 export { hasPrototypeKey } from "./json-value.js";
 export { checkNames, type OptionNames } from "./option-names.js";
 export { serialisable } from "./printed.js";

@@ -1,7 +1,7 @@
 import { partsOf } from "../client.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
-import { type DurationRange, durationMs } from "../internal/duration.js";
+import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { systemTimers } from "../platform/timers.js";
@@ -61,7 +61,7 @@ export type Begun =
   | { readonly kind: "reused"; readonly result: Json };
 
 const RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
-const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: 500 });
+const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: "500ms" });
 const SHORTEST_LEASE_MS = 100;
 // The client shortens a lease only by at least this much. For less, the write costs more than the waiters gain.
 const WORTH_A_WRITE_MS = 250;
@@ -112,8 +112,11 @@ export class Invocation<Event, Context extends LambdaContext> {
     const { reuse = false, locks } = this.#options;
     const seen = reuse ? await this.#tryFirst(leftMs) : undefined;
     if (typeof seen === "object") return this.#begun(seen);
-    const rest = { wait: Math.min(this.#waitMs, Math.max(0, this.#leftMs() - this.#needsMs)) };
-    const lease = await mutex(locks, this.#name).acquire({ ...this.#grant(leftMs), ...rest });
+    const waitMs = Math.min(this.#waitMs, Math.max(0, this.#leftMs() - this.#needsMs));
+    const lease = await mutex(locks, this.#name).acquire({
+      ...this.#grant(leftMs),
+      wait: inMs(waitMs),
+    });
     this.#lease = lease;
     const stored = seen === undefined ? undefined : storedIn(lease.data);
     // Compares fences, not times: a grant with this fence or a later fence ended after the first attempt.
@@ -156,7 +159,7 @@ export class Invocation<Event, Context extends LambdaContext> {
   #grant(leftMs: number) {
     const data = this.#options.reuse === true ? "keep" : "replace";
     return {
-      lease: Math.max(SHORTEST_LEASE_MS, leftMs),
+      lease: inMs(Math.max(SHORTEST_LEASE_MS, leftMs)),
       renew: "manual",
       existingData: data,
       keepData: data === "keep",
@@ -167,7 +170,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     this.#lease = lease;
     const leftMs = this.#leftMs();
     if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {
-      await lease.renew({ lease: Math.max(SHORTEST_LEASE_MS, leftMs) });
+      await lease.renew({ lease: inMs(Math.max(SHORTEST_LEASE_MS, leftMs)) });
     }
     // A lease without renewals has no timer: only a question ends the lease.
     const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);

@@ -14,6 +14,7 @@ import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
+import { inMs } from "../internal/duration.js";
 import { checkNames } from "../internal/option-names.js";
 import { shown } from "../internal/shown.js";
 import { TRANSFERS } from "../native/native-transfers.js";
@@ -28,14 +29,17 @@ import { settingsOf } from "./locking.js";
 export function adoptLease(
   client: Holdfast<FormatTypes>,
   handle: LeaseTransfer,
-  options: Omit<AcquireOptions, "onPlaceExpired" | "onPosition" | "barge" | "ifHeld"> = {},
+  options: Omit<
+    AcquireOptions,
+    "onWait" | "onPlaceExpired" | "onPosition" | "barge" | "ifHeld"
+  > = {},
 ): Promise<Lease> {
   const { context, clientOptions, defaultOwner } = partsOf(client, "adoptLease()");
   const asked = checkNames("adoptLease()", options, ADOPT_NAMES);
   checkHandle(context.format, handle);
   // The data of the exporter stay in the record unless the importer gives data.
   const existingData = asked.data === undefined ? ("keep" as const) : undefined;
-  const layers = [asked, { existingData, lease: handle.leaseMs }, clientOptions];
+  const layers = [asked, { existingData, lease: inMs(handle.leaseMs) }, clientOptions];
   const settings = settingsOf(context, layers, defaultOwner, undefined);
   const { name, namespace } = handle;
   const ref =

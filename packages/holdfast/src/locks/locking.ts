@@ -10,6 +10,7 @@ import { standing } from "../core/record/record.js";
 import { lifeOf } from "../core/session/life.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
+import { inMs } from "../internal/duration.js";
 import { asSentence } from "../internal/sentence.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
@@ -37,7 +38,13 @@ export function keepAliveChoice(
 ): KeepAliveChoice {
   if (session === undefined) return { keptAliveBy: shared, options: {} };
   const life = lifeOfSession(session);
-  return { keptAliveBy: life, options: { lease: life.leaseMs, renew: life.renewMs } };
+  return {
+    keptAliveBy: life,
+    options: {
+      lease: inMs(life.leaseMs),
+      renew: life.renewMs === "manual" ? "manual" : inMs(life.renewMs),
+    },
+  };
 }
 
 /** Resolves the settings of one acquisition. Throws `invalid-argument`. */

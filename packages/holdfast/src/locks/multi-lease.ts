@@ -145,7 +145,8 @@ export class MultiLease implements Handle {
     for (const hold of this.holds) {
       // A permit lives by a session, and a lock beside it perhaps by its own renewals.
       const isOnIt = hold.living.life === lost.living.life;
-      const isOfAll = reason === "closed" || (reason === "session-ended" && isOnIt);
+      const isOfAll =
+        reason === "closed" || reason === "held-too-long" || (reason === "session-ended" && isOnIt);
       hold.end(isOfAll ? reason : "lost-with-another");
     }
     if (lost.loss === undefined) return;

@@ -33,18 +33,25 @@ type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
 
 type ManyOptions = Pick<
   LockOptions,
-  keyof LeaseOptions | "onPlaceExpired" | "session" | "namespace"
+  keyof LeaseOptions | "maxHold" | "onWait" | "onPlaceExpired" | "session" | "namespace"
 >;
-type AcquireManyOptions = Pick<AcquireOptions, keyof LeaseOptions | "onPlaceExpired" | "signal">;
+type AcquireManyOptions = Pick<
+  AcquireOptions,
+  keyof LeaseOptions | "maxHold" | "onWait" | "onPlaceExpired" | "signal"
+>;
 
 const MANY_NAMES: OptionNames<ManyOptions> = {
   ...LEASE_NAMES,
+  maxHold: true,
+  onWait: true,
   onPlaceExpired: true,
   session: true,
   namespace: true,
 };
 const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
   ...LEASE_NAMES,
+  maxHold: true,
+  onWait: true,
   onPlaceExpired: true,
   signal: true,
 };
@@ -115,8 +122,7 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
   }
 
   #settings(options: AcquireManyOptions): AcquireSettings {
-    const { lease, renew, wait, poll, owner, signal } = options;
-    const asked = { lease, renew, wait, poll, owner, signal };
+    const { onPlaceExpired: _, ...asked } = options;
     const layers = [asked, ...this.#layers];
     checkQueueOptions({ onPlaceExpired: this.#onPlaceExpired(options) });
     return settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
@@ -184,11 +190,31 @@ export function all(
   parts: readonly (string | Pick<Lock, "name" | "inspect">)[],
   options: Pick<
     LockOptions,
-    "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "session" | "namespace"
+    | "lease"
+    | "renew"
+    | "maxHold"
+    | "wait"
+    | "poll"
+    | "owner"
+    | "onWait"
+    | "onPlaceExpired"
+    | "session"
+    | "namespace"
   > = {},
 ): Lock<
   Omit<NativeTypes, "fence"> & { readonly fence: undefined },
-  Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onPlaceExpired" | "signal">
+  Pick<
+    AcquireOptions,
+    | "lease"
+    | "renew"
+    | "maxHold"
+    | "wait"
+    | "poll"
+    | "owner"
+    | "onWait"
+    | "onPlaceExpired"
+    | "signal"
+  >
 > {
   return new MultiLock(partsOf(client, "all()"), parts, options);
 }

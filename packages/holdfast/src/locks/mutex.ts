@@ -31,7 +31,7 @@ import {
   settingsOf,
 } from "./locking.js";
 import type { Member } from "./members.js";
-import { Reentry } from "./reentrancy.js";
+import { type Reentry, ReentryOfContext, ReentryOfObject } from "./reentrancy.js";
 
 /** Options of a lock: the defaults of every acquisition through the lock. */
 export interface LockOptions<S extends FormatTypes = NativeTypes>
@@ -43,10 +43,12 @@ export interface LockOptions<S extends FormatTypes = NativeTypes>
    */
   readonly namespace?: S extends NativeTypes ? string | undefined : undefined;
   /**
-   * Whether a second acquire through the same object shares the hold of the first. The lock is released when the last
-   * lease is released. Default false: the second acquire waits like the acquire of another client.
+   * Whether a second acquire shares the hold of the first: `true`, through the same object; `"context"`, inside the callback
+   * of `run()`, through any object for the name with this option, of the same client. The callback's context follows all that
+   * it starts, so work that it does not await shares the hold, too. The lock is released when the last lease is released.
+   * Default false: the second acquire waits like the acquire of another client, and inside the callback for itself.
    */
-  readonly reentrant?: boolean | undefined;
+  readonly reentrant?: boolean | "context" | undefined;
   /**
    * A session, from `openSession()`, that keeps the leases of this lock and the places in a queue alive. The
    * session sets the length and the renewals of the leases. Default: the shared session of a client with
@@ -130,7 +132,7 @@ export class Mutex implements Lock {
     this.#layers = [asked, life.options, ...defaultsOf(this.#isFair, clientOptions)];
     this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
-    this.#reentry = asked.reentrant === true ? new Reentry() : undefined;
+    this.#reentry = reentryOf(asked.reentrant, context, this.#ref);
     const isPlain = options === undefined && kind === MUTEX;
     const known = isPlain ? plain.get(clientOptions) : undefined;
     // Resolve the options now, so that a wrong option throws in the constructor.
@@ -161,7 +163,12 @@ export class Mutex implements Lock {
   }
 
   async run<T>(...given: RunArguments<AcquireOptions, Lease, T>): Promise<T> {
-    return runHolding(given, (options) => this.acquire(options));
+    const [options, body] = given.length === 1 ? [undefined, given[0]] : given;
+    const reentry = this.#reentry;
+    const acquire = (asked: AcquireOptions | undefined) => this.acquire(asked);
+    if (reentry === undefined || typeof body !== "function") return runHolding(given, acquire);
+    const within = (lease: Lease) => reentry.within(lease as HeldLease, () => body(lease));
+    return runHolding([options === undefined ? NO_OPTIONS : options, within], acquire);
   }
 
   inspect(): Promise<Inspection> {
@@ -210,6 +217,21 @@ export class Mutex implements Lock {
     const take = () => acquire(this.#context, this.#ref, settings);
     return this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
   }
+}
+
+/** Throws `invalid-argument` for another value than the type allows. */
+function reentryOf(
+  asked: LockOptions["reentrant"],
+  context: AcquireContext,
+  ref: RecordRef,
+): Reentry | undefined {
+  if (asked === undefined || asked === false) return undefined;
+  if (asked === true) return new ReentryOfObject();
+  if (asked === "context") return new ReentryOfContext(context, ref);
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`reentrant\` must be true, false or "context"; it is ${String(asked)}.`,
+  );
 }
 
 /**

@@ -38,20 +38,27 @@ import type { LockOptions } from "./mutex.js";
  */
 export type PermitOptions = Pick<
   LockOptions,
-  "wait" | "poll" | "owner" | "onPlaceExpired" | "onPosition" | "session"
+  "maxHold" | "wait" | "poll" | "owner" | "onWait" | "onPlaceExpired" | "onPosition" | "session"
 >;
 
 /** Options of one acquisition of a permit. */
 export interface AcquirePermitOptions
   extends Pick<
     AcquireOptions,
-    "wait" | "poll" | "owner" | "onPlaceExpired" | "onPosition" | "signal"
+    "maxHold" | "wait" | "poll" | "owner" | "onWait" | "onPlaceExpired" | "onPosition" | "signal"
   > {
   /** How much of a semaphore's limit the permit takes: 1 to the limit. Default 1. For semaphores only. */
   readonly weight?: number | undefined;
 }
 
-const WAITER_NAMES = { ...QUEUE_NAMES, wait: true, poll: true, owner: true } as const;
+const WAITER_NAMES = {
+  ...QUEUE_NAMES,
+  maxHold: true,
+  wait: true,
+  poll: true,
+  owner: true,
+  onWait: true,
+} as const;
 const ACQUIRE_PERMIT_NAMES: OptionNames<Omit<AcquirePermitOptions, "weight">> = {
   ...WAITER_NAMES,
   signal: true,

@@ -11,9 +11,11 @@ export interface WithLockOptions extends Omit<AcquireOptions, "signal" | "barge"
 const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   lease: true,
   renew: true,
+  maxHold: true,
   wait: true,
   poll: true,
   owner: true,
+  onWait: true,
   data: true,
   existingData: true,
   attributes: true,

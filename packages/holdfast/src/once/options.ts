@@ -1,7 +1,7 @@
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
-import { type Duration, durationMs } from "../internal/duration.js";
+import { type Duration, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Due } from "./due.js";
@@ -80,7 +80,7 @@ export function resolveOnce(options: OnceOptions, owner: string): OnceSettings {
     atLeastMs: durationMs("atLeastFor", atLeastFor, { leastMs: 0, mostMs: 365 * DAY_MS }),
     reruns: ifInterrupted === "rerun",
     grant: {
-      ...resolveAcquire([{ lease: leaseMs, wait: 0, owner: options.owner }], owner),
+      ...resolveAcquire([{ lease: inMs(leaseMs), wait: 0, owner: options.owner }], owner),
       signal: options.signal,
       // Each grant must keep the data of earlier occurrences in the record.
       existingData: "keep",

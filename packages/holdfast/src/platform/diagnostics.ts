@@ -1,5 +1,20 @@
 import { channel, subscribe, unsubscribe } from "node:diagnostics_channel";
+import { inspect } from "node:util";
 import { serialisable } from "../internal/printed.js";
+import { visible } from "../internal/shown.js";
+
+let isPrinting: boolean | undefined;
+
+/** Whether `HOLDFAST_DEBUG` asks for a line on stderr for each message. Asks the environment once. */
+function prints(): boolean {
+  try {
+    isPrinting ??= Boolean(process.env["HOLDFAST_DEBUG"]);
+  } catch {
+    // A runtime may refuse to show the environment.
+    isPrinting = false;
+  }
+  return isPrinting;
+}
 
 /**
  * Publishes a message on a channel of `node:diagnostics_channel`. Without a subscriber the message is not
@@ -7,7 +22,13 @@ import { serialisable } from "../internal/printed.js";
  */
 export function publish(channelName: string, message: () => object): void {
   const found = channel(channelName);
-  if (found.hasSubscribers) found.publish(serialisable(message()));
+  if (!found.hasSubscribers && !prints()) return;
+  const told = serialisable(message());
+  if (prints()) {
+    const text = inspect(told, { breakLength: Number.POSITIVE_INFINITY });
+    process.stderr.write(`${new Date().toISOString()} ${channelName} ${visible(text)}\n`);
+  }
+  found.publish(told);
 }
 
 /** Subscribes to a channel. Returns a function that ends the subscription. */

@@ -17,7 +17,7 @@ const LENGTHS = {
   lease: 3_000,
   renew: RENEW_MS,
   wait: Number.POSITIVE_INFINITY,
-  poll: { min: 50, max: 200 },
+  poll: { min: "50ms", max: "200ms" },
 } as const;
 const native = nativeFormat({ pk: "pk", sk: "sk" });
 const REF = native.codec.refOf("lock", "a");

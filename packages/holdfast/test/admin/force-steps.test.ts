@@ -309,7 +309,7 @@ describe("a forced release without options", () => {
 });
 
 const REQUEST_TIMEOUT_MS = 500;
-const QUICK = { ...LENGTHS, requestTimeout: REQUEST_TIMEOUT_MS } as const;
+const QUICK = { ...LENGTHS, requestTimeout: `${REQUEST_TIMEOUT_MS}ms` } as const;
 
 describe("the release after a forced end", () => {
   it.each<readonly [string, Fault]>([

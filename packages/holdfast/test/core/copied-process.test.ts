@@ -3,7 +3,7 @@ import { World } from "../../../../test/support/world.js";
 import { FaultyTable } from "../../../testing/src/faults/faults.js";
 import { all, exportLease, fairLock, Holdfast, mutex, openSession } from "../../src/index.js";
 
-const OPTIONS = { lease: "10s", poll: { min: 100, max: 800 } } as const;
+const OPTIONS = { lease: "10s", poll: { min: "100ms", max: "800ms" } } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 
 // The ids of the lock, of two locks, or of the session and its holder.

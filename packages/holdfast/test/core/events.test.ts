@@ -50,6 +50,7 @@ describe("lease events", () => {
       refusal: "holdfast:lease:refusal",
       grant: "holdfast:lease:grant",
       renewal: "holdfast:lease:renewal",
+      longHold: "holdfast:lease:long-hold",
       loss: "holdfast:lease:loss",
       release: "holdfast:lease:release",
     });
@@ -106,7 +107,7 @@ describe("lease events", () => {
     const queued = all(one.locks, ["b", "c"]).acquire({ wait: "1m" });
     await world.time.advance(1_000);
     told = [];
-    const waiting = world.until(mutex(two.locks, "b").acquire({ wait: 500 }));
+    const waiting = world.until(mutex(two.locks, "b").acquire({ wait: "500ms" }));
     await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
     expect(events("two")).toEqual(["wait", "position", "refusal"]);
     expect(told.find(({ event }) => event === "wait")).not.toMatchObject({ heldBy: "one" });
@@ -125,7 +126,7 @@ describe("lease events", () => {
 
   it.each([
     [{ wait: 0 }, ["refusal"], "not-acquired"],
-    [{ wait: 500 }, ["wait", "refusal"], "not-acquired"],
+    [{ wait: "500ms" }, ["wait", "refusal"], "not-acquired"],
     [{ signal: AbortSignal.abort("enough") }, ["refusal"], "aborted"],
   ])("report why an acquisition with %j ended without a lease: %j", async (options, all, code) => {
     const { world, one, two } = scene();

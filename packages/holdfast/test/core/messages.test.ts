@@ -60,7 +60,7 @@ async function lossAfter(scene: Scene, happen: () => void): Promise<HoldfastErro
 async function behindAnother(scene: Scene): Promise<HoldfastError> {
   scene.mine.network.next("write", { fault: "delayed", delayMs: 1_000 });
   const first = mutex(scene.mine.locks, "a").acquire();
-  const error = await acquireFails(scene, { wait: 100 });
+  const error = await acquireFails(scene, { wait: "100ms" });
   await scene.world.until(first);
   return error;
 }

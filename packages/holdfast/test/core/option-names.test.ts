@@ -11,10 +11,10 @@ import {
 import { checkNames } from "../../src/internal/option-names.js";
 
 const TABLES: Record<string, readonly [Record<string, true>, number]> = {
-  client: [CLIENT_NAMES, 12],
+  client: [CLIENT_NAMES, 13],
   lease: [LEASE_NAMES, 5],
-  acquire: [ACQUIRE_NAMES, 14],
-  "defaults of a lock": [DEFAULT_NAMES, 13],
+  acquire: [ACQUIRE_NAMES, 16],
+  "defaults of a lock": [DEFAULT_NAMES, 15],
   queue: [QUEUE_NAMES, 2],
   renew: [RENEW_NAMES, 2],
   release: [RELEASE_NAMES, 1],

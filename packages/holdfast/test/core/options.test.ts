@@ -32,7 +32,7 @@ describe("client options", () => {
       expect(() => resolveClient({ sharedSession: session, renew: 1_000 })).not.toThrow();
     expect(() => resolveClient({ sharedSession: false, renew: "manual" })).not.toThrow();
     expect(resolveClient({ maxLocalHandoffs: 0 })).toMatchObject({ maxLocalHandoffs: 0 });
-    expect(resolveClient({ requestTimeout: 10, closeTimeout: "1d" })).toMatchObject({
+    expect(resolveClient({ requestTimeout: "10ms", closeTimeout: "1d" })).toMatchObject({
       requestTimeoutMs: 10,
       closeTimeoutMs: 24 * 3_600_000,
     });
@@ -46,7 +46,7 @@ describe("client options", () => {
     { maxLocalHandoffs: 1.5 },
     { maxLocalHandoffs: Number.NaN },
     { maxLocalHandoffs: Number.POSITIVE_INFINITY },
-    { requestTimeout: 9 },
+    { requestTimeout: "9ms" },
     { requestTimeout: "5" },
     { requestTimeout: Number.POSITIVE_INFINITY },
     { closeTimeout: 0 },
@@ -134,10 +134,10 @@ describe("acquire options", () => {
       lease: "60s",
       wait: "1m",
       owner: "client",
-      poll: { min: 10 },
+      poll: { min: "10ms" },
     };
     const mutex: AcquireOptions = { wait: "2m", keepData: true, poll: { max: "5s" } };
-    const own: AcquireOptions = { owner: "own", data: 0, poll: { min: 20 } };
+    const own: AcquireOptions = { owner: "own", data: 0, poll: { min: "20ms" } };
     expect(resolveAcquire([own, mutex, client], "host:1")).toMatchObject({
       leaseMs: 60_000,
       renewMs: 20_000,
@@ -170,7 +170,9 @@ describe("acquire options", () => {
 
   it("accept the smallest and the largest values", () => {
     const year = 365 * 24 * 3_600_000;
-    expect(resolveAcquire([{ lease: 100, renew: 50 }], "me")).toMatchObject({ leaseMs: 100 });
+    expect(resolveAcquire([{ lease: "100ms", renew: "50ms" }], "me")).toMatchObject({
+      leaseMs: 100,
+    });
     expect(resolveAcquire([{ lease: year }], "me")).toMatchObject({ leaseMs: year });
     expect(resolveAcquire([{ lease: "1m", renew: "manual" }], "me").renewMs).toBe("manual");
     expect(resolveAcquire([{ lease: "20s", renew: "10s" }], "me").renewMs).toBe(10_000);
@@ -178,7 +180,7 @@ describe("acquire options", () => {
     expect(resolveAcquire([{ wait: Number.POSITIVE_INFINITY }], "me").waitMs).toBe(
       Number.POSITIVE_INFINITY,
     );
-    expect(resolveAcquire([{ poll: { min: 1, max: 1 } }], "me")).toMatchObject({
+    expect(resolveAcquire([{ poll: { min: "1ms", max: "1ms" } }], "me")).toMatchObject({
       minPollMs: 1,
       maxPollMs: 1,
     });
@@ -186,14 +188,14 @@ describe("acquire options", () => {
   });
 
   const WRONG: readonly AcquireOptions[] = [
-    { lease: 99 },
+    { lease: "99ms" },
     { lease: 366 * 24 * 3_600_000 },
     { lease: 1_000.5 },
     { lease: "30" },
     { lease: Number.NaN },
     { lease: "10s", renew: "5001ms" },
     { lease: "19s", renew: "10s" },
-    { renew: 9 },
+    { renew: "9ms" },
     { renew: "auto" },
     { renew: Number.NaN },
     { renew: Number.POSITIVE_INFINITY },
@@ -202,9 +204,9 @@ describe("acquire options", () => {
     { wait: Number.NaN },
     { wait: Number.NEGATIVE_INFINITY },
     { poll: { min: 0 } },
-    { poll: { min: 0.5 } },
+    { poll: { min: "0.5ms" } },
     { poll: { max: "2d" } },
-    { poll: { max: 99 } },
+    { poll: { max: "99ms" } },
     { poll: { min: 2_001 } },
     { owner: "" },
     { owner: "x".repeat(1_001) },
@@ -219,9 +221,9 @@ describe("acquire options", () => {
 
   it("are checked together across layers", () => {
     expect(() => resolveAcquire([{ lease: "10s" }, { renew: "6s" }], "me")).toThrowError(refused);
-    expect(() => resolveAcquire([{ poll: { max: 50 } }, { poll: { min: 60 } }], "me")).toThrowError(
-      refused,
-    );
+    expect(() =>
+      resolveAcquire([{ poll: { max: "50ms" } }, { poll: { min: "60ms" } }], "me"),
+    ).toThrowError(refused);
   });
 });
 
@@ -233,8 +235,8 @@ describe("the error of a wrong option", () => {
     [{ sharedSession: "all" as never }, ["`sharedSession`", "all"]],
     [{ sharedSession: sharedSession(), renew: "manual" }, ["`sharedSession`", '`renew: "manual"`']],
     [{ maxLocalHandoffs: -1 }, ["`maxLocalHandoffs`", "0", "-1"]],
-    [{ requestTimeout: 9 }, ["`requestTimeout`", "10 ms", "86400000 ms", "9"]],
-    [{ closeTimeout: 9 }, ["`closeTimeout`", "10 ms", "86400000 ms", "9"]],
+    [{ requestTimeout: "9ms" }, ["`requestTimeout`", "10 ms", "86400000 ms", '"9ms"']],
+    [{ closeTimeout: "9ms" }, ["`closeTimeout`", "10 ms", "86400000 ms", '"9ms"']],
   ];
 
   it("names a value that JSON cannot write", () => {
@@ -248,14 +250,14 @@ describe("the error of a wrong option", () => {
   });
 
   const ACQUIRE: readonly [AcquireOptions, facts: Facts][] = [
-    [{ lease: 99 }, ["`lease`", "100 ms", "31536000000 ms", "99"]],
+    [{ lease: "99ms" }, ["`lease`", "100 ms", "31536000000 ms", '"99ms"']],
     [{ lease: 1_000.5 }, ["`lease`", "1000.5"]],
     [{ lease: "1s", renew: "600ms" }, ["`lease`", "1000 ms", "`renew`", "600 ms"]],
-    [{ renew: 9 }, ["`renew`", "10 ms", "31536000000 ms", "9"]],
+    [{ renew: "9ms" }, ["`renew`", "10 ms", "31536000000 ms", '"9ms"']],
     [{ wait: -1 }, ["`wait`", "0 ms", "-1"]],
     [{ poll: { min: 0 } }, ["`poll.min`", "1 ms", "86400000 ms", "0"]],
     [{ poll: { max: "2d" } }, ["`poll.max`", "1 ms", "86400000 ms", '"2d"']],
-    [{ poll: { min: 60, max: 50 } }, ["`poll.min`", "60 ms", "`poll.max`", "50 ms"]],
+    [{ poll: { min: "60ms", max: "50ms" } }, ["`poll.min`", "60 ms", "`poll.max`", "50 ms"]],
     [{ owner: 5 as never }, ["`owner`", /\bstring\b/]],
     [{ owner: "" }, ["`owner`", "1 to 1000", "0"]],
     [{ owner: "x".repeat(1_001) }, ["`owner`", "1 to 1000", "1001"]],
@@ -272,7 +274,7 @@ describe("the error of a wrong option", () => {
   });
 
   it("ignores a layer without a value", () => {
-    const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { min: 7 } }];
+    const layers: AcquireOptions[] = [{ poll: undefined }, { poll: { min: "7ms" } }];
     expect(resolveAcquire(layers, "me").minPollMs).toBe(7);
   });
 });
@@ -284,7 +286,7 @@ describe("checkLease", () => {
     expect(() => checkLease(20.5, 10)).toThrowError(refused);
     expect(() => checkLease(1, "manual")).not.toThrow();
     expect(resolveLease("1m")).toBe(60_000);
-    expectThrown(() => resolveLease(99), {
+    expectThrown(() => resolveLease("99ms"), {
       code: "invalid-argument",
       mentions: ["`lease`", "100 ms"],
     });

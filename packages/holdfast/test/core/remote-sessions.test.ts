@@ -32,7 +32,7 @@ async function setUp(names: readonly string[] = ["a"], options: FixedOptions = {
   }
   await world.time.advance(1_000);
   for (const name of names) expect(world.record(name)?.["session"]).toEqual({ S: session.id });
-  const poll = { min: POLL_MS, max: POLL_MS };
+  const poll = { min: `${POLL_MS}ms`, max: `${POLL_MS}ms` };
   const rival = fixedProcess(world, { ...LENGTHS, poll, requestTimeout: 1_000, ...options });
   const requests = requestsOf(world, rival.network);
   const fromMs = world.time.nowMs;
@@ -174,7 +174,7 @@ describe("a rival of a lease on a session", () => {
     const { world, row, requests } = scene;
     requests.fault = ({ of, isStrong }) =>
       of === row && !isStrong ? { fault: "throttled" } : undefined;
-    await expect(world.until(waitFor(scene, "a", { wait: 250 }))).rejects.toMatchObject({
+    await expect(world.until(waitFor(scene, "a", { wait: "250ms" }))).rejects.toMatchObject({
       code: "throttled",
     });
     // An unanswered read does not count as absent: no further request follows.
@@ -312,7 +312,7 @@ describe("a wait that ends during a request about the session", () => {
     const scene = await setUp();
     const { world, requests, row } = scene;
     hangs(requests, row, which);
-    const waiting = waitFor(scene, "a", { wait: 400 });
+    const waiting = waitFor(scene, "a", { wait: "400ms" });
     await expect(world.until(waiting)).rejects.toBeInstanceOf(HoldfastError);
     expect(scene.sinceMs()).toBe(400);
   });

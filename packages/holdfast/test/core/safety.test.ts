@@ -21,7 +21,7 @@ const LEASE_MS = 3_000;
 const OPTIONS: AcquireOptions = {
   lease: LEASE_MS,
   wait: "60s",
-  poll: { min: 50, max: 200 },
+  poll: { min: "50ms", max: "200ms" },
 };
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const native = nativeFormat({ pk: "pk", sk: "sk" });
@@ -286,7 +286,7 @@ describe("the deadline from before the send of the answered request", () => {
       if (way === "claim after an abandoned claim") {
         // The next acquisition finds the abandoned claim in the table.
         a.network.next("write", { fault: "response-lost" });
-        const other = mutex(a.locks, "b").acquire({ wait: 15 });
+        const other = mutex(a.locks, "b").acquire({ wait: "15ms" });
         await expect(world.until(other)).rejects.toMatchObject({ code: "unreachable" });
       }
       const name = way === "claim after an abandoned claim" ? "b" : "a";
@@ -487,7 +487,10 @@ describe("each reason for a loss is found, and reported exactly once", () => {
 
   const provoke: Readonly<
     Record<
-      Exclude<LossReason, "session-ended" | "lost-with-another" | "forgotten" | "interrupted">,
+      Exclude<
+        LossReason,
+        "session-ended" | "lost-with-another" | "forgotten" | "interrupted" | "held-too-long"
+      >,
       (scene: Scene) => unknown
     >
   > = {

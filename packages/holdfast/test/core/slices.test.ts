@@ -77,7 +77,7 @@ describe("in one turn of the event loop", () => {
     const fromMs = world.time.nowMs;
     const ends = Array.from({ length: 1_000 }, async (_, at) => {
       await mutex(locks, `burst ${at}`)
-        .acquire({ wait: 20 })
+        .acquire({ wait: "20ms" })
         .catch(() => undefined);
       return world.time.nowMs - fromMs;
     });

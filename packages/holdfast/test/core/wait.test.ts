@@ -36,7 +36,7 @@ describe("a wait", () => {
     expect(longer).toBeGreaterThan(65_000);
   });
 
-  it.each([null, {}, { beyondLease: 1, other: 2 }, { other: 1 }])(
+  it.each([null, {}, { beyondLease: "1ms", other: 2 }, { other: 1 }])(
     "is refused if it is %j",
     (wait) => {
       const resolve = () => resolveWait(wait as unknown as Wait, LEASE_MS, 0.01);

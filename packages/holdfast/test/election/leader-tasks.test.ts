@@ -256,19 +256,19 @@ describe("a candidate with leader tasks", () => {
   const idle = (): void => {};
   it.each([
     [{ tasks: [] }, "tasks"],
-    [{ tasks: [{ name: "", every: 1, run: idle }] }, "name"],
-    [{ tasks: [{ name: "a", every: 1 }] }, "run"],
-    [{ tasks: [{ name: "a", every: 10, jitter: 11, run: idle }] }, "jitter"],
+    [{ tasks: [{ name: "", every: "1ms", run: idle }] }, "name"],
+    [{ tasks: [{ name: "a", every: "1ms" }] }, "run"],
+    [{ tasks: [{ name: "a", every: "10ms", jitter: "11ms", run: idle }] }, "jitter"],
     [{ stopBefore: "43s" }, "stopBefore"],
   ])("refuses %j", (more, word) => {
     const { locks } = world.inhabitant();
-    const valid = { name: NAME, tasks: [{ name: "a", every: 1, run: idle }] };
+    const valid = { name: NAME, tasks: [{ name: "a", every: "1ms", run: idle }] };
     expect(() => leaderTasks(locks, { ...valid, ...more } as never)).toThrow(word);
   });
 
   it("refuses two tasks with the same name", () => {
     const { locks } = world.inhabitant();
-    const one = { name: "a", every: 1, run: idle };
+    const one = { name: "a", every: "1ms", run: idle };
     expectThrown(() => leaderTasks(locks, { name: NAME, tasks: [one, one] }), {
       code: "invalid-argument",
       mentions: ['"a"'],

@@ -161,7 +161,7 @@ describe("a leader cut off from the table, 200 times, with clocks minutes apart"
         const made = candidate(
           one,
           { failover: "6s" },
-          { process: { wallOffsetMs: skewMs, rate }, requestTimeout: 500 },
+          { process: { wallOffsetMs: skewMs, rate }, requestTimeout: "500ms" },
         );
         leaderTasks(made.locks, {
           name: NAME,
@@ -169,7 +169,7 @@ describe("a leader cut off from the table, 200 times, with clocks minutes apart"
           tasks: [
             {
               name: "work",
-              every: 100,
+              every: "100ms",
               async run({ signal }) {
                 const span = { who, fromMs: one.time.nowMs, toMs: Number.POSITIVE_INFINITY };
                 spans.push(span);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
-import { durationMs } from "../../src/internal/duration.js";
+import { durationMs, inMs } from "../../src/internal/duration.js";
 
 const any = { leastMs: Number.NEGATIVE_INFINITY, mostMs: Number.POSITIVE_INFINITY };
 const refused = expect.objectContaining({ code: "invalid-argument" });
@@ -8,7 +8,9 @@ const refused = expect.objectContaining({ code: "invalid-argument" });
 describe("a duration", () => {
   it.each([
     [0, 0],
-    [1.5, 1.5],
+    [1_000, 1_000],
+    [1_500.5, 1_500.5],
+    ["1.5ms", 1.5],
     [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY],
     ["0ms", 0],
     ["250ms", 250],
@@ -49,12 +51,29 @@ describe("a duration", () => {
 
   it("must be within the range, both ends included", () => {
     const range = { leastMs: 10, mostMs: 1_000 };
-    expect(durationMs("wait", 10, range)).toBe(10);
+    expect(durationMs("wait", "10ms", range)).toBe(10);
     expect(durationMs("wait", "1s", range)).toBe(1_000);
-    for (const value of [9.999, 1_000.001, "-1s", Number.POSITIVE_INFINITY]) {
+    for (const value of ["9.999ms", 1_000.001, "-1s", Number.POSITIVE_INFINITY]) {
       expect(() => durationMs("wait", value, range)).toThrowError(refused);
     }
   });
+
+  it.each([1, 30, 300, 999.9, Number.MIN_VALUE])(
+    "is refused without a unit below one second: %d",
+    (value) => {
+      expectThrown(() => durationMs("lease", value, any), {
+        code: "invalid-argument",
+        mentions: ["`lease`", `"${value}ms"`, `"${value}s"`, `"${value}m"`],
+      });
+    },
+  );
+
+  it.each([0, 0.1, 999.9, 1 / 3, 1_000, 30_000, Number.POSITIVE_INFINITY])(
+    "of %d ms is accepted if the library computes it",
+    (lengthMs) => {
+      expect(durationMs("lease", inMs(lengthMs), any)).toBe(lengthMs);
+    },
+  );
 
   it("is refused with the lower bound alone, if there is no upper bound", () => {
     expectThrown(() => durationMs("wait", "-1s", { ...any, leastMs: 0 }), {

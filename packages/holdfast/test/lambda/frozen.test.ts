@@ -37,7 +37,7 @@ describe("a frozen Lambda function", () => {
     await worker.says("returned 1");
     worker.signal("SIGUSR2");
     expect(await worker.says("acted")).toMatchObject({ isHeld: true });
-    const rival = scene.locks({ poll: { min: 20, max: 50 } });
+    const rival = scene.locks({ poll: { min: "20ms", max: "50ms" } });
     const lease = await mutex(rival, "middle").acquire({ wait: "20s" });
     worker.signal("SIGCONT");
     // The clocks answer the first check.

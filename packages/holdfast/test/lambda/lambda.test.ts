@@ -74,7 +74,7 @@ describe("a handler with a lock", () => {
       send: (command, more) =>
         isDown ? Promise.reject(new Error("ECONNREFUSED")) : client.send(command, more),
     };
-    const short = new Holdfast({ client: failing, table: "locks", requestTimeout: 200 });
+    const short = new Holdfast({ client: failing, table: "locks", requestTimeout: "200ms" });
     const handler = withLock({ locks: short, name: "order/42" }, () => "done");
     const fromMs = performance.now();
     expect(await errorOf(handler("42", context(60_000)))).toMatchObject({ code: "unreachable" });

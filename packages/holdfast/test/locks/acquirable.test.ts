@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import {
   type AnyLease,
   KINDS,
@@ -9,7 +10,9 @@ import {
 } from "../../../../test/support/acquirable.js";
 import { World } from "../../../../test/support/world.js";
 import type { Fault } from "../../../testing/src/faults/fault-plan.js";
+import { LEASE_CHANNELS } from "../../src/events/index.js";
 import {
+  type AcquireOptions,
   condition,
   conditions,
   HoldfastError,
@@ -46,6 +49,8 @@ function setUp(kind: Kind, options: Partial<Omit<HoldfastOptions, "client" | "ta
   };
   return { world, ...who, start, lock, occupy, present, expectFree };
 }
+
+type Told = Parameters<NonNullable<AcquireOptions["onWait"]>>[0];
 
 /** The reason with which a promise rejects, or what it resolved with. */
 const outcomeOf = (promise: Promise<unknown>): Promise<unknown> =>
@@ -143,7 +148,7 @@ describe.each(KINDS)("a $kind", (kind) => {
   });
 
   it("is released at the end of an `await using` block, which reports its errors", async () => {
-    const { world, lock, network, reported } = setUp(kind, { requestTimeout: 100 });
+    const { world, lock, network, reported } = setUp(kind, { requestTimeout: "100ms" });
     const lease = await world.until(lock.acquire());
     network.script(() => ({ fault: "request-lost" }));
     await world.until(lease[Symbol.asyncDispose]());
@@ -411,6 +416,106 @@ describe.each(KINDS)("a $kind", (kind) => {
     expect(calls).toBe(0);
   });
 
+  describe("with `maxHold`", () => {
+    const MAX_MS = 100_000;
+
+    it("is lost after that time, with a warning before, however it is renewed", async () => {
+      const { world, locks } = setUp(kind);
+      const lock = kind.make(locks, { maxHold: "100s" });
+      const told: { readonly heldMs: number; readonly leftMs: number }[] = [];
+      const note = (event: unknown) => void told.push(event as (typeof told)[number]);
+      subscribe(LEASE_CHANNELS.longHold, note);
+      onTestFinished(() => void unsubscribe(LEASE_CHANNELS.longHold, note));
+      const lease = await world.until(lock.acquire());
+      const fromMs = world.time.nowMs;
+      const count = aborts(lease.signal);
+      await world.time.advance(0.85 * MAX_MS);
+      expect(told).toEqual([]);
+      expect(lease.remainingMs()).toBeLessThanOrEqual(0.15 * MAX_MS);
+      await world.time.advance(fromMs + 0.95 * MAX_MS - world.time.nowMs);
+      expect(told).toHaveLength(kind.keys.length);
+      expect(told[0]?.leftMs).toBeCloseTo(0.1 * MAX_MS, -3);
+      expect([lease.isHeld, count()]).toEqual([true, 0]);
+      await world.time.advance(fromMs + MAX_MS + 1 - world.time.nowMs);
+      expect([lease.isHeld, count()]).toEqual([false, 1]);
+      expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "held-too-long" });
+      expect(String(lease.signal.reason)).toContain("maxHold");
+      for (const { signal } of lease.parts)
+        expect(signal.reason).toMatchObject({ reason: "held-too-long" });
+    });
+
+    it.each([
+      ["another", (scene: ReturnType<typeof setUp>) => scene.start().locks],
+      ["the same", (scene: ReturnType<typeof setUp>) => scene.locks],
+    ])("keeps %s client out until its record expires, and lets it in then", async (_, clientOf) => {
+      const scene = setUp(kind);
+      const { world, locks } = scene;
+      const lease = await world.until(kind.make(locks, { maxHold: "100s" }).acquire());
+      const lost = new Promise<number>((resolve) => {
+        lease.signal.addEventListener("abort", () => resolve(world.time.nowMs));
+      });
+      const other = kind.blocker(clientOf(scene)).acquire({ wait: "1h" });
+      const lostMs = await world.until(lost);
+      const next = await world.until(other);
+      expect(world.time.nowMs - lostMs).toBeGreaterThan(LEASE_MS / 2);
+      expect(world.time.nowMs - lostMs).toBeLessThan(TAKEN_OVER_MS);
+      await world.until(next.release());
+    });
+
+    it("is free soon if its holder releases it after that time", async () => {
+      const { world, locks, expectFree } = setUp(kind);
+      const lease = await world.until(kind.make(locks, { maxHold: "40s" }).acquire());
+      await world.time.advance(41_000);
+      await world.until(outcomeOf(lease.release()));
+      await expectFree();
+    });
+
+    it("is lost at that time by the clocks, before any timer", async () => {
+      const { world, locks, process } = setUp(kind);
+      const lease = await world.until(kind.make(locks, { maxHold: "10s" }).acquire());
+      process.pause();
+      await world.time.advance(10_500);
+      expect(lease.isHeld).toBe(false);
+      expect(lease.signal.reason).toMatchObject({ reason: "held-too-long" });
+      process.resume();
+    });
+
+    it("leaves no timer after a release, and counts anew for the next lease", async () => {
+      const { world, locks, process } = setUp(kind);
+      const lock = kind.make(locks, { maxHold: "1h" });
+      const first = await world.until(lock.acquire());
+      await world.until(first.release());
+      await world.until((await world.until(lock.acquire())).release());
+      await world.time.advance(2 * TAKEN_OVER_MS);
+      const timers = process.pendingTimers();
+      const lease = await world.until(lock.acquire());
+      await world.time.advance(60_000);
+      expect(lease.isHeld).toBe(true);
+      await world.until(lease.release());
+      await world.time.advance(2 * TAKEN_OVER_MS);
+      expect(process.pendingTimers()).toBe(timers);
+    });
+
+    it("does not count the wait, nor a place in a queue", async () => {
+      const { world, locks, occupy } = setUp(kind);
+      const { lease } = await occupy();
+      const inQueue = kind.kind === "term" ? {} : { onPlaceExpired: "fail" };
+      const waiting = kind.make(locks, { maxHold: "40s", ...inQueue }).acquire(FOR_EVER);
+      await world.time.advance(5 * LEASE_MS);
+      await world.until(lease.release());
+      const own = await world.until(waiting);
+      await world.time.advance(30_000);
+      expect(own.isHeld).toBe(true);
+      await world.until(own.release());
+    });
+
+    it("must be a length of time", () => {
+      const { locks } = setUp(kind);
+      expect(() => kind.make(locks, { maxHold: 60 })).toThrowError("`maxHold`");
+      expect(() => kind.make(locks, { maxHold: "0s" })).toThrowError("`maxHold`");
+    });
+  });
+
   it("has a condition for each record, on its holder and its fence", async () => {
     const { world, lock } = setUp(kind);
     const lease = await world.until(lock.acquire());
@@ -489,6 +594,110 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
     });
   });
 
+  describe("onWait", () => {
+    const waitingIn = async () => {
+      const errors: unknown[] = [];
+      const scene = setUp(kind, { onError: (error) => errors.push(error) });
+      const { lease } = await scene.occupy({ owner: "worker-7" });
+      const told: Told[] = [];
+      const onWait = (seen: Told) => void told.push(seen);
+      return { ...scene, lease, told, onWait, errors };
+    };
+
+    it("is called when the wait begins, and every ten seconds, with the holder", async () => {
+      const { world, lock, told, onWait, lease, process } = await waitingIn();
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait });
+      await world.time.advance(1_000);
+      expect(told).toHaveLength(1);
+      expect(told[0]?.sinceMs).toBeLessThan(1_000);
+      expect(told[0]).toMatchObject({ lockName: "a", isOwn: false });
+      await world.time.advance(20_000);
+      expect(told.map(({ owner }) => owner)).toEqual(Array(3).fill("worker-7"));
+      const [first = 0, second = 0, third = 0] = told.map(({ sinceMs }) => sinceMs);
+      expect([second - first, third - second]).toEqual([10_000, 10_000]);
+      if (!kind.isPermit) expect(told[2]?.acquirableInMs).toBeGreaterThan(20_000);
+      await world.until(lease.release());
+      await world.until((await world.until(acquiring)).release());
+      await world.time.advance(60_000);
+      expect(told).toHaveLength(3);
+      expect(process.state).toBe("running");
+    });
+
+    it("is called in `run`, as an option of the lock, and says how long a dead holder is silent", async () => {
+      const { world, locks, occupy } = setUp(kind);
+      const { process } = await occupy({ owner: "worker-7" });
+      process.kill();
+      const told: Told[] = [];
+      const lock = kind.make(locks, { onWait: (seen: Told) => void told.push(seen) });
+      await world.until(lock.run(FOR_EVER, () => undefined));
+      expect(told.length).toBeGreaterThan(2);
+      if (kind.isPermit) return;
+      const { silentMs = 0, acquirableInMs = 0, sinceMs } = told.at(-1) as Told;
+      expect(silentMs).toBeGreaterThan(5_000);
+      expect(silentMs).toBeLessThanOrEqual(sinceMs);
+      expect(acquirableInMs).toBeLessThan(LEASE_MS);
+    });
+
+    it("says that this client itself holds the lock", async () => {
+      const { world, lock, locks } = setUp(kind);
+      const lease = await world.until(kind.blocker(locks).acquire());
+      const told: Told[] = [];
+      const onWait = (seen: Told) => void told.push(seen);
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait });
+      await world.time.advance(5_000);
+      expect(told).toMatchObject([{ lockName: "a", isOwn: !kind.isPermit }]);
+      await world.until(lease.release());
+      await world.until((await world.until(acquiring)).release());
+    });
+
+    it("is not called for a free lock, nor without a wait", async () => {
+      const { world, lock, locks, lease, told, onWait } = await waitingIn();
+      await world.until(outcomeOf(lock.acquire({ wait: 0, onWait })));
+      await world.until(kind.make(locks).tryAcquire({ onWait }));
+      await world.until(lease.release());
+      await world.until((await world.until(lock.acquire({ onWait }))).release());
+      await world.time.advance(30_000);
+      expect(told).toEqual([]);
+    });
+
+    it.each([
+      ["throws", () => expect.fail("no log")],
+      ["rejects", () => Promise.reject(new Error("no log"))],
+    ])("tells onError if it %s, and the wait goes on", async (_, onWait) => {
+      const { world, lock, lease, errors } = await waitingIn();
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait });
+      await world.time.advance(12_000);
+      const threw = expect.objectContaining({
+        lockName: "a",
+        message: expect.stringMatching(/onWait.*no log/),
+      });
+      expect(errors).toEqual([threw, threw]);
+      await world.until(lease.release());
+      await world.until((await world.until(acquiring)).release());
+    });
+
+    it("may end the wait", async () => {
+      const { world, lock, present } = await waitingIn();
+      const before = present();
+      const giveUp = new AbortController();
+      const onWait = () => giveUp.abort("enough");
+      const acquiring = lock.acquire({ ...FOR_EVER, onWait, signal: giveUp.signal });
+      expect(await world.until(outcomeOf(acquiring))).toBe("enough");
+      await world.time.advance(10_000);
+      expect(present()).toEqual(before);
+    });
+
+    it("must be a function", async () => {
+      const { world, lock, locks } = setUp(kind);
+      const wrong = { onWait: 5 as never };
+      expect(await world.until(outcomeOf(lock.acquire(wrong)))).toMatchObject({
+        code: "invalid-argument",
+        message: expect.stringContaining("`onWait`"),
+      });
+      expect(() => kind.make(locks, wrong)).toThrowError("`onWait`");
+    });
+  });
+
   describe("run", () => {
     it("holds the lock while the body runs, and resolves to its result", async () => {
       const { world, locks, reported, present, expectFree } = setUp(kind);
@@ -550,7 +759,7 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
         throw new Error("onError's");
       };
       for (const expected of ["done", error]) {
-        const { world, locks, network } = setUp(kind, { requestTimeout: 100, onError });
+        const { world, locks, network } = setUp(kind, { requestTimeout: "100ms", onError });
         const running = kind.make(locks).run(() => {
           network.script(() => ({ fault: "request-lost" }));
           if (expected === error) throw error;
@@ -612,7 +821,7 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
       await world.until(lock.tryAcquire());
       const before = present();
       const fromMs = world.time.nowMs;
-      const error = await world.until(outcomeOf(lock.acquire({ wait })));
+      const error = await world.until(outcomeOf(lock.acquire({ wait: `${wait}ms` })));
       expect(error).toMatchObject({ code: wait === 1 ? expect.any(String) : "not-acquired" });
       if (wait === 0) expect(world.time.nowMs - fromMs).toBeLessThan(100);
       else expect(world.time.nowMs - fromMs).toBe(wait);

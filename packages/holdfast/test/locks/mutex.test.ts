@@ -4,6 +4,7 @@ import { World } from "../../../../test/support/world.js";
 import { listLocks } from "../../src/admin/index.js";
 import {
   type AcquireOptions,
+  fairLock,
   HoldfastError,
   inspect,
   type Json,
@@ -317,6 +318,7 @@ describe("a reentrant mutex", () => {
       { lease: "10s", renew: "1s" },
       { data: 1 },
       { owner: "me" },
+      { maxHold: "1h" },
       { existingData: "keep" },
     ];
     for (const options of changing) {
@@ -498,7 +500,10 @@ describe("close", () => {
   });
 
   it("is bounded, and lists every lease without an acknowledged release", async () => {
-    const { world, locks, network, process } = setUp({ closeTimeout: "2s", requestTimeout: 300 });
+    const { world, locks, network, process } = setUp({
+      closeTimeout: "2s",
+      requestTimeout: "300ms",
+    });
     for (const name of ["a", "b", "c"]) await world.until(mutex(locks, name).acquire());
     network.script((request) =>
       request.kind === "write" && JSON.stringify(request.write.key).includes("lock#b")
@@ -686,8 +691,8 @@ describe("wrong input", () => {
 
   const WRONG: readonly AcquireOptions[] = [
     { lease: "1s", renew: "501ms" },
-    { lease: 99 },
-    { lease: 100.5 },
+    { lease: "99ms" },
+    { lease: "100.5ms" },
     { lease: "30" },
     { lease: "" },
     { lease: "soon" },
@@ -909,5 +914,112 @@ describe("a table with refusals that do not show the record", () => {
       message: expect.stringContaining("3.363.0"),
     });
     expect(writes).toBe(1);
+  });
+});
+
+describe.each([
+  ["mutex", mutex],
+  ["fair lock", fairLock],
+] as const)("a %s that is reentrant in its context", (_, lockOf) => {
+  const REENTRANT = { reentrant: "context" } as const;
+
+  it("is entered once by calls inside run(), through any object of the name", async () => {
+    const { world, locks } = setUp();
+    const seen = await world.requests(() =>
+      lockOf(locks, "a", REENTRANT).run(async (outer) => {
+        await world.time.sleep(10);
+        return lockOf(locks, "a", REENTRANT).run(async (inner) => {
+          const third = await lockOf(locks, "a", REENTRANT).tryAcquire();
+          await third?.release();
+          return [inner.fence === outer.fence, third?.fence === outer.fence, outer.isHeld];
+        });
+      }),
+    );
+    expect(seen.result).toEqual([true, true, true]);
+    expect(seen).toMatchObject({ writes: 2 });
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("excludes calls that are not inside, also through one object and after the first ended", async () => {
+    const { world, locks } = setUp();
+    const lock = lockOf(locks, "a", REENTRANT);
+    let inside = 0;
+    let most = 0;
+    const call = () =>
+      lock.run(async () => {
+        inside += 1;
+        most = Math.max(most, inside);
+        await world.time.sleep(500);
+        await lock.run(() => world.time.sleep(500));
+        inside -= 1;
+      });
+    await world.until(Promise.all([call(), call(), call()]));
+    expect(most).toBe(1);
+    const one = await world.until(lock.acquire());
+    expect(await world.until(lock.tryAcquire())).toBeNull();
+    await world.until(one.release());
+  });
+
+  it("excludes other names, other clients, and objects without the option, inside", async () => {
+    const { world, locks } = setUp();
+    const other = world.inhabitant();
+    const tries = await world.until(
+      lockOf(locks, "a", REENTRANT).run(async (outer) => {
+        const b = await lockOf(locks, "b", REENTRANT).acquire();
+        const tried = [
+          await lockOf(other.locks, "a", REENTRANT).tryAcquire(),
+          await lockOf(locks, "a").tryAcquire(),
+        ];
+        const differs = b.holder !== outer.holder;
+        await b.release();
+        return [...tried, differs];
+      }),
+    );
+    expect(tries).toEqual([null, null, true]);
+  });
+
+  it("is entered from within another lock", async () => {
+    const { world, locks } = setUp();
+    const [a, b] = [lockOf(locks, "a", REENTRANT), lockOf(locks, "b", REENTRANT)];
+    const within = a.run((outer) => b.run(() => a.run((inner) => [outer.fence, inner.fence])));
+    const [outer, inner] = await world.until(within);
+    expect(inner).toBe(outer);
+  });
+
+  it("stays held for work that the callback did not await", async () => {
+    const { world, locks } = setUp();
+    const lock = lockOf(locks, "a", REENTRANT);
+    let rest: Promise<void> | undefined;
+    await world.until(
+      lock.run(async () => {
+        rest = lock.run(() => world.time.sleep(1_000));
+        await world.time.sleep(1);
+      }),
+    );
+    expect(world.record("a")?.["holder"]).toBeDefined();
+    await world.until(rest ?? Promise.resolve());
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("acquires anew in work that begins after the lock was released, and after a loss", async () => {
+    const { world, locks } = setUp();
+    const lock = lockOf(locks, "a", REENTRANT);
+    let later: Promise<bigint> | undefined;
+    const first = await world.until(
+      lock.run(({ fence }) => {
+        later = world.time.sleep(5_000).then(() => lock.run((lease) => lease.fence));
+        return fence;
+      }),
+    );
+    expect(await world.until(later ?? Promise.reject())).toBe(first + 1n);
+  });
+
+  it("refuses an option without effect inside, and another value of the option", async () => {
+    const { world, locks } = setUp();
+    const lock = lockOf(locks, "a", REENTRANT);
+    const refused = world.until(lock.run(() => lock.run({ data: 1 }, () => undefined)));
+    expect(await rejection(refused)).toMatchObject({ code: "invalid-argument" });
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect(() => lockOf(locks, "a", { reentrant: "object" as never })).toThrowError("`reentrant`");
   });
 });

@@ -328,7 +328,7 @@ describe("once", () => {
   it.each([
     [{ occurrence: "" }, "occurrence"],
     [{ occurrence: Number.NaN }, "occurrence"],
-    [{ occurrence: TEN, atMostFor: 1 }, "atMostFor"],
+    [{ occurrence: TEN, atMostFor: "1ms" }, "atMostFor"],
     [{ occurrence: TEN, ifInterrupted: "maybe" }, "ifInterrupted"],
   ])("refuses %j", (options, word) => {
     const { locks } = world.inhabitant();

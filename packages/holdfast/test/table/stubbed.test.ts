@@ -104,7 +104,7 @@ describe("a table under creation", () => {
       CreateTable: ["ResourceInUseException"],
       DescribeTable: [described({ TableStatus: "CREATING" })],
     });
-    await expect(createTable({ client, table: "locks", wait: 300 })).rejects.toMatchObject({
+    await expect(createTable({ client, table: "locks", wait: "300ms" })).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(/\b300 ms\b/),
     });

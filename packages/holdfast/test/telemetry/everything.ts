@@ -17,7 +17,7 @@ export async function everythingHappens(): Promise<void> {
   const second = mutex(one.locks, "a").acquire();
   await world.until(first.release());
   const handedOver = await world.until(second);
-  await world.until(mutex(two.locks, "a").acquire({ wait: 500 }).catch(noted));
+  await world.until(mutex(two.locks, "a").acquire({ wait: "500ms" }).catch(noted));
   await world.time.advance(1_500);
   await world.until(handedOver.release());
 

@@ -97,7 +97,9 @@ describe("the metrics", () => {
     const lease = await world.until(mutex(one.locks, "a").acquire());
     const attributes = { "holdfast.kind": "lock" };
     expect(await pointsOf("holdfast.lease.active")).toEqual([{ attributes, count: 1, sum: 1 }]);
-    await expect(world.until(mutex(two.locks, "a").acquire({ wait: 500 }))).rejects.toMatchObject({
+    await expect(
+      world.until(mutex(two.locks, "a").acquire({ wait: "500ms" })),
+    ).rejects.toMatchObject({
       code: "not-acquired",
     });
     await world.time.advance(1_500 - 510);
@@ -333,7 +335,9 @@ describe("the spans", () => {
     await world.until(mutex(one.locks, "a").acquire());
     await world.until(mutex(two.locks, "a").tryAcquire());
     two.network.script(() => ({ fault: "throttled" }));
-    await expect(world.until(mutex(two.locks, "a").acquire({ wait: 200 }))).rejects.toBeDefined();
+    await expect(
+      world.until(mutex(two.locks, "a").acquire({ wait: "200ms" })),
+    ).rejects.toBeDefined();
     const codes = named("holdfast.acquire").map(({ attributes, status }) => {
       return [attributes["error.type"], status.code === SpanStatusCode.ERROR];
     });

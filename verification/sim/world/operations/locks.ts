@@ -11,9 +11,11 @@ import {
   lossSignal,
   mutex,
 } from "../../../../packages/holdfast/src/index.js";
+import { type Duration, inMs } from "../../../../packages/holdfast/src/internal/duration.js";
 import { interrupt } from "../../../../packages/holdfast/src/requests/index.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
+import { pollOf } from "../../plan.js";
 import { settlesInTime } from "../../settles-in-time.js";
 import { byHand, expectSession, keptAliveBy } from "../../worker.js";
 import {
@@ -65,7 +67,7 @@ export async function oneLock(
       self,
       random,
       [name],
-      (given) => lock.acquire(given.wait > 0 ? { ...given, ifHeld } : given),
+      (given) => lock.acquire(given.wait === inMs(0) ? given : { ...given, ifHeld }),
       () => lock.tryAcquire(),
       limitMs,
       ifHeld === interrupt,
@@ -171,7 +173,7 @@ export async function importOne(self: Incarnation, random: SeededRandom): Promis
   try {
     const wait = random.chance(0.3) ? 100 : 1_000;
     const importing = limited(self, limitMs, (signal) =>
-      adoptLease(self.locks, handle, { wait, signal }),
+      adoptLease(self.locks, handle, { wait: inMs(wait), signal }),
     );
     lease = await settlesInTime(self, wait, `tried to import "${name}"`, importing);
   } catch (error) {
@@ -248,7 +250,7 @@ async function exportIt(
   }
 }
 
-type Given = { readonly wait: number; readonly signal: AbortSignal; readonly poll?: object };
+type Given = { readonly wait: Duration; readonly signal: AbortSignal; readonly poll?: object };
 
 /** Acquires with a wait or at once. `waitsFor`: the names for which a wait is noted. */
 async function taken<L extends Pick<Lease<FormatTypes>, "isHeld" | "parts">>(
@@ -260,7 +262,7 @@ async function taken<L extends Pick<Lease<FormatTypes>, "isHeld" | "parts">>(
   givenLimitMs?: number,
   interrupts = false,
 ): Promise<{ readonly lease: L; readonly waited: boolean } | undefined> {
-  const { behaviour, leaseMs, poll } = self.run.plan;
+  const { behaviour, leaseMs } = self.run.plan;
   const waited = !random.chance(behaviour.tries);
   const isCancelled = random.chance(behaviour.cancels);
   const limitMs = givenLimitMs ?? (isCancelled ? random.fraction() * leaseMs[1] : undefined);
@@ -274,7 +276,7 @@ async function taken<L extends Pick<Lease<FormatTypes>, "isHeld" | "parts">>(
     const taking = waited
       ? limited<L | null>(self, limitMs, (signal) =>
           self.silence.watch(`waited for ${waitsFor[0] ?? "several locks"}`, { wait, signal }, () =>
-            acquire({ wait, signal, poll }),
+            acquire({ wait: inMs(wait), signal, poll: pollOf(self.run.plan) }),
           ),
         )
       : tryAcquire();

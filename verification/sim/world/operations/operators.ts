@@ -1,4 +1,5 @@
 import { forceRelease as forceReleaseOf } from "../../../../packages/holdfast/src/admin/index.js";
+import { inMs } from "../../../../packages/holdfast/src/internal/duration.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
 import type { LongHold, World } from "../traits.js";
@@ -52,7 +53,12 @@ async function forceRelease(self: Incarnation, random: SeededRandom, key: string
   self.asked();
   self.note({ kind: "forces", name: key, isNow: now });
   try {
-    const asked = { reason: "a drill", kind: isLeader ? "leader" : "lock", now, wait } as const;
+    const asked = {
+      reason: "a drill",
+      kind: isLeader ? "leader" : "lock",
+      now,
+      wait: inMs(wait),
+    } as const;
     const { holder, wasDead } = await forceReleaseOf(self.locks, isLeader ? "a" : key, asked);
     if (holder !== undefined && !wasDead) self.note({ kind: "forced", name: key, holder });
   } catch (error) {

@@ -11,6 +11,7 @@ import {
 } from "../../../../packages/holdfast/src/index.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
+import { pollOf } from "../../plan.js";
 import { refuseDowngrade } from "./aims.js";
 import { codeOf, expectPatience, hold, limited, noteReleased, unreadableIn } from "./holding.js";
 
@@ -143,7 +144,7 @@ async function taken<P>(
   acquire: (given: Given) => Promise<P>,
   also: readonly string[] = [],
 ): Promise<P | undefined> {
-  const { behaviour, leaseMs, poll } = self.run.plan;
+  const { behaviour, leaseMs } = self.run.plan;
   const cancelMs = random.chance(behaviour.cancels) ? leaseMs[1] * random.fraction() : undefined;
   const wait = random.chance(behaviour.tries) ? 0 : 3_600_000;
   const fromMs = self.process.clock.monotonicMs();
@@ -151,7 +152,7 @@ async function taken<P>(
   try {
     return await limited(self, cancelMs, (signal) =>
       self.silence.watch("waited for a permit", { wait, signal }, () =>
-        acquire({ wait, signal, poll }),
+        acquire({ wait, signal, poll: pollOf(self.run.plan) }),
       ),
     );
   } catch (error) {

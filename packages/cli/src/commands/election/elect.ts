@@ -23,6 +23,7 @@ import { monotonicMs } from "../clocks.js";
 interface ElectOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly lease?: string;
   readonly renew?: string;
+  readonly maxHold?: string;
   readonly poll?: string;
   readonly failover?: string;
   readonly owner?: string;
@@ -45,7 +46,7 @@ export async function elect(
   host: Host,
 ): Promise<number> {
   const line = { ...commandLineOf(command, options, host), env: {} };
-  const { lease, renew, poll, failover, owner, preferred, every, once } = options;
+  const { lease, renew, maxHold, poll, failover, owner, preferred, every, once } = options;
   const everyMs = every === undefined ? undefined : durationMs("every", every, EVERY_RANGE);
   const interruptions = new Interruptions(host, options);
   const locks = await locksOf(options, output);
@@ -54,13 +55,14 @@ export async function elect(
     const candidate = election(locks, nameOf(name, options), {
       lease,
       renew,
+      maxHold,
       poll,
       failover,
       owner,
       preferred,
     });
     if (output.isJson) candidate.onTransition((transition) => output.err(jsonLine({ transition })));
-    const reign = new Reign(line, everyMs, interruptions, host);
+    const reign = new Reign(line, { everyMs, maxHold }, interruptions, host);
     const leading = candidate.lead({ again: once !== true, signal: reign.ending }, (term) =>
       reign.over(term, output),
     );
@@ -75,6 +77,12 @@ export async function elect(
   }
 }
 
+/** How often to run the command, and how long a term may last. */
+interface Times {
+  readonly everyMs: number | undefined;
+  readonly maxHold: string | undefined;
+}
+
 /** Runs the command under its guard during terms, once or at an interval. */
 class Reign {
   /** Settles only if a process of a command may have survived its guard. */
@@ -84,20 +92,15 @@ class Reign {
   /** The exit status of the command's last run; undefined before the first run. */
   exitCode: number | undefined;
   readonly #line: CommandLine;
-  readonly #everyMs: number | undefined;
+  readonly #times: Times;
   readonly #interruptions: Interruptions;
   readonly #host: Host;
   readonly #ending = new AbortController();
   #reportSurvivor: (held: Holding) => void = () => undefined;
 
-  constructor(
-    line: CommandLine,
-    everyMs: number | undefined,
-    interruptions: Interruptions,
-    host: Host,
-  ) {
+  constructor(line: CommandLine, times: Times, interruptions: Interruptions, host: Host) {
     this.#line = line;
-    this.#everyMs = everyMs;
+    this.#times = times;
     this.#interruptions = interruptions;
     this.#host = host;
     this.survivor = new Promise((resolve) => {
@@ -122,9 +125,10 @@ class Reign {
         if (failureOf(error).exitCode !== EXIT.lost) throw error;
         this.exitCode = tellFailure(output, error);
       });
-      if (this.#everyMs === undefined) return;
-      const missed = Math.floor((monotonicMs() - dueMs) / this.#everyMs);
-      dueMs += (missed + 1) * this.#everyMs;
+      const { everyMs } = this.#times;
+      if (everyMs === undefined) return;
+      const missed = Math.floor((monotonicMs() - dueMs) / everyMs);
+      dueMs += (missed + 1) * everyMs;
     }
   }
 
@@ -150,7 +154,7 @@ class Reign {
       // The term is not released while a process survives; the exit of this process ends this wait.
       await new Promise(() => undefined);
     }
-    this.exitCode = exitCodeOfOutcome(outcome, this.#line.command, held);
+    this.exitCode = exitCodeOfOutcome(outcome, this.#line.command, held, this.#times.maxHold);
   }
 }
 

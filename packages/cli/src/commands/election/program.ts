@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { operandsOf } from "../../operands.js";
-import { sortOption, withCommonOptions, withGuardOptions } from "../../options.js";
+import { maxHoldOption, sortOption, withCommonOptions, withGuardOptions } from "../../options.js";
 import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../../output/exit-codes.js";
 import type { Run } from "../../output/output.js";
 
@@ -82,6 +82,7 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
     .option("--lease <duration>", "how long a leader may go without renewing; default 52s")
     .option("--renew <duration>", "how often the leader renews; default 10s")
     .option("--poll <duration>", "how often a standby reads; default 5s")
+    .addOption(maxHoldOption())
     .option(
       "--failover <duration>",
       "the failover time, from which these three are derived; default 60s",

@@ -8,10 +8,13 @@ import type { HoldQueue, HoldSettings } from "../hold/hold.js";
 import { OutageWatch } from "../outage-watch.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedHeld } from "../record/observation.js";
-import { titleOf, type Unavailable, unavailableError } from "../unavailable.js";
+import { threwError, titleOf, type Unavailable, unavailableError } from "../unavailable.js";
 import { waitBeforeMs } from "../wait.js";
 import type { AcquireContext } from "./context.js";
 import { heldText, holderSeen, leasesSeen, retryAfterMs } from "./holder-seen.js";
+
+// Often enough to watch a wait in a log, and seldom enough for a log of many waits.
+const TELL_EVERY_MS = 10_000;
 
 // Longer than any process runs. Finite, so that it can be added to the time of a clock.
 const FOR_EVER_MS = 1e12;
@@ -46,6 +49,8 @@ export class Cancellation implements Cancelling {
   #wasAnswered = false;
   readonly #watch: OutageWatch;
   #hasWaited = false;
+  #heldBy: string | undefined;
+  #teller: Timer | undefined;
 
   /** `refs`: the record, or all records that are acquired together. `fromMs`: when the caller called. */
   constructor(
@@ -98,11 +103,39 @@ export class Cancellation implements Cancelling {
     this.#localQueue = localQueue;
   }
 
-  /** Publishes the wait event, once for each acquisition. Never publishes it for an acquisition without a wait. */
+  /**
+   * Publishes the wait event, once for each acquisition, and begins to call `onWait` of the caller. Neither for an
+   * acquisition without a wait.
+   */
   onWait(heldBy: string | undefined): void {
+    this.#heldBy = heldBy ?? this.#heldBy;
     if (this.#hasWaited || this.#settings.waitMs === 0) return;
     this.#hasWaited = true;
     for (const ref of this.#refs) emitWait(ref, this.#settings.owner, heldBy);
+    const { onWait } = this.#settings;
+    if (onWait !== undefined) this.#tellWait(onWait);
+  }
+
+  #tellWait(onWait: NonNullable<HoldSettings["onWait"]>): void {
+    const tell = async () => onWait(this.#waitSeen());
+    tell().catch((cause: unknown) =>
+      this.#context.report(threwError("onWait", this.#refs[0] as RecordRef, cause)),
+    );
+    this.#teller = this.#context.timers.set(TELL_EVERY_MS, false, () => this.#tellWait(onWait));
+  }
+
+  #waitSeen(): Parameters<NonNullable<HoldSettings["onWait"]>>[0] {
+    // Another call of this process may have looked for this one, a poll before.
+    const fromMs = this.#fromMs - this.#settings.maxPollMs;
+    const [seen] = this.#refs.flatMap((ref) => holderSeen(this.#context, ref, fromMs) ?? []);
+    return {
+      lockName: seen?.lockName ?? this.#lockName,
+      owner: seen?.owner ?? this.#heldBy,
+      isOwn: seen?.isOwn === true,
+      silentMs: seen?.silentMs,
+      acquirableInMs: seen?.takeableInMs,
+      sinceMs: this.#context.nowMs() - this.#fromMs,
+    };
   }
 
   /** DynamoDB answered, so the table is not the reason if the acquisition ends now. */
@@ -150,6 +183,7 @@ export class Cancellation implements Cancelling {
   /** Removes the listeners and cancels the timer. */
   dispose(): void {
     this.#timer?.cancel();
+    this.#teller?.cancel();
     this.#watch.dispose();
     this.#settings.signal?.removeEventListener("abort", this.#cancellation);
     this.#context.closing.removeEventListener("abort", this.#cancellation);
@@ -211,7 +245,7 @@ export class Cancellation implements Cancelling {
     if (seen?.isOwn) {
       return (
         `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
-        "mutex(client, name, { reentrant: true })"
+        'mutex(client, name, { reentrant: true }), or "context" for calls inside run()'
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);

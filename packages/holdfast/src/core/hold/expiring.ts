@@ -2,7 +2,7 @@ import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
 import type { Timer } from "../../platform/timers.js";
 import type { FormatTypes } from "../record/format-types.js";
-import { phraseOf } from "../unavailable.js";
+import { threwError } from "../unavailable.js";
 import { actingMs } from "./deadline.js";
 import type { Hold } from "./hold.js";
 import { handleOf, type Lease } from "./lease.js";
@@ -88,9 +88,7 @@ class Alarm {
       this.#listener();
     } catch (cause) {
       const { context, ref } = this.#hold;
-      const what = cause instanceof Error ? cause.message : String(cause);
-      const message = `The \`onExpiring\` listener of ${phraseOf(ref)} threw: ${what}`;
-      context.report(new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause }));
+      context.report(threwError("onExpiring", ref, cause));
     }
   }
 }

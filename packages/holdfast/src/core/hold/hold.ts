@@ -5,7 +5,7 @@ import { AGAIN, type Backoff, causeOf, type NoAnswer } from "../../platform/retr
 import type { Misconfigured, Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
-import { emitLoss, emitRelease, emitRenewal } from "../events.js";
+import { emitLongHold, emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
 import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
 import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
@@ -14,6 +14,7 @@ import type { Entering } from "../table-access.js";
 import { actingMs, Deadline } from "./deadline.js";
 import { EffectiveDeadline, Handles, type KeptSettings, renewOrMove } from "./keep-alive.js";
 import { LeaseEnd } from "./lease-end.js";
+import { LongestHold } from "./longest-hold.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
 import { LossSignal } from "./loss-signal.js";
 import { type HoldAnswer, type HoldWrite, type RenewalAnswer, RenewalSchedule } from "./renewal.js";
@@ -66,6 +67,9 @@ export class Hold implements Kept {
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
   readonly #grantedAtMs: number;
+  readonly #longest: LongestHold | undefined;
+  /** An end that no renewal moves, neither of the lease nor of its session. */
+  #last: Deadline | undefined;
 
   constructor(
     context: ClientContext,
@@ -88,6 +92,12 @@ export class Hold implements Kept {
     this.living = new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
     this.times = new RenewalSchedule(settings.renewMs, context.random, start);
     this.#grantedAtMs = context.nowMs();
+    const { maxHoldMs } = settings;
+    // A place in a queue has the settings of its waiter.
+    if (maxHoldMs !== undefined && ref.isEntry !== true) {
+      this.#longest = new LongestHold(this, start, maxHoldMs);
+      this.#last = this.#longest.deadline;
+    }
     context.holds.add(this);
     settings.keptAliveBy?.begun(this);
     localQueue.occupy(this);
@@ -99,7 +109,8 @@ export class Hold implements Kept {
   }
 
   get deadline(): Deadline {
-    return this.living.deadline;
+    const { deadline } = this.living;
+    return this.#last === undefined ? deadline : deadline.earlier(this.#last);
   }
 
   remainingMs(): number {
@@ -127,8 +138,19 @@ export class Hold implements Kept {
     // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
     const leftMs = this.deadline.remainingMs();
-    if (leftMs <= 0) this.end(this.requested.isInterrupted ? "interrupted" : "expired");
+    if (leftMs <= 0) this.end(this.#whyOver);
     return this.#isOver ? 0 : leftMs;
+  }
+
+  get #whyOver(): LossReason {
+    if (this.#longest !== undefined && this.#longest.deadline.remainingMs() <= 0)
+      return "held-too-long";
+    return this.requested.isInterrupted ? "interrupted" : "expired";
+  }
+
+  /** Publishes that the hold is about to be the longest allowed. */
+  nearsEnd(leftMs: number): void {
+    emitLongHold(this, this.context.nowMs() - this.#grantedAtMs, leftMs);
   }
 
   /**
@@ -177,7 +199,8 @@ export class Hold implements Kept {
    * now: a holder that ignores its signal must not keep the lock for ever.
    */
   interrupted(reason: HoldfastError): void {
-    this.living.endsBy(this.deadlineFrom(instantOf(this.context.clock), this.#leaseMs));
+    const end = this.deadlineFrom(instantOf(this.context.clock), this.#leaseMs);
+    this.#last = this.#last?.earlier(end) ?? end;
     this.signal.abort(reason);
     if (!this.isManual) this.context.scheduler.visit(this, this.#nextVisitMs());
   }
@@ -195,6 +218,7 @@ export class Hold implements Kept {
     if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
       this.context.abandon(this.held.holder);
     this.context.holds.delete(this);
+    this.#longest?.stop();
     this.context.scheduler.forget(this);
     this.settings.keptAliveBy?.ended(this);
     this.living.life?.ended(this);

@@ -107,17 +107,12 @@ export class EffectiveDeadline<L> {
   #own: Deadline;
   #life: KeepAlive<L> | undefined;
   #isMoved = false;
-  #last: Deadline | undefined;
 
   constructor(own: Deadline) {
     this.#own = own;
   }
 
   get deadline(): Deadline {
-    return this.#last === undefined ? this.#renewed : this.#renewed.earlier(this.#last);
-  }
-
-  get #renewed(): Deadline {
     if (this.#life === undefined) return this.#own;
     return this.#isMoved ? this.#life.deadline : this.#own.earlier(this.#life.deadline);
   }
@@ -140,11 +135,6 @@ export class EffectiveDeadline<L> {
   /** Limits the deadline while a write with another lease length is unacknowledged. */
   mayBe(other: Deadline): void {
     this.#own = this.#own.earlier(other);
-  }
-
-  /** Sets an end that no renewal moves, neither of the lease nor of its session. */
-  endsBy(last: Deadline): void {
-    this.#last = last;
   }
 
   mayMoveTo(life: KeepAlive<L>): void {

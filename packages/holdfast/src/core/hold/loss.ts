@@ -39,6 +39,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   exported: "it was exported to another process",
   forgotten:
     "its handle was garbage-collected without a release. Keep the handle, or use `run()` or `await using`",
+  "held-too-long": "it was held for as long as `maxHold` allows",
   closed: "the client was closed",
 });
 
@@ -88,6 +89,7 @@ function seconds(ms: number): string {
 // or work without a handle needs time to stop, or the lock is reserved for an importer. The record is available after release, import or
 // expiry.
 export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
+  "held-too-long",
   "released-by-force",
   "exported",
   "lost-with-another",
@@ -99,6 +101,7 @@ export const RESERVED_AFTER_LOSS: readonly LossReason[] = [
 export const SWEEP_AFTER_LEASES: Partial<Record<LossReason, number>> = {
   expired: 0,
   interrupted: 0,
+  "held-too-long": 1,
   "released-by-force": 1,
   "lost-with-another": 1,
   forgotten: 1,

@@ -273,6 +273,7 @@ const STAYS_IN_TABLE: readonly LossReason[] = [
   "expired",
   "interrupted",
   "session-ended",
+  "held-too-long",
   "released-by-force",
   "lost-with-another",
 ];

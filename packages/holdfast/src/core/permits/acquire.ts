@@ -91,10 +91,11 @@ async function granted(
 async function inTurn(contending: AtTable): Promise<readonly [Granted] | undefined> {
   const { localQueue, settings, cancellation } = contending;
   cancellation.standIn(localQueue);
+  // The record may have shown a queue, and no holder.
+  cancellation.onWait(undefined);
+  if (cancellation.isStopped) throw cancellation.error();
   if (!localQueue.tryEnter()) {
     if (settings.waitMs === 0) return undefined;
-    cancellation.onWait(undefined);
-    if (cancellation.isStopped) throw cancellation.error();
     await localTurn(contending);
   }
   try {

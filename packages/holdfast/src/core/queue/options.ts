@@ -1,5 +1,5 @@
 import { HoldfastError } from "../../errors.js";
-import { type AcquireOptions, FAIR_POLL } from "../options.js";
+import { type AcquireOptions, checkCallback, FAIR_POLL } from "../options.js";
 
 /** Options of a waiter in a queue. */
 export type QueueOptions = Pick<AcquireOptions, "onPlaceExpired" | "onPosition">;
@@ -23,8 +23,6 @@ export function checkQueueOptions(options: QueueOptions): QueueOptions {
       `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is "${onPlaceExpired}".`,
     );
   }
-  if (onPosition !== undefined && typeof onPosition !== "function") {
-    throw new HoldfastError("invalid-argument", "The option `onPosition` must be a function.");
-  }
+  checkCallback("onPosition", onPosition);
   return options;
 }

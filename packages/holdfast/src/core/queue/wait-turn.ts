@@ -5,7 +5,7 @@ import { pauseInQueueMs } from "../acquire/poll-pace.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { steady } from "../backoff.js";
 import { emitPosition } from "../events.js";
-import { FAIR_POLL } from "../options.js";
+import { FAIR_POLL_MS } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import type { QueueOptions } from "./options.js";
@@ -193,7 +193,7 @@ export class Waiting {
   #intervalMs(before: number): number {
     const { context, ref, settings } = this.#inOrder;
     // The waiters of mutexes and fair locks in one queue read equally often, unless the caller has set `poll`.
-    const minMs = settings.adaptsPoll ? FAIR_POLL.min : settings.minPollMs;
+    const minMs = settings.adaptsPoll ? FAIR_POLL_MS.min : settings.minPollMs;
     const longestMs = Math.min(this.#longestPollMs, Math.max(1, before / 2) * minMs);
     if (!settings.adaptsPoll) return longestMs;
     const nowMs = context.nowMs();
@@ -210,7 +210,7 @@ export class Waiting {
 
   get #longestPollMs(): number {
     const { adaptsPoll, maxPollMs } = this.#inOrder.settings;
-    return adaptsPoll ? FAIR_POLL.max : maxPollMs;
+    return adaptsPoll ? FAIR_POLL_MS.max : maxPollMs;
   }
 
   get #periodMs(): number {

@@ -1,4 +1,5 @@
 import { causeText } from "../../internal/cause-text.js";
+import { inMs } from "../../internal/duration.js";
 import { earlierBy, instantOf } from "../../platform/clock.js";
 import type { Call, Read, TablePort, Write, WriteAnswer } from "../../platform/table.js";
 import { AcquireContext } from "../acquire/context.js";
@@ -82,7 +83,7 @@ export class ThreadSide {
   #begin(assignment: Assignment): void {
     const { leaseMs, renewMs, owner, lease } = assignment;
     const settings = {
-      ...resolveAcquire([{ lease: leaseMs, renew: renewMs }], owner),
+      ...resolveAcquire([{ lease: inMs(leaseMs), renew: inMs(renewMs) }], owner),
       onRenewal: (record: HeldRecord | undefined) => this.#onRenewal(record),
     };
     const context = this.#context;

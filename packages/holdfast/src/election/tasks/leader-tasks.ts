@@ -1,7 +1,7 @@
 import { type Holdfast, partsOf } from "../../client.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
-import { type Duration, durationMs } from "../../internal/duration.js";
+import { type Duration, durationMs, inMs } from "../../internal/duration.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { serialisable } from "../../internal/printed.js";
 import { Election } from "../election.js";
@@ -80,7 +80,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     const { leaseMs, renewMs } = candidate.settings;
     const stopBeforeMs = durationMs(
       "stopBefore",
-      options.stopBefore ?? Math.min(leaseMs * STOP_BEFORE_PART, LONGEST_STOP_BEFORE_MS),
+      options.stopBefore ?? inMs(Math.min(leaseMs * STOP_BEFORE_PART, LONGEST_STOP_BEFORE_MS)),
       // With a longer time, runs would be ended between two acknowledged renewals.
       { leastMs: 1, mostMs: leaseMs - renewMs },
     );

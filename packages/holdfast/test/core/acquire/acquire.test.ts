@@ -162,7 +162,7 @@ describe("an acquisition that ends", () => {
     const listeners = countListeners();
     const { signal } = new AbortController();
     const lease = await world.until(mutex.acquire({ signal }));
-    const refused = world.until(mutex.acquire({ signal, wait: 50 }));
+    const refused = world.until(mutex.acquire({ signal, wait: "50ms" }));
     await expect(refused).rejects.toMatchObject({ code: "not-acquired" });
     await world.until(lease.release());
     const left = listeners();

@@ -7,7 +7,7 @@ import type { WriteAnswer } from "../../../src/platform/table.js";
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const THROTTLED = { fault: "throttled" } as const;
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
-const OPTIONS: AcquireOptions = { lease: "10s", poll: { min: 100, max: 800 } };
+const OPTIONS: AcquireOptions = { lease: "10s", poll: { min: "100ms", max: "800ms" } };
 
 function setUp(options: FixedOptions = {}) {
   const world = new World();
@@ -203,11 +203,11 @@ describe("a reclaim that is abandoned without an answer", () => {
       // The process finds its own abandoned id in the table and takes over at once.
       network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
       network.next("write", { fault: "request-lost", unknownAfterMs: 10 });
-      const given = mutex(locks, "a").acquire({ wait: 5 });
+      const given = mutex(locks, "a").acquire({ wait: "5ms" });
       await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
       expect(await world.until(inspect(locks, "a"))).toMatchObject({ state: "held" });
       network.next("write", { fault, unknownAfterMs: 10 });
-      const reclaiming = mutex(locks, "a").acquire({ wait: 5 });
+      const reclaiming = mutex(locks, "a").acquire({ wait: "5ms" });
       await expect(world.until(reclaiming)).rejects.toMatchObject({ code: "unreachable" });
       await world.time.advance(20);
       expect(isFree(world)).toBe(true);

@@ -7,7 +7,7 @@ import { all, mutex, openSession } from "../../../src/index.js";
 import type { TransactionAnswer } from "../../../src/platform/table.js";
 
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
-const OPTIONS = { lease: "10s", poll: { min: 100, max: 800 } } as const;
+const OPTIONS = { lease: "10s", poll: { min: "100ms", max: "800ms" } } as const;
 
 describe("a late copy of a released holder's claim", () => {
   it("blocks no later acquisition of the same process", async () => {

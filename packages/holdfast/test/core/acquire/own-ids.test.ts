@@ -12,7 +12,7 @@ import type {
   WriteAnswer,
 } from "../../../src/platform/table.js";
 
-const OPTIONS = { lease: "10s", poll: { min: 100, max: 800 } } as const;
+const OPTIONS = { lease: "10s", poll: { min: "100ms", max: "800ms" } } as const;
 const NAMES = ["a", "b"];
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 

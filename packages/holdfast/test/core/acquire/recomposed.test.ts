@@ -8,7 +8,7 @@ import type { TablePort, Write, WriteAnswer } from "../../../src/platform/table.
 
 const DAYS_MS = 30 * 24 * 3_600_000;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
-const OPTIONS = { lease: "10s", poll: { min: 100, max: 800 } } as const;
+const OPTIONS = { lease: "10s", poll: { min: "100ms", max: "800ms" } } as const;
 
 type Answering = (write: Write) => WriteAnswer | undefined;
 

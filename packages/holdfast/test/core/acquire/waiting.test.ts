@@ -35,7 +35,7 @@ describe("the polls of a waiter", () => {
     await held(world, { lease: "1h" });
     const rival = world.inhabitant(INSTANT);
     const trace = traceOf(world, rival);
-    ignored(mutex(rival.locks, "a").acquire({ ...FOR_EVER, poll: { min: 100, max: 2_000 } }));
+    ignored(mutex(rival.locks, "a").acquire({ ...FOR_EVER, poll: { min: "100ms", max: 2_000 } }));
     await world.time.advance(120_000);
     const pauses = trace.slice(1).map(({ atMs }, index) => atMs - (trace[index]?.atMs ?? 0));
     let expectedMs = 100;
@@ -340,7 +340,9 @@ describe("the end of a wait", () => {
     await held(world);
     const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
     const fromMs = world.time.nowMs;
-    await expect(world.until(mutex(rival.locks, "a").acquire({ wait }))).rejects.toBeDefined();
+    await expect(
+      world.until(mutex(rival.locks, "a").acquire({ wait: `${wait}ms` })),
+    ).rejects.toBeDefined();
     expect(world.time.nowMs - fromMs).toBe(wait);
   });
 
@@ -349,7 +351,9 @@ describe("the end of a wait", () => {
       const world = new World();
       await held(world);
       const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
-      await expect(world.until(mutex(rival.locks, "a").acquire({ wait }))).rejects.toMatchObject({
+      await expect(
+        world.until(mutex(rival.locks, "a").acquire({ wait: `${wait}ms` })),
+      ).rejects.toMatchObject({
         code: "not-acquired",
       });
     }
@@ -496,7 +500,7 @@ describe("a hand-off to a cancelled waiter", () => {
 describe("after a release", () => {
   it("a process that observed a rival lets the rival acquire first", async () => {
     const world = new World();
-    const poll = { min: 100, max: 100 };
+    const poll = { min: "100ms", max: "100ms" };
     const [a, b] = [world.inhabitant({ poll }), world.inhabitant({ poll })];
     const before = await world.until(mutex(b.locks, "a").acquire());
     const waiting = mutex(a.locks, "a").acquire(FOR_EVER);
@@ -598,7 +602,7 @@ describe("the error of a wait", () => {
       const rival = world.inhabitant();
       rival.network.script(() => ({ fault: "request-lost" }));
       const fromMs = world.time.nowMs;
-      const acquiring = mutex(rival.locks, "a").acquire({ wait });
+      const acquiring = mutex(rival.locks, "a").acquire({ wait: `${wait}ms` });
       await expect(world.until(acquiring)).rejects.toMatchObject({
         code: "unreachable",
         lockName: "a",
@@ -624,7 +628,7 @@ describe("the error of a wait", () => {
   it("is unreachable if the table stops to answer after showing the holder", async () => {
     const world = new World();
     await held(world);
-    const rival = world.inhabitant({ requestTimeout: 200 });
+    const rival = world.inhabitant({ requestTimeout: "200ms" });
     const acquiring = ignored(mutex(rival.locks, "a").acquire({ wait: "10s" }));
     await world.time.advance(1_000);
     rival.network.script(() => ({ fault: "request-lost" }));
@@ -634,7 +638,7 @@ describe("the error of a wait", () => {
   it("is not-acquired if the table answers again and shows the holder", async () => {
     const world = new World();
     await held(world);
-    const rival = world.inhabitant({ requestTimeout: 200 });
+    const rival = world.inhabitant({ requestTimeout: "200ms" });
     rival.network.script(() => ({ fault: "request-lost" }));
     const acquiring = ignored(mutex(rival.locks, "a").acquire({ wait: "10s" }));
     await world.time.advance(3_000);

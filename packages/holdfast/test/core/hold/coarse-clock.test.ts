@@ -84,7 +84,7 @@ describe("with a boot clock in steps of a second", () => {
     const before = world.table.counts;
     const lock = mutex(locks, "a");
     await expect(world.until(lock.acquire({ lease: "1s" }))).rejects.toMatchObject(refusal);
-    const asked = once(locks, "task", { occurrence: "1", atMostFor: 200 }, () => undefined);
+    const asked = once(locks, "task", { occurrence: "1", atMostFor: "200ms" }, () => undefined);
     await expect(world.until(asked)).rejects.toMatchObject(refusal);
     await expect(world.until(openSession(locks, { lease: "1s" }))).rejects.toMatchObject(refusal);
     expect(world.table.counts.writes).toBe(before.writes);

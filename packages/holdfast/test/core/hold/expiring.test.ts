@@ -119,9 +119,9 @@ describe("an onExpiring listener", () => {
     "accepts %i ms before the deadline and rejects %d, with %j",
     async (well, ill, options) => {
       const { world, process, lease, listener } = await held(options);
-      expect(() => onExpiring(lease, ill, listener)).toThrowError(/`within`/);
+      expect(() => onExpiring(lease, `${ill}ms`, listener)).toThrowError(/`within`/);
       const timers = process.pendingTimers();
-      const callOff = onExpiring(lease, well, listener);
+      const callOff = onExpiring(lease, `${well}ms`, listener);
       expect(process.pendingTimers()).toBe(timers + 1);
       callOff();
       expect(process.pendingTimers()).toBe(timers);
@@ -142,13 +142,13 @@ describe("an onExpiring listener", () => {
       expect(keepsAlive).toBe(false);
       return set(delayMs, keepsAlive, run);
     };
-    onExpiring(lease, 400, listener);
+    onExpiring(lease, "400ms", listener);
     await world.time.advance(400);
     expect(sets.every((delayMs) => delayMs <= 100)).toBe(true);
     expect(sets.length).toBeGreaterThanOrEqual(4);
     expect(sets.length).toBeLessThanOrEqual(6);
     sets.length = 0;
-    onExpiring(lease, 8, listener);
+    onExpiring(lease, "8ms", listener);
     await world.time.advance(100);
     expect(sets.filter((delayMs) => delayMs === 20).length).toBeGreaterThanOrEqual(4);
     expect(Math.min(...sets)).toBeGreaterThanOrEqual(0);

@@ -10,7 +10,7 @@ const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 /** The largest error of a wall clock in days, in either direction, for any writer. */
 const OFF_DAYS = 2;
 const LATENCY = { requestMs: 0, responseMs: 0 };
-const OPTIONS: AcquireOptions = { lease: 200, wait: "1h", poll: { min: 5, max: 20 } };
+const OPTIONS: AcquireOptions = { lease: "200ms", wait: "1h", poll: { min: "5ms", max: "20ms" } };
 
 /** A process that makes the next grant of the name. */
 class Claimant {

@@ -77,6 +77,8 @@ describe("a grant", () => {
     "lost-with-another",
     "session-ended",
     "exported",
+    "forgotten",
+    "held-too-long",
     "closed",
   ];
   const ref = { kind: "lock", name: "a", key: {}, id: "lock#a" } as const;

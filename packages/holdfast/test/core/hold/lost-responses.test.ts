@@ -14,9 +14,9 @@ const LOOK_MS = 1.25 * SLOWEST_MS + 50;
 const LENGTHS: AcquireOptions = {
   lease: LEASE_MS,
   wait: "10s",
-  poll: { min: FASTEST_MS, max: SLOWEST_MS },
+  poll: { min: `${FASTEST_MS}ms`, max: `${SLOWEST_MS}ms` },
 };
-const CLIENT = { ...LENGTHS, requestTimeout: 300 } as const;
+const CLIENT = { ...LENGTHS, requestTimeout: "300ms" } as const;
 
 /** A fault of one request, and how late DynamoDB may apply the request. */
 interface Case {
@@ -121,7 +121,7 @@ describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
   it("leaves the lock free for other clients after an abandoned claim", async () => {
     const scene = new Scene();
     scene.a.network.next("write", fault);
-    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: "15ms" });
     const outcome = await scene.world.until(given.catch((error: { code: string }) => error.code));
     if (typeof outcome === "string") expect(outcome).toBe("unreachable");
     else {
@@ -157,7 +157,7 @@ describe.each(CASES)("with the next request $title", ({ fault, lateMs }) => {
     await scene.world.until(mutex(scene.a.locks, "a").tryAcquire());
     await scene.world.time.advance(WATCH_MS + 10);
     scene.a.network.next("write", fault);
-    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: "15ms" });
     const outcome = await scene.world.until(given.catch((error: { code: string }) => error.code));
     if (typeof outcome !== "string") {
       scene.beliefs.add(scene.a, outcome);
@@ -347,7 +347,7 @@ describe("a longer outage", () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "response-lost" });
     scene.a.network.next("write", { fault: "request-lost", unknownAfterMs: 20 }, 2);
-    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: "15ms" });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     await scene.expectFreeFor(scene.b, 500);
   });
@@ -357,7 +357,7 @@ describe("a longer outage", () => {
     async (delayMs) => {
       const scene = new Scene();
       scene.a.network.next("write", { fault: "applied-late", delayMs });
-      const given = mutex(scene.a.locks, "a").acquire({ wait: 15, lease: "30s" });
+      const given = mutex(scene.a.locks, "a").acquire({ wait: "15ms", lease: "30s" });
       await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
       await scene.world.time.advance(3 * delayMs + 100);
       expect(scene.world.record("a")).toBeDefined();
@@ -371,7 +371,7 @@ describe("a longer outage", () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 500, unknownAfterMs: 20 });
     scene.a.network.next("write", { fault: "applied-late", delayMs: 1_200, unknownAfterMs: 20 });
-    const given = mutex(scene.a.locks, "a").acquire({ wait: 60 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: "60ms" });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     expect(scene.a.network.injected["applied-late"]).toBe(2);
     await scene.world.time.advance(0.99 * LEASE_MS);
@@ -383,7 +383,7 @@ describe("a longer outage", () => {
   it("lets a process reclaim after an abandoned claim, without a watch", async () => {
     const scene = new Scene();
     scene.a.network.next("write", { fault: "applied-late", delayMs: 400 });
-    const given = mutex(scene.a.locks, "a").acquire({ wait: 15 });
+    const given = mutex(scene.a.locks, "a").acquire({ wait: "15ms" });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     await scene.world.time.advance(390);
     const fromMs = scene.world.time.nowMs;
@@ -599,7 +599,7 @@ describe("an own write with an ambiguous answer", () => {
 });
 
 describe("a request without an answer, under a lease shorter than the request timeout", () => {
-  const lengths: AcquireOptions = { lease: "1s", wait: "60s", poll: { min: 20, max: 100 } };
+  const lengths: AcquireOptions = { lease: "1s", wait: "60s", poll: { min: "20ms", max: "100ms" } };
 
   // rule: R6
   it("is retried in time as a renewal", async () => {

@@ -26,7 +26,7 @@ async function giveUp(
   options = {},
 ): Promise<void> {
   network.next("write", fault);
-  const given = mutex.acquire({ wait: 15, ...options });
+  const given = mutex.acquire({ wait: "15ms", ...options });
   await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
 }
 
@@ -93,7 +93,7 @@ describe("the rollback of a takeover", () => {
   it("ends after one applied write despite several sends", async () => {
     const scene = await overDead();
     scene.network.next("write", APPLIED);
-    await giveUp(scene, LOST, { wait: 150 });
+    await giveUp(scene, LOST, { wait: "150ms" });
     await scene.world.time.advance(60_000);
     // The second send of the takeover, then the write that frees the record.
     expect(scene.sent).toHaveLength(1);
@@ -103,7 +103,7 @@ describe("the rollback of a takeover", () => {
   it("ends after one refused write", async () => {
     const scene = await overDead();
     scene.network.next("write", LOST);
-    const given = scene.mutex.acquire({ wait: 15 });
+    const given = scene.mutex.acquire({ wait: "15ms" });
     given.catch(() => undefined);
     const other = { holder: { S: "other" }, version: { N: "9" }, fence: { N: "9999999999999" } };
     scene.world.table.putItem(KEY, { ...scene.world.record("a"), ...other });
@@ -117,7 +117,7 @@ describe("the rollback of a takeover", () => {
     const scene = await overDead();
     scene.network.next("write", LOST, 2);
     scene.network.next("write", { fault: "throttled" });
-    const given = scene.mutex.acquire({ wait: 15 });
+    const given = scene.mutex.acquire({ wait: "15ms" });
     await expect(scene.world.until(given)).rejects.toMatchObject({ code: "unreachable" });
     await scene.world.time.advance(60_000);
     // The third send; the first two met the faults.

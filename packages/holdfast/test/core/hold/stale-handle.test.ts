@@ -14,7 +14,7 @@ const LEASE_MS = 2_000;
 const OPTIONS: AcquireOptions = {
   lease: LEASE_MS,
   wait: "60s",
-  poll: { min: 20, max: 100 },
+  poll: { min: "20ms", max: "100ms" },
 };
 
 interface Scene {
@@ -224,7 +224,7 @@ describe("a release by holder id", () => {
 
   it("distinguishes an unreachable table from a throttled table", async () => {
     const world = new World();
-    const { locks, network } = world.inhabitant({ requestTimeout: 100 });
+    const { locks, network } = world.inhabitant({ requestTimeout: "100ms" });
     network.script(() => ({ fault: "request-lost" }));
     await expect(world.until(releaseByHolder(locks, "a", "x"))).rejects.toMatchObject({
       code: "unreachable",

@@ -213,7 +213,7 @@ describe("a transferred lock", () => {
     const { handle } = await exported(world, one);
     const late = { fault: "applied-late", delayMs: 1_500, unknownAfterMs: 50 } as const;
     two.network.script((request) => (isLate(request) ? late : undefined));
-    const importing = world.until(adoptLease(two.locks, handle, { wait: 300 }));
+    const importing = world.until(adoptLease(two.locks, handle, { wait: "300ms" }));
     await expect(importing).rejects.toMatchObject({ code: "unreachable", lockName: "a" });
     two.network.script(undefined);
     await world.time.advance(5_000);
@@ -246,7 +246,7 @@ describe("a transferred lock", () => {
     });
   });
 
-  it.each([99, 365 * 24 * 3_600_000 + 1, "soon"])(
+  it.each(["99ms", 365 * 24 * 3_600_000 + 1, "soon"])(
     "rejects a reservation of %j, and stays held",
     async (length) => {
       const { world, one } = scene();
@@ -450,7 +450,7 @@ describe("the client refuses an export", () => {
       ...{ v: 1, name: "a", holder: "h", owner: "o" },
       ...{ fence: "9".repeat(38), leaseMs: 100 },
     };
-    const importing = world.until(adoptLease(one.locks, handle, { renew: 50 }));
+    const importing = world.until(adoptLease(one.locks, handle, { renew: "50ms" }));
     await expect(importing).rejects.toMatchObject({ code: "not-acquired" });
   });
 });

@@ -56,7 +56,7 @@ describe("opening a session", () => {
   it("rejects with the error of the table, and names the opening", async () => {
     const { world, locks, requests } = setUp();
     silentFor(requests, "session#");
-    await expect(world.until(openSession(locks, { wait: 500 }))).rejects.toMatchObject({
+    await expect(world.until(openSession(locks, { wait: "500ms" }))).rejects.toMatchObject({
       code: "unreachable",
       message: expect.stringMatching(/\bsession\b.*\bopened\b.*\bregion\b/),
       // The id of the session, which no caller has seen.
@@ -90,7 +90,7 @@ describe("opening a session", () => {
   it("rejects after the wait if only the first renewal is not answered, and ends the session", async () => {
     const { world, locks, requests, reported } = setUp();
     requests.fault = () => (requests.made.length >= 2 ? SILENT : undefined);
-    const rejected = expect(openSession(locks, { wait: 500 })).rejects.toMatchObject({
+    const rejected = expect(openSession(locks, { wait: "500ms" })).rejects.toMatchObject({
       message: expect.stringMatching(/^The session was not opened: /),
     });
     await world.time.advance(500);
@@ -169,7 +169,7 @@ describe("a lease before the move to a session", () => {
 
   it("can be renewed more often than the session", async () => {
     const scene = await open();
-    await acquireOn(scene, "a", { renew: 500 });
+    await acquireOn(scene, "a", { renew: "500ms" });
     await scene.world.time.advance(500);
     expect(scene.world.record("a")?.["session"]).toEqual({ S: scene.session.id });
   });

@@ -5,7 +5,7 @@ import { mutex, openSession } from "../../../src/index.js";
 
 const LEASE_MS = 3_000;
 const RENEW_MS = 1_000;
-const LENGTHS = { lease: LEASE_MS, renew: RENEW_MS, requestTimeout: 200 } as const;
+const LENGTHS = { lease: LEASE_MS, renew: RENEW_MS, requestTimeout: "200ms" } as const;
 const WHY = { reason: "it hangs", by: "alice", wait: 0 } as const;
 const SWEEP_MS = 10 * LEASE_MS;
 

@@ -6,7 +6,7 @@ import { listenTo } from "../../../src/platform/diagnostics.js";
 
 it("a session that cannot be opened is no failed acquisition of a lock", async () => {
   const world = new World();
-  const { locks, network } = world.inhabitant({ requestTimeout: 200 });
+  const { locks, network } = world.inhabitant({ requestTimeout: "200ms" });
   network.script(() => ({ fault: "request-lost" }));
   const told: unknown[] = [];
   const stop = listenTo(LEASE_CHANNELS.refusal, (event) => void told.push(event));

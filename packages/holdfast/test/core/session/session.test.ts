@@ -196,7 +196,7 @@ describe("a lost session", () => {
 
   it("accepts no lease whose move was waiting", async () => {
     const world = new World();
-    const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 900 });
+    const holder = world.inhabitant({ ...LENGTHS, requestTimeout: "900ms" });
     const session = await world.until(openSession(holder.locks));
     const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
     // When the move is due, a write of the lease is in flight, until after the end of the session.
@@ -218,7 +218,7 @@ describe("a lost session", () => {
   it("is taken over with one write for the session and one for each lock, within 1.1 leases and a poll", async () => {
     const names = Array.from({ length: 200 }, (_, index) => `a${index}`);
     const { world, holder } = await scene(names);
-    const poll = { min: 100, max: 200 };
+    const poll = { min: "100ms", max: "200ms" };
     const rivals = Array.from({ length: 5 }, () => world.inhabitant({ ...LENGTHS, poll }));
     const holders = new Map<string, number>();
     const taken = names.map((name, index) => {
@@ -236,7 +236,7 @@ describe("a lost session", () => {
     const lastRenewalMs = world.time.nowMs;
     const before = world.table.counts.writes;
     await world.until(Promise.all(taken));
-    expect(world.time.nowMs - lastRenewalMs).toBeLessThan(1.1 * LEASE_MS + poll.max);
+    expect(world.time.nowMs - lastRenewalMs).toBeLessThan(1.1 * LEASE_MS + 200);
     expect(world.time.nowMs - lastRenewalMs).toBeGreaterThan(LEASE_MS - RENEW_MS);
     // At most one write per process to end the session, only one of which is applied; then a takeover of each lock.
     expect(world.table.counts.writes - before).toBeLessThanOrEqual(names.length + 5);
@@ -246,7 +246,7 @@ describe("a lost session", () => {
   it("keeps exclusion if an operator deletes the record: no rival acts before the deadline, nor the holder after the deadline", async () => {
     const { world, session, leases } = await scene();
     const lease = leases[0] as Lease;
-    const rival = world.inhabitant({ ...LENGTHS, poll: { min: 10, max: 50 } });
+    const rival = world.inhabitant({ ...LENGTHS, poll: { min: "10ms", max: "50ms" } });
     const acquired = mutex(rival.locks, "a").acquire({ wait: "1h" });
     await world.time.advance(500);
     deleteSession(world, session.id);
@@ -280,7 +280,7 @@ describe("a lost answer", () => {
   // rule: R14, protocol 49, protocol 56
   it("to a move makes the earlier of the two deadlines count", async () => {
     const world = new World();
-    const holder = world.inhabitant({ ...LENGTHS, requestTimeout: 100 });
+    const holder = world.inhabitant({ ...LENGTHS, requestTimeout: "100ms" });
     const session = await world.until(openSession(holder.locks));
     const lease = await world.until(mutex(holder.locks, "a", { session }).acquire());
     const ownMs = lease.remainingMs();

@@ -264,7 +264,7 @@ describe("the shared session", () => {
   });
 
   it("reports no error if the opening fails for now, and the leases renew themselves", async () => {
-    const { world, acquire, requests, reported, sessionOf, written } = setUp({ wait: 500 });
+    const { world, acquire, requests, reported, sessionOf, written } = setUp({ wait: "500ms" });
     const lease = await acquire("a");
     requests.fault = ({ of }) => (of?.startsWith("session#") ? SILENT : undefined);
     await world.time.advance(10 * LEASE_MS);

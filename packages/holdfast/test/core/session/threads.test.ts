@@ -18,7 +18,7 @@ async function held(options: Partial<ThreadedOptions> = {}) {
   const world = new World();
   const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS, ...options });
   const lease: Lease = await world.until(client.mutex("a").acquire());
-  const rival = world.inhabitant({ lease: LEASE_MS, poll: { min: 100, max: 100 } });
+  const rival = world.inhabitant({ lease: LEASE_MS, poll: { min: "100ms", max: "100ms" } });
   const thread = client.threads[0];
   if (thread === undefined) throw new Error("No thread was started.");
   return { world, ...client, lease, rival, thread };

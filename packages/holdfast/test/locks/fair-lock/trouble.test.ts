@@ -368,7 +368,7 @@ describe("five hundred grants", () => {
       });
     }
     const turns = new Turns(world);
-    const poll = { min: 20, max: 100 };
+    const poll = { min: "20ms", max: "100ms" };
     const work = async (one: Inhabitant): Promise<void> => {
       for (let turn = 0; turn < 125; turn += 1)
         await turns.take(one, "x", { poll, lease: "10s" }, 1);

@@ -734,7 +734,7 @@ describe("processes with random sets of twelve locks", () => {
     const crowd = Array.from({ length: PROCESSES }, () => world.inhabitant());
     const holdings = new Holdings(world);
     const random = seededRandom(12);
-    const poll = { min: 50, max: 500 };
+    const poll = { min: "50ms", max: "500ms" };
     const work = async (one: Inhabitant, who: string): Promise<void> => {
       for (let turn = 0; turn < TURNS; turn += 1) {
         await holdings.take(one, threeOf(NAMES, random), who, { poll }, 20);

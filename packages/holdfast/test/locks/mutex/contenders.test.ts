@@ -10,7 +10,7 @@ const WORK_MS = 20;
 const OPTIONS: AcquireOptions = {
   lease: "3s",
   wait: Number.POSITIVE_INFINITY,
-  poll: { min: 20, max: 200 },
+  poll: { min: "20ms", max: "200ms" },
 };
 
 const unhandled: unknown[] = [];
@@ -90,7 +90,7 @@ describe("200 contenders in 4 processes for one name", () => {
       const world = new World();
       const random = seededRandom(seed);
       const inhabitants = Array.from({ length: PROCESSES }, () =>
-        world.inhabitant({ requestTimeout: 500 }),
+        world.inhabitant({ requestTimeout: "500ms" }),
       );
       for (const { network } of inhabitants) {
         network.random(random.fork(), {

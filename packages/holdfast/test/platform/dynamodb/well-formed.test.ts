@@ -73,7 +73,7 @@ describe("an answer with an attribute", () => {
 
 it("an acquisition from a server that sends a null attribute rejects with a code", async () => {
   const client = clientOf({ Attributes: { pk: {}, v: null } });
-  const options = { requestTimeout: 50, closeTimeout: 50, onError: () => undefined };
+  const options = { requestTimeout: "50ms", closeTimeout: "50ms", onError: () => undefined };
   const locks = new Holdfast({ client, table: "locks", ...options });
   const error: unknown = await mutex(locks, "a", { lease: "1s" })
     .tryAcquire()
