@@ -21,7 +21,11 @@ export async function runTypeScript(
   environment: Readonly<Record<string, string>>,
   cwd = ROOT,
 ): Promise<Ran> {
-  const { code: program } = await transform(source, { loader: "ts", target: "node22" });
+  const { code: program } = await transform(source, {
+    ...{ loader: "ts", target: "node22" },
+    // Nest's decorators.
+    tsconfigRaw: { compilerOptions: { experimentalDecorators: true } },
+  });
   const child = spawn(process.execPath, ["--input-type=module", "-"], {
     cwd,
     env: { ...process.env, NODE_OPTIONS: "", ...environment },
