@@ -40,6 +40,7 @@ const LONG = [
   ),
   "test/model/**/*.test.ts",
   "packages/holdfast/test/table/as-code/**/*.test.ts",
+  "packages/testing/test/jest/**/*.test.ts",
 ];
 
 // Both: a few seeds of each search in `npm test`, and many in `npm run test:long`.

@@ -15,7 +15,15 @@ function options(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(path, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   // A document may show an unused value. Without `paths`, the names of the packages lead to the build.
-  return { ...options, paths: {}, noEmit: true, noUnusedLocals: false, noUnusedParameters: false };
+  return {
+    ...options,
+    paths: {},
+    noEmit: true,
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    // Nest's decorators.
+    experimentalDecorators: true,
+  };
 }
 
 /**

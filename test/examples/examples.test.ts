@@ -9,7 +9,7 @@ import {
 } from "../../packages/testing/src/dynamodb/server.js";
 import { typeErrorsOf } from "../docs/type-check.js";
 import { freshTable } from "../support/sdk.js";
-import { environmentFor, runTypeScript } from "./run.js";
+import { environmentFor, runFile, runTypeScript } from "./run.js";
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
 const files = readdirSync(FOLDER).filter((file) => file.endsWith(".ts"));
@@ -21,6 +21,14 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     "another process gets null",
     "the work resolved to 42",
     "released, it is held by another process",
+  ],
+  "durable-execution.ts": [
+    "fails after taking the lock",
+    "fails while billing",
+    "bills order 42: null for others",
+    "SUCCEEDED billed",
+    "it was replayed: true",
+    "the lock is free",
   ],
   "guarded-transaction.ts": [
     "the first holder, before: written",
@@ -98,7 +106,8 @@ describe("the examples", () => {
   it.concurrent.each(files)("%s prints the expected lines and exits", async (file) => {
     const source = readFileSync(`${FOLDER}${file}`, "utf8");
     const environment = environmentFor(server.endpoint, freshTable());
-    const { lines, errors, code } = await runTypeScript(source, environment);
+    const run = source.includes("LocalDurableTestRunner") ? runFile : runTypeScript;
+    const { lines, errors, code } = await run(source, environment);
     expect({ errors, code }).toEqual({ errors: "", code: 0 });
     const expected = PRINTS[file];
     if (typeof expected === "function") expected(lines);

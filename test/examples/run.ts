@@ -1,4 +1,6 @@
 import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 
@@ -21,8 +23,43 @@ export async function runTypeScript(
   environment: Readonly<Record<string, string>>,
   cwd = ROOT,
 ): Promise<Ran> {
-  const { code: program } = await transform(source, { loader: "ts", target: "node22" });
-  const child = spawn(process.execPath, ["--input-type=module", "-"], {
+  const program = await compiled(source);
+  return runProgram(["--input-type=module", "-"], program, environment, cwd);
+}
+
+/** Runs TypeScript as {@link runTypeScript} does, from a file: a worker cannot start in a program from standard input. */
+export async function runFile(
+  source: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<Ran> {
+  const folder = join(ROOT, ".tmp");
+  mkdirSync(folder, { recursive: true });
+  const made = mkdtempSync(join(folder, "example-"));
+  const file = join(made, "example.mjs");
+  try {
+    writeFileSync(file, await compiled(source));
+    return await runProgram([file], "", environment, ROOT);
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+}
+
+async function compiled(source: string): Promise<string> {
+  const { code } = await transform(source, {
+    ...{ loader: "ts", target: "node22" },
+    // Nest's decorators.
+    tsconfigRaw: { compilerOptions: { experimentalDecorators: true } },
+  });
+  return code;
+}
+
+async function runProgram(
+  args: readonly string[],
+  input: string,
+  environment: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<Ran> {
+  const child = spawn(process.execPath, args, {
     cwd,
     env: { ...process.env, NODE_OPTIONS: "", ...environment },
     stdio: ["pipe", "pipe", "pipe"],
@@ -34,7 +71,7 @@ export async function runTypeScript(
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     errors += chunk;
   });
-  child.stdin.end(program);
+  child.stdin.end(input);
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", resolve);

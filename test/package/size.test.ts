@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -5,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { type BuildOptions, build } from "esbuild";
 import { expect, it } from "vitest";
-import { ROOT } from "../house/source.js";
+import { ROOT, textOf } from "../house/source.js";
 
 // The size of esbuild's bundle of the smallest program with a mutex. It contains the queue, which keeps waiters of a mutex
 // from starving. The figures may fall.
@@ -38,6 +39,8 @@ function bundle(contents: string, options: BuildOptions): Promise<string> {
 it("bundles a program with a mutex within the size budget", async () => {
   const text = await bundle(PROGRAM, { format: "esm", minify: true });
   expect(text).toContain("holdfast.error");
+  expect(textOf("docs/lambda.md")).toContain(`${Math.ceil(MOST_BYTES / 1_000)} kB`);
+  expect(textOf("docs/lambda.md")).toContain(`${Math.ceil(MOST_GZIPPED_BYTES / 1_000)} kB`);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MOST_BYTES);
   expect(gzipSync(text).length).toBeLessThanOrEqual(MOST_GZIPPED_BYTES);
 });
@@ -61,16 +64,16 @@ it("leaves the page and its packages out of the library", () => {
   const files = readdirSync(packages, { recursive: true, encoding: "utf8" })
     .map((path) => path.replaceAll("\\", "/"))
     .filter((path) => /^[^/]+\/dist\/.*\.(?:js|css|html)$/.test(path));
-  const textOf = (path: string) => readFileSync(join(packages, path), "utf8");
+  const packed = (path: string) => readFileSync(join(packages, path), "utf8");
   const withPage = files.filter(
     (path) =>
       path.includes("/page/") ||
-      /preact\/hooks|__P_|Registry\.PROMETHEUS|<!doctype/i.test(textOf(path)),
+      /preact\/hooks|__P_|Registry\.PROMETHEUS|<!doctype/i.test(packed(path)),
   );
   expect(withPage.length).toBeGreaterThan(0);
   expect(withPage.filter((path) => !path.startsWith("cli/dist/serve/"))).toEqual([]);
   const page = ["page.js", "page.css", "index.html"].map((file) =>
-    textOf(`cli/dist/serve/page/${file}`),
+    packed(`cli/dist/serve/page/${file}`),
   );
   expect(Buffer.byteLength(page.join(""))).toBeLessThanOrEqual(MOST_PAGE_BYTES);
 });
@@ -93,6 +96,26 @@ it("works in a CommonJS bundle", async () => {
     await bundle(contents, { format: "cjs", outfile, write: true, external: [] });
     const { run } = createRequire(outfile)(outfile) as { run: () => Promise<boolean> };
     expect(await run()).toBe(true);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+it("starts in a bundle with the SDK, as docs/lambda.md shows it", async () => {
+  const [, command = ""] = /```sh\n(npx esbuild [\s\S]*?)```/.exec(textOf("docs/lambda.md")) ?? [];
+  const [, banner = ""] = /--banner:js='(.*)'/.exec(command) ?? [];
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
+  const run = async (js: string) => {
+    const outfile = join(folder, "main.mjs");
+    const contents = `${PROGRAM}console.log(typeof run);`;
+    await bundle(contents, { format: "esm", outfile, write: true, external: [], banner: { js } });
+    const { stdout, stderr } = spawnSync(process.execPath, [outfile], { encoding: "utf8" });
+    return { stdout, stderr };
+  };
+  try {
+    expect(await run(banner)).toEqual({ stdout: "function\n", stderr: "" });
+    // Otherwise the document need not name the banner.
+    expect((await run("")).stderr).toContain("Dynamic require");
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { mutex } from "../../holdfast/src/index.js";
+import { election } from "../../holdfast/src/election/index.js";
+import { mutex, readLock, semaphore } from "../../holdfast/src/index.js";
 import { CliWorld } from "./support.js";
 
 let world: CliWorld;
@@ -45,5 +46,31 @@ describe("holdfast history", () => {
     const { status, stdout, stderr } = await world.run(["history", "b"]);
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
     expect(stderr).toContain("`history`");
+  });
+
+  it.each(["inspect", "history"])("and %s point at a record of another kind", async (command) => {
+    const { locks } = world;
+    const permit = await semaphore(locks, "stripe", { permits: 2 }).acquire();
+    const reader = await readLock(locks, "config").acquire();
+    const term = await election(locks, "pool").campaign();
+    const said = async (...words: string[]) => (await world.run([command, ...words])).stderr;
+    expect(await said("stripe")).toMatch(
+      `There is a semaphore with this name: holdfast ${command} --kind semaphore -- stripe`,
+    );
+    expect(await said("config")).toMatch(
+      `There is a read-write lock with this name: holdfast ${command} --kind read-write -- config`,
+    );
+    const shows = command === "inspect" ? "leader" : "history --kind leader";
+    expect(await said("pool")).toMatch(
+      `There is an election with this name: holdfast ${shows} -- pool`,
+    );
+    expect(await said("stripe", "--kind", "read-write")).toMatch("There is a semaphore");
+    expect(await said("a", "--kind", "semaphore")).toMatch(
+      `There is a lock with this name: holdfast ${command} --kind lock -- a`,
+    );
+    for (const words of [["stripe", "--json"], ["stripe", "--kind", "semaphore"], ["c"]]) {
+      expect(await said(...words)).not.toMatch("There is");
+    }
+    await Promise.all([permit.release(), reader.release(), term.release()]);
   });
 });

@@ -49,6 +49,7 @@ export type {
   Write,
   WriteAnswer,
 } from "holdfast/internal";
+export { loseNow } from "holdfast/internal";
 export { memoryClient } from "./dynamodb/client.js";
 export {
   type MemoryAnswer,

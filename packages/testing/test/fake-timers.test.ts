@@ -1,7 +1,24 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { expectError } from "../../../test/support/errors.js";
-import { Holdfast, mutex } from "../../holdfast/src/index.js";
-import { fakedEnvironment, MemoryTable, takeAway, VirtualTime } from "../src/index.js";
+import { election } from "../../holdfast/src/election/index.js";
+import {
+  all,
+  Holdfast,
+  type Lease,
+  lossSignal,
+  mutex,
+  openSession,
+  semaphore,
+} from "../../holdfast/src/index.js";
+import type { FormatTypes } from "../../holdfast/src/internal/index.js";
+import {
+  FaultyTable,
+  fakedEnvironment,
+  loseNow,
+  MemoryTable,
+  takeAway,
+  VirtualTime,
+} from "../src/index.js";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -64,5 +81,58 @@ describe("takeAway()", () => {
     await expectError(time.runUntil(takeAway(options(), "a")), {
       ...{ code: "invalid-argument", lockName: "a" },
     });
+  });
+});
+
+describe("loseNow()", () => {
+  function setUp() {
+    const time = new VirtualTime();
+    const client = new MemoryTable({ time });
+    const options = () => ({ client, table: "locks", environment: time.process() });
+    return { time, options, locks: new Holdfast(options()) };
+  }
+
+  const KINDS: Readonly<Record<string, (locks: Holdfast) => Promise<Lease<FormatTypes>>>> = {
+    "a mutex": (locks) => mutex(locks, "a").acquire({ data: 7, keepData: true }),
+    "a mutex without renewals": (locks) => mutex(locks, "a").acquire({ renew: "manual" }),
+    "a reentrant mutex": (locks) => mutex(locks, "a", { reentrant: true }).acquire(),
+    "a permit": (locks) => semaphore(locks, "a", { permits: 2 }).acquire(),
+    "several locks": (locks) => all(locks, ["a", "b"]).acquire(),
+    "a leadership": (locks) => election(locks, "a").campaign(),
+    "a lock on a session": async (locks) =>
+      mutex(locks, "a", { session: await openSession(locks) }).acquire(),
+  };
+
+  it.each(Object.entries(KINDS))("ends the lease of %s at once, and frees it", async (_, take) => {
+    const { time, options, locks } = setUp();
+    const lease = await time.runUntil(take(locks));
+    const { signal } = lease;
+    const losses: string[] = [];
+    lossSignal(lease).addEventListener("abort", () => losses.push("lost"));
+    const beganMs = time.nowMs;
+    await time.runUntil(loseNow(lease));
+    expect(time.nowMs).toBe(beganMs);
+    expect(signal.reason).toMatchObject({ code: "lost" });
+    const [part = lease] = lease.parts;
+    expect(part.signal.reason).toMatchObject({ code: "lost", reason: "released-elsewhere" });
+    expect(losses).toEqual(["lost"]);
+    expect(() => lease.assertHeld()).toThrow("another client freed");
+    const next = await time.runUntil(take(new Holdfast(options())));
+    expect(next.isHeld).toBe(true);
+  });
+
+  it("rejects after the end of the lease, and without an answer of the table", async () => {
+    const { time, locks } = setUp();
+    const lease = await time.runUntil(mutex(locks, "a").acquire());
+    await time.runUntil(lease.release());
+    await expectError(loseNow(lease), { code: "invalid-argument", lockName: "a" });
+    await expectError(loseNow({} as never), { code: "invalid-argument" });
+    const process = time.process();
+    const network = new FaultyTable(new MemoryTable({ time }), process);
+    const cut = new Holdfast({ client: network, table: "locks", environment: process });
+    const kept = await time.runUntil(mutex(cut, "a").acquire());
+    network.script(() => ({ fault: "request-lost" }));
+    await expectError(time.runUntil(loseNow(kept)), { code: "unreachable", lockName: "a" });
+    expect(kept.isHeld).toBe(true);
   });
 });

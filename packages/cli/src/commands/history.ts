@@ -1,3 +1,4 @@
+import { inspect } from "holdfast";
 import {
   type ForcedRelease,
   type GrantNote,
@@ -10,6 +11,7 @@ import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output } from "../output/output.js";
 import { assertNoNamespace, isPermitKind } from "../output/permits.js";
+import { pointAtOtherKinds } from "./other-kinds.js";
 
 /** The options of `holdfast history`, as parsed by commander. */
 interface HistoryCommandOptions extends CommonOptions, NamespaceOptions {
@@ -35,6 +37,8 @@ export async function history(
     output.out(columns(HEADING, rowsOf(found.grants, found.forced), output.width));
   } else {
     output.note("No grants are noted. Clients note grants with the option `history`.");
+    const { state } = await inspect(locks, name, { kind } as { readonly kind: HolderKind });
+    if (state === "absent") await pointAtOtherKinds("history", locks, name, options, output);
   }
   return EXIT.ok;
 }

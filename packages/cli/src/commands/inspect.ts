@@ -1,4 +1,4 @@
-import { type Holdfast, type Inspection, inspect as inspectName, isHoldfastError } from "holdfast";
+import { type Inspection, inspect as inspectName } from "holdfast";
 import type { PermitInspection, PermitKind, RecordKind } from "holdfast/admin";
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
@@ -13,7 +13,7 @@ import {
 } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
 import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.js";
-import { commandLine } from "../output/shell.js";
+import { pointAtOtherKinds } from "./other-kinds.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
 interface InspectCommandOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -32,33 +32,14 @@ export async function inspect(
     assertNoNamespace(options);
     const permits = (await inspectName(locks, name, { kind })) as PermitInspection;
     output.out(output.isJson ? jsonLine(permits) : permitsText(permits, output.width));
+    if (permits.state === "absent")
+      await pointAtOtherKinds("inspect", locks, name, options, output);
     return EXIT.ok;
   }
   const found = await inspectName(locks, nameOf(name, options), { kind, namespace });
   output.out(output.isJson ? jsonLine(found) : described(found, kind));
-  // In other clients' formats an election is a lock.
-  const isApart = options.format === undefined || options.format === "native";
-  const isPlain = isApart && (kind ?? "lock") === "lock" && namespace === undefined;
-  if (found.state === "absent" && isPlain && !output.isJson) {
-    await pointAtElection(locks, name, output);
-  }
+  if (found.state === "absent") await pointAtOtherKinds("inspect", locks, name, options, output);
   return EXIT.ok;
-}
-
-/** Points to an election of the same name: locks and elections have separate records. */
-async function pointAtElection(
-  locks: Holdfast<AnyLocks>,
-  name: string,
-  output: Output,
-): Promise<void> {
-  try {
-    if ((await inspectName(locks, name, { kind: "leader" })).state === "absent") return;
-    const command = commandLine(["leader", "--", name], [name]) ?? "see `holdfast leader --help`";
-    output.note(`There is an election with this name: ${command}`);
-  } catch (error) {
-    // Without permission for elections, the lock alone is the answer.
-    if (!isHoldfastError(error, "access-denied")) throw error;
-  }
 }
 
 function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): string {

@@ -4,6 +4,7 @@
  * @module
  */
 export { LEASE_CHANNELS, type PositionEvent, type WaitEvent } from "../core/events.js";
+export { loseNow } from "../core/hold/lose-now.js";
 export { DEFAULTS } from "../core/options.js";
 export type {
   FenceCounter,

@@ -1,5 +1,5 @@
 import { partsOf } from "../client.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
 import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
@@ -13,7 +13,11 @@ export interface LambdaContext {
 }
 
 /** Options of a lock around an invocation. */
-export interface LockOptions<Event = unknown, Context extends LambdaContext = LambdaContext> {
+export interface LockOptions<
+  Event = unknown,
+  Context extends LambdaContext = LambdaContext,
+  Busy = never,
+> {
   /** The client, made outside of the handler; without `sharedSession`. */
   readonly locks: Holdfast;
   /** The name of the lock, or a function of the event. */
@@ -33,15 +37,24 @@ export interface LockOptions<Event = unknown, Context extends LambdaContext = La
    * false.
    */
   readonly reuse?: boolean | undefined;
+  /**
+   * Called in place of the handler if the invocation gets no lock: another client holds it, or too little time is left. The
+   * error has the code `not-acquired`. What it returns is the answer of the invocation, such as an HTTP response. Default:
+   * the invocation rejects with the error.
+   */
+  readonly onBusy?:
+    | ((error: HoldfastError, event: Event, context: Context) => Busy | PromiseLike<Busy>)
+    | undefined;
 }
 
-const LOCK_NAMES: OptionNames<LockOptions> = {
+const LOCK_NAMES: OptionNames<LockOptions<unknown, LambdaContext, unknown>> = {
   locks: true,
   name: true,
   wait: true,
   needs: true,
   margin: true,
   reuse: true,
+  onBusy: true,
 };
 
 /** Checks the options when the handler is wrapped, at the cold start. Throws `invalid-argument`. */
@@ -55,10 +68,11 @@ interface Stored {
   readonly result: Json;
 }
 
-/** An invocation with the lock, or with a result to reuse. */
-export type Begun =
+/** An invocation with the lock, with a result to reuse, or with the answer of `onBusy`. */
+export type Begun<Busy> =
   | { readonly kind: "held"; readonly lease: Lease }
-  | { readonly kind: "reused"; readonly result: Json };
+  | { readonly kind: "reused"; readonly result: Json }
+  | { readonly kind: "busy"; readonly result: Busy };
 
 const RANGE: DurationRange = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 const DEFAULTS = Object.freeze({ wait: 0, needs: 1_000, margin: "500ms" });
@@ -75,8 +89,9 @@ const SETTLES_FOR_TIMEOUTS = 3;
  * and is never renewed. So a frozen process misses no timer, and a process stopped by its timeout blocks
  * the lock no longer. The lease ends by this machine's clocks, which the client reads at every check.
  */
-export class Invocation<Event, Context extends LambdaContext> {
-  readonly #options: LockOptions<Event, Context>;
+export class Invocation<Event, Context extends LambdaContext, Busy> {
+  readonly #options: LockOptions<Event, Context, Busy>;
+  readonly #event: Event;
   readonly #context: Context;
   readonly #name: string;
   readonly #waitMs: number;
@@ -87,10 +102,11 @@ export class Invocation<Event, Context extends LambdaContext> {
   #stopAlarm = (): void => undefined;
 
   /** Throws `invalid-argument`. */
-  constructor(options: LockOptions<Event, Context>, event: Event, context: Context) {
+  constructor(options: LockOptions<Event, Context, Busy>, event: Event, context: Context) {
     if (typeof context?.getRemainingTimeInMillis !== "function") throw noContext();
     const { name, wait, needs, margin } = options;
     this.#options = options;
+    this.#event = event;
     this.#context = context;
     this.#name = typeof name === "string" ? name : name(event, context);
     this.#waitMs = durationMs("wait", wait ?? DEFAULTS.wait, RANGE);
@@ -98,8 +114,18 @@ export class Invocation<Event, Context extends LambdaContext> {
     this.#marginMs = durationMs("margin", margin ?? DEFAULTS.margin, RANGE);
   }
 
-  /** Acquires the lock within what is left, or finds what to reuse. Rejects as `Lock.acquire`. */
-  async begin(): Promise<Begun> {
+  /** Acquires the lock within what is left, or finds what to answer without it. Rejects as `Lock.acquire`. */
+  async begin(): Promise<Begun<Busy>> {
+    try {
+      return await this.#acquire();
+    } catch (error) {
+      const { onBusy } = this.#options;
+      if (onBusy === undefined || !isHoldfastError(error, "not-acquired")) throw error;
+      return { kind: "busy", result: await onBusy(error, this.#event, this.#context) };
+    }
+  }
+
+  async #acquire(): Promise<Begun<never>> {
     const leftMs = this.#leftMs();
     if (leftMs < this.#needsMs) {
       throw new HoldfastError(
@@ -166,7 +192,7 @@ export class Invocation<Event, Context extends LambdaContext> {
     } as const;
   }
 
-  async #begun(lease: Lease): Promise<Begun> {
+  async #begun(lease: Lease): Promise<Begun<never>> {
     this.#lease = lease;
     const leftMs = this.#leftMs();
     if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {

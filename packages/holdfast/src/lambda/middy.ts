@@ -1,3 +1,4 @@
+import { HoldfastError } from "../errors.js";
 import type { Lease } from "../index.js";
 import {
   checkLockOptions,
@@ -25,14 +26,14 @@ const leases = new WeakMap<object, Lease>();
 /**
  * Runs a middy handler under a lock, as {@link withLock} does. Put this middleware last, so that its `after`
  * runs first. In the handler, {@link leaseOf} returns the lease. If the middleware can reuse a result, middy returns
- * this result and does not call the handler.
+ * this result and does not call the handler; the same holds for the answer of `onBusy`, which must not be undefined.
  * @example export const handler = middy(work).use(lockMiddleware({ locks, name: "nightly" }));
  */
-export function lockMiddleware<Event, Context extends LambdaContext>(
-  options: LockOptions<Event, Context>,
+export function lockMiddleware<Event, Context extends LambdaContext, Busy = never>(
+  options: LockOptions<Event, Context, Busy>,
 ): LockMiddleware<Event, Context> {
   checkLockOptions(options);
-  const invocations = new WeakMap<object, Invocation<Event, Context>>();
+  const invocations = new WeakMap<object, Invocation<Event, Context, Busy>>();
   return {
     before: async ({ event, context }) => {
       const invocation = new Invocation(options, event, context);
@@ -43,6 +44,7 @@ export function lockMiddleware<Event, Context extends LambdaContext>(
         return undefined;
       }
       await invocation.end(undefined);
+      if (begun.result === undefined) throw noAnswer();
       return begun.result;
     },
     after: async ({ context, response }) => {
@@ -64,4 +66,12 @@ export function lockMiddleware<Event, Context extends LambdaContext>(
  */
 export function leaseOf(context: object): Lease | undefined {
   return leases.get(context);
+}
+
+function noAnswer(): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    "`onBusy` of lockMiddleware() returned undefined, after which middy would run the handler without the lock. Return an " +
+      "answer, or throw the error.",
+  );
 }

@@ -19,27 +19,27 @@ import {
  * left at its start. Each invocation costs two writes, an acquisition and a release. With `reuse`, a third write stores
  * the result.
  *
- * The wrapped handler rejects with `not-acquired` if another client holds the lock, or too little time is left; with
- * `lost` if the lease ended before the handler did; otherwise as `Lock.acquire`.
+ * The wrapped handler rejects with `not-acquired` if another client holds the lock, or too little time is left, unless
+ * `onBusy` answers; with `lost` if the lease ended before the handler did; otherwise as `Lock.acquire`.
  * @example
  * export const handler = withLock({ locks, name: (event) => `order/${event.id}` }, (event, context, lease) => ...);
  */
-export function withLock<Event, Context extends LambdaContext, Result>(
-  options: LockOptions<Event, Context>,
+export function withLock<Event, Context extends LambdaContext, Result, Busy = never>(
+  options: LockOptions<Event, Context, Busy>,
   handler: (event: Event, context: Context, lease: Lease) => Result | PromiseLike<Result>,
-): (event: Event, context: Context) => Promise<Result> {
+): (event: Event, context: Context) => Promise<Result | Busy> {
   checkLockOptions(options);
   return async (event, context) => {
     const invocation = new Invocation(options, event, context);
-    let outcome: { readonly result: Result };
+    let outcome: { readonly result: Result | Busy };
     try {
       const begun = await invocation.begin();
       outcome = {
-        // The result comes from the same handler, so the type is the same.
+        // A reused result comes from the same handler, so the type is the same.
         result:
-          begun.kind === "reused"
-            ? (begun.result as Result)
-            : await handler(event, context, begun.lease),
+          begun.kind === "held"
+            ? await handler(event, context, begun.lease)
+            : (begun.result as Result | Busy),
       };
     } catch (error) {
       // The caller gets the handler's error, and not an error of the release.

@@ -110,6 +110,34 @@ describe("a handler with a lock", () => {
     await theirs.release();
   });
 
+  it("answers a busy invocation with the result of onBusy, and keeps other errors", async () => {
+    const theirs = await mutex(rivals, "order/42").acquire({ owner: "them" });
+    const seen: unknown[] = [];
+    const onBusy = async (error: { readonly retryAfterMs?: number | undefined }, event: string) => {
+      seen.push(error, event);
+      return { statusCode: 503 } as const;
+    };
+    const handler = withLock({ ...options(), onBusy }, () => ({ statusCode: 200 }) as const);
+    const answer: { readonly statusCode: 200 | 503 } = await handler("42", context(3_000));
+    expect(answer).toEqual({ statusCode: 503 });
+    expect(seen).toMatchObject([{ code: "not-acquired", retryAfterMs: expect.any(Number) }, "42"]);
+    const middleware = lockMiddleware({ ...options(), onBusy });
+    const busy = middy(async () => "the handler ran").use(middleware);
+    expect(await busy("42", context(3_000) as Context)).toEqual({ statusCode: 503 });
+    const silent = lockMiddleware({ ...options(), onBusy: () => undefined });
+    const unanswered = middy(async () => "the handler ran").use(silent);
+    expect(await errorOf(unanswered("42", context(3_000) as Context))).toMatchObject({
+      code: "invalid-argument",
+    });
+    await theirs.release();
+    const failing = withLock({ ...options(), onBusy }, async () => {
+      await mutex(rivals, "order/42").acquire({ wait: 0 });
+    });
+    // Another lock that the handler does not get is the handler's own error.
+    expect(await errorOf(failing("42", context(3_000)))).toMatchObject({ code: "not-acquired" });
+    expect(seen).toHaveLength(4);
+  });
+
   it("waits for at most the remaining time less `needs`, and then has a shorter lease", async () => {
     const theirs = await mutex(rivals, "order/42").acquire();
     const wait = Number.POSITIVE_INFINITY;

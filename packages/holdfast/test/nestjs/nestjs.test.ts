@@ -12,7 +12,7 @@ import { Cron, ScheduleModule } from "@nestjs/schedule";
 import { afterEach, describe, expect, it } from "vitest";
 import { pause, until } from "../../../cli/test/support.js";
 import { MemoryTable } from "../../../testing/src/table/memory-table.js";
-import { Holdfast, type Lease, mutex } from "../../src/index.js";
+import { Holdfast, type HoldfastError, type Lease, mutex } from "../../src/index.js";
 import {
   HOLDFAST,
   HoldfastModule,
@@ -206,6 +206,33 @@ describe("a method with @WithLock", () => {
     const locks = new Holdfast({ client, table: "locks" });
     const orders = (await startWith(HoldfastModule.forRoot(locks), Impatient)).get(Impatient);
     await expect(orders.ship("8")).rejects.toMatchObject({ code: "not-acquired" });
+    await rival.close();
+  });
+
+  it("has the outcome of onBusy if the lock is held, and keeps the errors of the method", async () => {
+    const client = new MemoryTable();
+    const rival = new Holdfast({ client, table: "locks" });
+    const held = await mutex(rival, "order/8").acquire();
+    class Billing {
+      async bill(_order: string): Promise<unknown> {
+        return mutex(rival, "other").acquire({ wait: 0 });
+      }
+    }
+    const onBusy = ({ lockName }: HoldfastError, order: string) => {
+      if (order === "9") throw new Error("try later");
+      return `${lockName} is busy`;
+    };
+    decorate(Billing.prototype, "bill", [WithLock("order/8", { wait: 0, onBusy })]);
+    Injectable()(Billing);
+    const locks = new Holdfast({ client, table: "locks" });
+    const billing = (await startWith(HoldfastModule.forRoot(locks), Billing)).get(Billing);
+    expect(await billing.bill("8")).toBe("order/8 is busy");
+    await expect(billing.bill("9")).rejects.toThrow("try later");
+    await held.release();
+    await mutex(rival, "other").acquire();
+    await expect(billing.bill("8")).rejects.toMatchObject({
+      ...{ code: "not-acquired", lockName: "other" },
+    });
     await rival.close();
   });
 });
