@@ -21,6 +21,7 @@ import type {
   LeaseFormat,
   RecordRef,
   Renewal,
+  RunGrant,
 } from "./record/format.js";
 import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
@@ -101,6 +102,7 @@ export interface GrantOptions {
   readonly attributes: Item | undefined;
   readonly existingAttributes: ExistingData;
   readonly passage?: Passage | undefined;
+  readonly run?: RunGrant | undefined;
 }
 
 /** Shares the environment, the observations and the abandoned ids between the parts of one client. */
@@ -171,10 +173,11 @@ export class ClientContext extends TableAccess {
 
   /** Returns a grant with a new id. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
-    const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
+    const { leaseMs, owner, data, existingData, attributes, existingAttributes } = options;
+    const { passage, run } = options;
     const id = this.random.id();
     return {
-      ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
+      ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage, run },
       holder: this.format.codec.holderOf(options.owner, id),
       ...this.datesOf(ref, leaseMs),
     };

@@ -22,6 +22,7 @@
  * | `lastHolder` | S | the holder that freed the record last |
  * | `session` | S | the session that keeps the holder alive; absent while the holder renews the record itself |
  * | `tail`, `served` | N | the last ticket taken, and granted, of a queue before the record |
+ * | `calls`, `ran` | N | the calls of a coalesced work, and how many of them the last completed run covered |
  * | `request` | M | the last request to a holder: `holder`, the only addressee, and `kind`: |
  * | | | `prefer`, `resign` or `release`; a release also has `by`, `reason`, `at` and `now`, whether at once |
  * | `request#` and a holder | BOOL | in a session's record: this holder on the session has a request |
@@ -54,7 +55,7 @@ import type {
 } from "../core/record/format.js";
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
-import type { Found } from "../core/record/record.js";
+import type { Found, RunCounts } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
@@ -433,6 +434,7 @@ function grantChange(grant: Grant): Change {
       expiresAt: expiresAt(grant.wallMs, grant.leaseMs),
       ...endSet(grant.holder, grant.endMs),
       ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
+      ...runSet(grant),
       ...grantedData(grant.data, grant.existingData),
     },
     remove: [
@@ -441,6 +443,13 @@ function grantChange(grant: Grant): Change {
       ...(grant.existingData === "replace" ? dataRemove(grant.data) : []),
     ],
   };
+}
+
+// The seed keeps the numbers rising if the record was deleted: a caller may still wait for an earlier number.
+function runSet({ run, fenceSeed }: Grant): Change["set"] {
+  if (run === undefined) return {};
+  const calls = { incrementFrom: fenceSeed.toString() };
+  return run.completed === undefined ? { calls } : { calls, ran: n(run.completed) };
 }
 
 function grantedData(value: unknown, existing: ExistingData): Change["set"] {
@@ -490,6 +499,8 @@ export function withSet(change: Change, set: Change["set"]): Change {
   return { set: { ...change.set, ...set }, remove: change.remove };
 }
 
+const COUNTS = ["tail", "served", "calls", "ran"] as const;
+
 /** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
 function readNative(item: Item | undefined): Found {
   if (item === undefined) return { state: "absent" };
@@ -509,10 +520,9 @@ function readNative(item: Item | undefined): Found {
       found: "has a number of more than 37 digits in `fence` or `version`",
     };
   }
-  if (
-    ["tail", "served"].some((end) => item[end] !== undefined && numberIn(item, end) === undefined)
-  ) {
-    return { state: "foreign", found: "has no whole number in `tail` or `served`" };
+  const damaged = COUNTS.find((count) => item[count] && numberIn(item, count) === undefined);
+  if (damaged !== undefined) {
+    return { state: "foreign", found: `has no whole number in \`${damaged}\`` };
   }
   const known = {
     version,
@@ -523,6 +533,7 @@ function readNative(item: Item | undefined): Found {
     acquiredAt: stringIn(item, "acquiredAt"),
     data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
     request: requestIn(item),
+    runs: runsIn(item),
     requestedHolders: requestedHoldersIn(item),
   };
   const session = sessionIn(item);
@@ -548,6 +559,11 @@ function readNative(item: Item | undefined): Found {
     mark: stringIn(item, "mark"),
     dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),
   };
+}
+
+function runsIn(item: Item): RunCounts | undefined {
+  const calls = numberIn(item, "calls");
+  return calls === undefined ? undefined : { calls, ran: numberIn(item, "ran") };
 }
 
 function requestedHoldersIn(item: Item): string[] | undefined {

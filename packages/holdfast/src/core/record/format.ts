@@ -29,6 +29,14 @@ export interface Grant {
   readonly fenceSeed: bigint;
   /** The right of this claim to pass a queue; without a passage the claim requires an empty queue. */
   readonly passage?: Passage | undefined;
+  /** The grant of a coalesced run. The record counts it. Only for a format with {@link RunWrites}. */
+  readonly run?: RunGrant | undefined;
+}
+
+/** The grant of a coalesced run. */
+export interface RunGrant {
+  /** What the run before covered, if this grant follows it without a release: see `RunCounts.ran`. */
+  readonly completed: bigint | undefined;
 }
 
 /**
@@ -156,6 +164,14 @@ export interface RequestWrites {
   notify(session: RecordRef, holder: string): Write;
   /** Removes such a notification. */
   settle(session: RecordRef, holder: string): Write;
+}
+
+/** Composes the writes of a work whose calls are coalesced. A grant of a run counts as a call, too: see {@link Grant.run}. */
+export interface RunWrites {
+  /** Counts a call, while the record has this holder. May be applied twice: a call more does no harm. */
+  raise(ref: RecordRef, held: Held, wallMs: number): Write;
+  /** Frees the record after a run that covers `covered`, unless there was a call since. */
+  settle(ref: RecordRef, held: Held, covered: bigint, options: FreeOptions): Write;
 }
 
 /** Composes the write that transfers a lock. */
