@@ -1,10 +1,9 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import type { Lease } from "../core/hold/lease.js";
-import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
-import { RUNS } from "../native/native-runs.js";
+import type { RunArguments } from "../locks/locking.js";
 import { type CoalesceOptions, resolveCoalesce } from "./options.js";
 import { type Call, Work } from "./work.js";
 
@@ -12,10 +11,6 @@ import { type Call, Work } from "./work.js";
 export type CoalesceResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly by: string | undefined };
-
-type Arguments<T> =
-  | [fn: (lease: Lease) => T | PromiseLike<T>]
-  | [options: CoalesceOptions, fn: (lease: Lease) => T | PromiseLike<T>];
 
 /**
  * Runs `fn` now; or, if it runs anywhere under this name, once more after that: every call is followed by a run that began
@@ -54,7 +49,9 @@ export function coalesce<T>(
 export function coalesce<T>(
   locks: Holdfast<FormatTypes>,
   name: string,
-  ...given: Arguments<T>
+  ...given:
+    | [fn: (lease: Lease) => T | PromiseLike<T>]
+    | [options: CoalesceOptions, fn: (lease: Lease) => T | PromiseLike<T>]
 ): Promise<CoalesceResult<T>> {
   const { work, call } = workOf("coalesce()", locks, name, given);
   return work.call(call);
@@ -81,7 +78,9 @@ export function runOwed<T>(
 export function runOwed<T>(
   locks: Holdfast<FormatTypes>,
   name: string,
-  ...given: Arguments<T>
+  ...given:
+    | [fn: (lease: Lease) => T | PromiseLike<T>]
+    | [options: CoalesceOptions, fn: (lease: Lease) => T | PromiseLike<T>]
 ): Promise<CoalesceResult<T>> {
   const { work, call } = workOf("runOwed()", locks, name, given);
   return work.callIfOwed(call);
@@ -94,7 +93,7 @@ function workOf<T>(
   caller: string,
   locks: Holdfast<FormatTypes>,
   name: string,
-  given: Arguments<T>,
+  given: RunArguments<CoalesceOptions, Lease, T>,
 ): { readonly work: Work; readonly call: Call<T> } {
   const parts = partsOf(locks, caller);
   const [options, fn] = given.length === 1 ? [{}, given[0]] : given;
@@ -105,7 +104,6 @@ function workOf<T>(
     );
   }
   const { context } = parts;
-  requireCapability(context.format, RUNS);
   const ref = refOf(context.format, name);
   const call = { fn, settings: resolveCoalesce(caller, parts, options) };
   const works = worksBy.get(parts) ?? new Map<string, Work>();

@@ -56,7 +56,7 @@ class Begun implements Run {
   constructor({ hold, record }: Granted) {
     this.hold = hold;
     // The grant itself has counted, so the number is there.
-    this.covered = record.runs?.calls ?? 0n;
+    this.covered = record.calls ?? 0n;
   }
 
   /** Gives up a run that has not begun. What is owed stays in the record. */
@@ -113,7 +113,7 @@ export async function runIfOwed(working: Working, since?: bigint): Promise<Run |
 /** Whether a record has calls, up to a number, that no completed run covers. */
 export function isOwed(record: LeaseRecord, since?: bigint): boolean {
   if (record.state === "absent") return since !== undefined;
-  const { calls = 0n, ran = 0n } = record.runs ?? {};
+  const { calls = 0n, ran = 0n } = record;
   return ran < (since ?? calls);
 }
 
@@ -186,7 +186,7 @@ async function note(acquisition: RecordAcquisition): Promise<Noted | undefined> 
   const { answer } = retried;
   const record = context.seeRecord(ref, answer, "strong");
   if (answer.kind !== "applied" || record.state !== "held") return undefined;
-  return { kind: "noted", number: record.runs?.calls ?? 0n, by: record.owner };
+  return { kind: "noted", number: record.calls ?? 0n, by: record.owner };
 }
 
 // An older observation is often of an earlier holder, and a write that is refused costs ten times as much.

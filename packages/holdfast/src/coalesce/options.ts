@@ -1,9 +1,11 @@
 import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
+import { requireCapability } from "../core/record/capability.js";
 import { HoldfastError } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { settingsOf } from "../locks/locking.js";
+import { RUNS } from "../native/native-runs.js";
 
 /** Options of {@link coalesce} and {@link runOwed}. */
 export interface CoalesceOptions {
@@ -38,7 +40,7 @@ export function resolveCoalesce(
     keepData: true,
     // A call must not wait behind those who wait for the lock.
     passage: { kind: "barge" },
-    run: { completed: undefined },
+    attributes: requireCapability(context.format, RUNS).granted(context.wallMs()),
   };
 }
 

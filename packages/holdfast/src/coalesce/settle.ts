@@ -4,7 +4,7 @@ import { lossIn } from "../core/hold/loss.js";
 import { RELEASE_RETRY_MS, releaseNotAcknowledged } from "../core/hold/release.js";
 import { freeEarly } from "../core/hold/writes.js";
 import { requireCapability } from "../core/record/capability.js";
-import type { Found } from "../core/record/record.js";
+import type { Found, HeldRecord } from "../core/record/record.js";
 import { GIVE_UP } from "../core/table-access.js";
 import { RUNS } from "../native/native-runs.js";
 import { AGAIN, type NoAnswer, retry } from "../platform/retry.js";
@@ -43,7 +43,7 @@ export async function settle(
       const found = context.see(ref, answer, "strong");
       const isOurs = found.state === "held" && lossIn(found, held) === undefined;
       // No other condition than the number can have been false.
-      if (isOurs) return found.runs?.calls === covered ? AGAIN : owed(found);
+      if (isOurs) return found.calls === covered ? AGAIN : owed(found);
       const isOwn = mayHaveWritten || answer.isRepeated === true || isFreedBy(held.holder, found);
       if (isOwn && hasRun(found, covered)) return { kind: "settled" } as const;
       const reason = lossIn(found, held);
@@ -79,8 +79,8 @@ async function settleOnce(hold: Hold, covered: bigint): Promise<WriteAnswer> {
   return answer;
 }
 
-function owed({ runs }: Extract<Found, { readonly state: "held" }>): Settled {
-  return { kind: "owed", number: runs?.calls ?? 0n };
+function owed({ calls = 0n }: HeldRecord): Settled {
+  return { kind: "owed", number: calls };
 }
 
 function isFreedBy(holder: string, found: Found): boolean {
@@ -88,5 +88,5 @@ function isFreedBy(holder: string, found: Found): boolean {
 }
 
 function hasRun(found: Found, covered: bigint): boolean {
-  return "runs" in found && (found.runs?.ran ?? 0n) >= covered;
+  return "ran" in found && (found.ran ?? 0n) >= covered;
 }

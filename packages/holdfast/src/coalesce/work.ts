@@ -2,11 +2,13 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Lease } from "../core/hold/lease.js";
 import { freeOnce, releaseNotAcknowledged } from "../core/hold/release.js";
+import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { Exclusive } from "../internal/exclusive.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { runHolding } from "../locks/locking.js";
+import { RUNS } from "../native/native-runs.js";
 import type { NoAnswer } from "../platform/retry.js";
 import { nextRun, type Run, runIfOwed, runOrNote, type Working } from "./contend.js";
 import { RunLease } from "./run-lease.js";
@@ -148,8 +150,8 @@ export class Work {
     const { settings } = this.#latest;
     let next: Run | undefined;
     try {
-      const working = this.#working({ ...settings, run: { completed: covered } });
-      next = await nextRun(working, hold.held);
+      const attributes = requireCapability(context.format, RUNS).granted(context.wallMs(), covered);
+      next = await nextRun(this.#working({ ...settings, attributes }), hold.held);
     } catch (error) {
       const from = { known: hold.held };
       await freeOnce(context, this.#ref, from, { keepData: true });

@@ -21,7 +21,6 @@ import type {
   LeaseFormat,
   RecordRef,
   Renewal,
-  RunGrant,
 } from "./record/format.js";
 import type { ExistingData } from "./record/format-facts.js";
 import { type Consistency, Observations } from "./record/observation.js";
@@ -99,10 +98,9 @@ export interface GrantOptions {
   readonly owner: string;
   readonly data: unknown;
   readonly existingData: ExistingData;
-  readonly attributes: Item | undefined;
+  readonly attributes: Grant["attributes"];
   readonly existingAttributes: ExistingData;
   readonly passage?: Passage | undefined;
-  readonly run?: RunGrant | undefined;
 }
 
 /** Shares the environment, the observations and the abandoned ids between the parts of one client. */
@@ -173,11 +171,10 @@ export class ClientContext extends TableAccess {
 
   /** Returns a grant with a new id. */
   grant(ref: RecordRef, options: GrantOptions): Grant {
-    const { leaseMs, owner, data, existingData, attributes, existingAttributes } = options;
-    const { passage, run } = options;
+    const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
     const id = this.random.id();
     return {
-      ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage, run },
+      ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder: this.format.codec.holderOf(options.owner, id),
       ...this.datesOf(ref, leaseMs),
     };

@@ -1,5 +1,6 @@
 import type { Capability } from "../core/record/capability.js";
 import type { RunWrites } from "../core/record/format.js";
+import type { Increment } from "../platform/table.js";
 import { withSet } from "./native.js";
 import { all, equals, heldCondition, keysOf, n } from "./native-conditions.js";
 
@@ -10,11 +11,15 @@ export const RUNS: Capability<RunWrites> = {
   of: (format) => {
     if (keysOf(format) === undefined) return undefined;
     return {
+      granted: (wallMs, completed) => ({
+        calls: nextCall(wallMs),
+        ...(completed === undefined ? {} : { ran: n(completed) }),
+      }),
       // Changes neither the holder nor the version, so waiters see no sign of life.
       raise: (ref, held, wallMs) => ({
         key: ref.key,
         condition: all(equals("v", n(1n)), heldCondition(held)),
-        change: { set: { calls: { incrementFrom: Math.floor(wallMs).toString() } }, remove: [] },
+        change: { set: { calls: nextCall(wallMs) }, remove: [] },
       }),
       settle: (ref, held, covered, options) => {
         const { key, condition, change } = format.lease.free(ref, { known: held }, options);
@@ -29,3 +34,8 @@ export const RUNS: Capability<RunWrites> = {
     };
   },
 };
+
+// The first number lets the numbers rise on if the record was deleted: a caller may still wait for an earlier one.
+function nextCall(wallMs: number): Increment {
+  return { incrementFrom: Math.floor(wallMs).toString() };
+}

@@ -55,7 +55,7 @@ import type {
 } from "../core/record/format.js";
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
-import type { Found, RunCounts } from "../core/record/record.js";
+import type { Found } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
 import type { Change, Condition, Item, Write } from "../platform/table.js";
@@ -434,7 +434,7 @@ function grantChange(grant: Grant): Change {
       expiresAt: expiresAt(grant.wallMs, grant.leaseMs),
       ...endSet(grant.holder, grant.endMs),
       ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
-      ...runSet(grant),
+      ...grant.attributes,
       ...grantedData(grant.data, grant.existingData),
     },
     remove: [
@@ -443,13 +443,6 @@ function grantChange(grant: Grant): Change {
       ...(grant.existingData === "replace" ? dataRemove(grant.data) : []),
     ],
   };
-}
-
-// The seed keeps the numbers rising if the record was deleted: a caller may still wait for an earlier number.
-function runSet({ run, fenceSeed }: Grant): Change["set"] {
-  if (run === undefined) return {};
-  const calls = { incrementFrom: fenceSeed.toString() };
-  return run.completed === undefined ? { calls } : { calls, ran: n(run.completed) };
 }
 
 function grantedData(value: unknown, existing: ExistingData): Change["set"] {
@@ -499,8 +492,6 @@ export function withSet(change: Change, set: Change["set"]): Change {
   return { set: { ...change.set, ...set }, remove: change.remove };
 }
 
-const COUNTS = ["tail", "served", "calls", "ran"] as const;
-
 /** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
 function readNative(item: Item | undefined): Found {
   if (item === undefined) return { state: "absent" };
@@ -520,9 +511,8 @@ function readNative(item: Item | undefined): Found {
       found: "has a number of more than 37 digits in `fence` or `version`",
     };
   }
-  const damaged = COUNTS.find((count) => item[count] && numberIn(item, count) === undefined);
-  if (damaged !== undefined) {
-    return { state: "foreign", found: `has no whole number in \`${damaged}\`` };
+  if (["tail", "served"].some((end) => item[end] && numberIn(item, end) === undefined)) {
+    return { state: "foreign", found: "has no whole number in `tail` or `served`" };
   }
   const known = {
     version,
@@ -531,19 +521,20 @@ function readNative(item: Item | undefined): Found {
     lastHolder: stringIn(item, "lastHolder"),
     owner: stringIn(item, "owner"),
     acquiredAt: stringIn(item, "acquiredAt"),
-    data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
+    data: item["data"] && decodeJson(item["data"]),
     request: requestIn(item),
-    runs: runsIn(item),
+    calls: numberIn(item, "calls"),
+    ran: numberIn(item, "ran"),
     requestedHolders: requestedHoldersIn(item),
   };
   const session = sessionIn(item);
-  if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {
+  if (item["session"] && (session === undefined || !item["holder"])) {
     return {
       state: "foreign",
       found: "names a session without a readable id, or names a session but no holder",
     };
   }
-  if (item["holder"] === undefined) return { state: "free", ...known };
+  if (!item["holder"]) return { state: "free", ...known };
   const holder = stringIn(item, "holder");
   const leaseMs = numberIn(item, "leaseMs");
   if (holder === undefined || leaseMs === undefined || leaseMs <= 0n) {
@@ -559,11 +550,6 @@ function readNative(item: Item | undefined): Found {
     mark: stringIn(item, "mark"),
     dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),
   };
-}
-
-function runsIn(item: Item): RunCounts | undefined {
-  const calls = numberIn(item, "calls");
-  return calls === undefined ? undefined : { calls, ran: numberIn(item, "ran") };
 }
 
 function requestedHoldersIn(item: Item): string[] | undefined {

@@ -354,7 +354,7 @@ describe("a wrong argument", () => {
     const damaged = { ...world.record("sync"), calls: { S: "many" } };
     world.table.putItem({ pk: { S: "lock#sync" }, sk: { S: "lease" } }, damaged);
     await world.time.advance(2_000);
-    await expect(world.until(call(a))).rejects.toMatchObject({ code: "foreign-record" });
+    await expect(world.until(call(a))).rejects.toMatchObject({ code: "misconfigured" });
     expect(world.record("sync")).toEqual(damaged);
   });
 });

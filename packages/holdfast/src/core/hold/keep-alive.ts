@@ -4,7 +4,7 @@ import type { Again } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
 import type { LeaseSettings } from "../options.js";
-import type { Holders, RecordRef, RunGrant } from "../record/format.js";
+import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import type { Unavailable } from "../unavailable.js";
 import type { Deadline } from "./deadline.js";
@@ -70,8 +70,6 @@ export interface KeptSettings<L> extends LeaseSettings {
   readonly keptAliveBy?: KeepAliveSource<L> | undefined;
   /** Allows the grant despite a queue. If undefined, DynamoDB refuses the claim while the queue has waiters. */
   readonly passage?: Passage | undefined;
-  /** Set for a coalesced run, which the record counts. */
-  readonly run?: RunGrant | undefined;
   /** Returns the reason of a failed acquisition, for the error's message. Returns undefined if it is not known. */
   readonly whyNot?: (() => string | undefined) | undefined;
   /** The hold calls this after each renewal: with the record, or with undefined if no answer came. Must not throw. */

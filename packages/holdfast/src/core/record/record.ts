@@ -56,14 +56,6 @@ export interface GrantNote {
   readonly forced: ForcedRelease | undefined;
 }
 
-/** The numbers of a work whose calls are coalesced: see `holdfast/coalesce`. Both only grow. */
-export interface RunCounts {
-  /** Raised by every call, and by every grant of a run. */
-  readonly calls: bigint;
-  /** {@link calls} as the last completed run found it at its start. Undefined before the first such run. */
-  readonly ran: bigint | undefined;
-}
-
 interface Known {
   /** Higher at every grant of the name than at any earlier grant; always 0 in a format without fences. */
   readonly fence: bigint;
@@ -80,8 +72,10 @@ interface Known {
   readonly attributes?: Item | undefined;
   /** The last request to a holder. The record keeps a request until the next one, even after the named grant ends. */
   readonly request?: HolderRequest | undefined;
-  /** Undefined if no call of a coalesced work has used the record. */
-  readonly runs?: RunCounts | undefined;
+  /** Raised by every call of a coalesced work, and by every grant of a run of it. Undefined before the first call. */
+  readonly calls?: bigint | undefined;
+  /** `calls` as the last completed run found it at its start. Undefined before the first such run. */
+  readonly ran?: bigint | undefined;
   /** In a session's record: the holders on the session that have a request in their own records. */
   readonly requestedHolders?: readonly string[] | undefined;
 }
