@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import {
+  type CoalesceEvent,
+  overlapping,
+  unfollowed,
+} from "../../verification/sim/coalesce/checkers.js";
+import { simulateCoalesce } from "../../verification/sim/coalesce/simulation.js";
+import { countOf } from "./seeds.js";
+
+// For more seeds: HOLDFAST_SIM_COALESCE=1000 npx vitest run test/sim/coalesce.test.ts
+const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
+const SEEDS = countOf("HOLDFAST_SIM_COALESCE", 4, 60);
+
+describe("processes that coalesce calls, under faults, in simulated time", () => {
+  it(
+    "run after every call while a process that called lives, and never two at once",
+    async () => {
+      const first: string[] = [];
+      let [calls, runs, noted] = [0, 0, 0];
+      for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
+        const outcome = await simulateCoalesce(seed);
+        calls += outcome.calls;
+        runs += outcome.runs;
+        noted += outcome.noted;
+        for (const what of outcome.violations) first.push(`seed ${seed}: ${what}`);
+      }
+      expect(first.slice(0, 5)).toEqual([]);
+      expect(calls).toBeGreaterThan(SEEDS * 50);
+      expect(noted).toBeGreaterThan(SEEDS * 10);
+      expect(runs).toBeGreaterThan(SEEDS * 30);
+    },
+    60_000 + 2_000 * SEEDS,
+  );
+});
+
+describe("the checkers of coalesced calls", () => {
+  const called: CoalesceEvent = { kind: "called", name: "x", by: "p1", call: 1 };
+  const resolved: CoalesceEvent = { kind: "resolved", name: "x", by: "p1", call: 1 };
+  const settled: CoalesceEvent = { kind: "settled" };
+  const run = (kind: "began" | "acted" | "ended", fence: bigint): CoalesceEvent => ({
+    ...{ kind, name: "x", by: "p2", fence },
+  });
+
+  it("reject a call after which no run began and ended, while its process lives", () => {
+    expect(unfollowed([called, resolved, settled]).length).toBe(1);
+    const before = [run("began", 1n), called, resolved, run("ended", 1n), settled];
+    expect(unfollowed(before).length).toBe(1);
+    expect(unfollowed([called, resolved, run("began", 2n), settled]).length).toBe(1);
+    const after = [called, resolved, run("began", 2n), run("ended", 2n), settled];
+    expect(unfollowed(after)).toEqual([]);
+  });
+
+  it("accept a call that did not resolve, and a later sweep for a process that is gone", () => {
+    expect(unfollowed([called, settled])).toEqual([]);
+    const swept = [called, resolved, settled, run("began", 2n), run("ended", 2n)];
+    expect(unfollowed(swept).length).toBe(1);
+    expect(unfollowed([{ kind: "gone", by: "p1" }, ...swept])).toEqual([]);
+  });
+
+  it("reject a run that acts after a later one began", () => {
+    expect(overlapping([run("began", 1n), run("acted", 1n), run("began", 2n)])).toEqual([]);
+    expect(overlapping([run("began", 1n), run("began", 2n), run("acted", 1n)]).length).toBe(1);
+    expect(overlapping([run("began", 2n), run("began", 2n)]).length).toBe(1);
+  });
+});
