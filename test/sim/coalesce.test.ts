@@ -9,7 +9,7 @@ import { countOf } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_COALESCE=1000 npx vitest run test/sim/coalesce.test.ts
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
-const SEEDS = countOf("HOLDFAST_SIM_COALESCE", 4, 60);
+const SEEDS = countOf("HOLDFAST_SIM_COALESCE", 4, 20);
 
 describe("processes that coalesce calls, under faults, in simulated time", () => {
   it(

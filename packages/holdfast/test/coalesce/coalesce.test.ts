@@ -48,6 +48,7 @@ describe("coalesce", () => {
     expectNothingOwed();
   });
 
+  // rule: protocol 121, protocol 123
   it("notes a call during a run with one write, and runs once more after it", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const first = call(a, 10_000);
@@ -136,6 +137,20 @@ describe("coalesce", () => {
     expectNothingOwed();
   });
 
+  // rule: protocol 122
+  it("runs itself if the run ends before the note of the call arrives", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const first = call(a, 2_000);
+    await world.time.advance(1_000);
+    await world.until(call(b));
+    b.network.next("write", { fault: "reordered", delayMs: 4_000 });
+    const late = world.until(call(b));
+    expect(await late).toMatchObject({ ran: true });
+    await world.until(first);
+    expect(runs.map(({ who }) => who)).toEqual([a, a, b]);
+    expectNothingOwed();
+  });
+
   it("keeps what a run stores for the next run", async () => {
     const a = world.inhabitant();
     const count = () =>
@@ -172,6 +187,7 @@ describe("coalesce", () => {
 });
 
 describe("a debt", () => {
+  // rule: protocol 124
   it("is run by a process that called, once the holder's process has died", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     void call(a, 60_000);
