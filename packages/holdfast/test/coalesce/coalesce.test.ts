@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { dynamolock } from "../../../formats/src/index.js";
 import { type CoalesceResult, coalesce, runOwed } from "../../src/coalesce/index.js";
-import { type Lease, mutex } from "../../src/index.js";
+import { type Lease, mutex, sharedSession } from "../../src/index.js";
 
 let world: World;
 let runs: { who: Inhabitant; fence: bigint; fromMs: number; untilMs?: number }[];
@@ -173,6 +173,21 @@ describe("coalesce", () => {
     // The process that called finds the lock free a lease later.
     await world.time.advance(45_000);
     expect(runs.map(({ who }) => who)).toEqual([a]);
+    expectNothingOwed();
+  });
+
+  it("neither disturbs nor forgets a holder on a session", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant({ sharedSession: sharedSession() })];
+    const lease = await world.until(mutex(b.locks, "sync").acquire());
+    await world.time.advance(20_000);
+    expect(world.record("sync")).toHaveProperty("session");
+    expect(await world.until(call(a))).toMatchObject({ ran: false });
+    await world.time.advance(200_000);
+    expect(lease.isHeld).toBe(true);
+    expect(runs.length).toBe(0);
+    await world.until(lease.release());
+    await world.time.advance(45_000);
+    expect(runs.length).toBe(1);
     expectNothingOwed();
   });
 
