@@ -152,7 +152,8 @@ function decisionOf({ context, ref, settings }: RecordAcquisition) {
 }
 
 function isTakeable(acquisition: RecordAcquisition): boolean {
-  return decisionOf(acquisition).kind !== "wait";
+  // Without a table every lock is free.
+  return acquisition.context.isUnlocked || decisionOf(acquisition).kind !== "wait";
 }
 
 /** Claims the record or takes it over, unless a live holder is known. */

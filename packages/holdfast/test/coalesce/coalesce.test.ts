@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { dynamolock } from "../../../formats/src/index.js";
+import { unlocked } from "../../../testing/src/local/local.js";
 import { type CoalesceResult, coalesce, runOwed } from "../../src/coalesce/index.js";
 import { type Lease, mutex, sharedSession } from "../../src/index.js";
 
@@ -189,6 +190,25 @@ describe("coalesce", () => {
     await world.time.advance(45_000);
     expect(runs.length).toBe(1);
     expectNothingOwed();
+  });
+
+  it("runs every call at once without a table", async () => {
+    const locks = unlocked();
+    let begun = 0;
+    let end: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    // Each begins during the runs before, and the last one ends all.
+    const next = (): Promise<unknown> =>
+      coalesce(locks, "sync", async () => {
+        begun += 1;
+        if (begun === 3) end();
+        else await Promise.all([next(), ended]);
+      });
+    expect(await next()).toEqual({ ran: true, value: undefined });
+    expect(begun).toBe(3);
+    await locks.close();
   });
 
   it("passes the queue of the lock", async () => {
