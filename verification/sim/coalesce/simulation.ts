@@ -1,4 +1,4 @@
-import { coalesce, runOwed } from "../../../packages/holdfast/src/coalesce/index.js";
+import { runOwed } from "../../../packages/holdfast/src/coalesce/index.js";
 import {
   Holdfast,
   isHoldfastError,
@@ -14,7 +14,8 @@ import {
 } from "../../../packages/testing/src/time/seeded-random.js";
 import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
 import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
-import { type CoalesceEvent, overlapping, unfollowed } from "./checkers.js";
+import { type CoalesceEvent, overlapping, repeated, unfollowed } from "./checkers.js";
+import { type Triggers, WAYS } from "./ways.js";
 
 const NAMES = ["x", "y"];
 const LEASE_MS = 4_000;
@@ -28,6 +29,10 @@ const SETTLE_MS = 90_000;
 /** The result of one run. */
 export interface CoalesceOutcome {
   readonly violations: readonly string[];
+  /** How many runs acted after a later one began. */
+  readonly overlaps: number;
+  /** How many calls of processes that lived on were not followed by a run. */
+  readonly lost: number;
   readonly calls: number;
   readonly runs: number;
   /** How many calls resolved without an own run. */
@@ -36,6 +41,8 @@ export interface CoalesceOutcome {
 }
 
 class Simulation {
+  readonly way: keyof typeof WAYS;
+  readonly #triggers = new Set<string>();
   readonly history: CoalesceEvent[] = [];
   readonly time = new VirtualTime();
   readonly random: SeededRandom;
@@ -48,7 +55,8 @@ class Simulation {
   mishaps = 0;
   isOver = false;
 
-  constructor(seed: number) {
+  constructor(seed: number, way: keyof typeof WAYS) {
+    this.way = way;
     this.random = seededRandom(seed);
     this.#table = new MemoryTable({
       ...{ keyAttributes: ["pk", "sk"], time: this.time, tellsDate: false, keepsLog: false },
@@ -89,6 +97,24 @@ class Simulation {
     };
   }
 
+  /** The triggers that programs leave beside a lock, in a store that never fails. */
+  triggersOf(sleep: (ms: number) => Promise<void>): Triggers {
+    const request = () => sleep(10 * this.random.fraction());
+    return {
+      leave: async (name) => {
+        await request();
+        this.#triggers.add(name);
+        await request();
+      },
+      take: async (name) => {
+        await request();
+        const had = this.#triggers.delete(name);
+        await request();
+        return had;
+      },
+    };
+  }
+
   async run(): Promise<void> {
     for (let at = 0; at < PROCESSES; at += 1) this.start().work();
     while (this.time.nowMs < LENGTH_MS) {
@@ -103,7 +129,7 @@ class Simulation {
     }
     await this.time.advance(SETTLE_MS);
     this.history.push({ kind: "settled" });
-    await this.#sweep();
+    if (this.way === "coalesce") await this.#sweep();
   }
 
   /** A newcomer runs what those owe who are gone, and then nothing is owed. */
@@ -198,7 +224,7 @@ class Process implements Parts {
       await mutex(locks, name).run({ wait: "2s" }, () => this.#sleep(1_000 * random.fraction()));
       return;
     }
-    if (random.chance(0.05)) {
+    if (this.#run.way === "coalesce" && random.chance(0.05)) {
       await this.sweep(name).catch(unlessOwn);
       return;
     }
@@ -207,9 +233,10 @@ class Process implements Parts {
     const { history } = this.#run;
     const by = this.name;
     history.push({ kind: "called", name, by, call });
-    const run = coalesce(locks, name, (lease) => this.#body(name, lease));
-    const result = await run.catch(unlessOwn);
-    if (result?.ran === false) this.#run.noted += 1;
+    const triggers = this.#run.triggersOf((ms) => this.#sleep(ms));
+    const body = (lease: Lease): Promise<void> => this.#body(name, lease);
+    const ran = await WAYS[this.#run.way](locks, name, body, triggers).catch(unlessOwn);
+    if (ran === false) this.#run.noted += 1;
     history.push({ kind: "resolved", name, by, call });
   }
 
@@ -240,17 +267,32 @@ function unlessOwn(error: unknown): undefined {
   if (!(error instanceof Failed)) throw error;
 }
 
-/** Runs one seed: processes that call, pause, die and close for a minute of virtual time, and then settle. */
-export async function simulateCoalesce(seed: number): Promise<CoalesceOutcome> {
-  const simulation = new Simulation(seed);
+/**
+ * Runs one seed: processes that call, pause, die and close for a minute of virtual time, and then settle. `way`: how they
+ * run once more; by default the library's.
+ */
+export async function simulateCoalesce(
+  seed: number,
+  way: keyof typeof WAYS = "coalesce",
+): Promise<CoalesceOutcome> {
+  const simulation = new Simulation(seed, way);
   await simulation.run();
   const { history, calls, noted, mishaps } = simulation;
-  const left = history.filter((event) => event.kind === "called" && event.call === 0);
-  const runs = history.filter(({ kind }) => kind === "began").length;
+  const overlaps = overlapping(history);
+  const left = unfollowed(history);
   const violations = [
-    ...overlapping(history),
-    ...unfollowed(history),
-    ...left.map(() => "A run was owed after two sweeps"),
+    ...overlaps.map((run) => `${run} acted after a later one began`),
+    ...repeated(history).map((run) => `Run ${run} began twice`),
+    ...left.map(({ by, call, name }) => `${by}'s call ${call} of "${name}" has no run after it`),
+    ...history
+      .filter((event) => event.kind === "called" && event.call === 0)
+      .map(() => "A run was owed after two sweeps"),
   ];
-  return { violations, calls, runs, noted, mishaps };
+  return {
+    violations,
+    overlaps: overlaps.length,
+    lost: left.filter(({ isGone }) => !isGone).length,
+    ...{ calls, noted, mishaps },
+    runs: history.filter(({ kind }) => kind === "began").length,
+  };
 }
