@@ -9,6 +9,7 @@ import { loadSource } from "./lib/source.mjs";
 const {
   nativeFormat,
   REQUESTS,
+  RUNS,
   SESSIONS,
   createTable,
   Holdfast,
@@ -20,6 +21,7 @@ const {
 } = await loadSource(
   "holdfast/src/native/native",
   "holdfast/src/native/native-requests",
+  "holdfast/src/native/native-runs",
   "holdfast/src/native/native-sessions",
   "holdfast/src/index",
   "holdfast/src/table/index",
@@ -53,7 +55,7 @@ try {
     format: "native",
     layout: 1,
     items: items.map(reading),
-    requests: nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite }),
+    requests: nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compileWrite }),
   };
   writeFileSync(FILE, `${JSON.stringify(vectors, null, 2)}\n`);
   console.log(`Recorded ${vectors.items.length} items and ${vectors.requests.length} requests.`);

@@ -2,6 +2,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Holdfast, inspect, mutex, openSession } from "../../packages/holdfast/src/index.js";
 import type { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import type { REQUESTS } from "../../packages/holdfast/src/native/native-requests.js";
+import type { RUNS } from "../../packages/holdfast/src/native/native-runs.js";
 import type { SESSIONS } from "../../packages/holdfast/src/native/native-sessions.js";
 import type { compileWrite } from "../../packages/holdfast/src/platform/dynamodb/expressions.js";
 import type { Item } from "../../packages/holdfast/src/platform/table.js";
@@ -30,6 +31,7 @@ export function playNativeScenes(options: {
 export function nativeRequests(code: {
   readonly nativeFormat: typeof nativeFormat;
   readonly REQUESTS: typeof REQUESTS;
+  readonly RUNS: typeof RUNS;
   readonly SESSIONS: typeof SESSIONS;
   readonly compileWrite: typeof compileWrite;
 }): { step: string; request: Readonly<Record<string, unknown>> }[];

@@ -217,9 +217,10 @@ const FORCED = {
 };
 
 /** Every request of the format with fixed arguments, compiled to the exact text for DynamoDB. */
-export function nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite }) {
+export function nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compileWrite }) {
   const format = nativeFormat({ pk: "pk", sk: "sk" });
   const [requests, sessions] = [REQUESTS.of(format), SESSIONS.of(format)];
+  const runs = RUNS.of(format);
   const ref = format.codec.refOf("lock", NAME);
   const held = { holder: GRANT.holder, fence: 1_767_225_600_001n };
   const watched = { holder: OTHER, version: 3n };
@@ -315,6 +316,18 @@ export function nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite 
       kind: "prefer",
       holder: held.holder,
     }),
+    "claim of a coalesced run": format.lease.claim(
+      ref,
+      { ...GRANT, passage: { kind: "barge" }, attributes: runs.granted(START_MS) },
+      { kind: "blind" },
+    ),
+    "grant of a further run": format.lease.handOver(
+      ref,
+      { ...GRANT, passage: { kind: "barge" }, attributes: runs.granted(START_MS, 7n) },
+      { known: { ...held, holder: OTHER }, maybe: [] },
+    ),
+    "note of a coalesced call": runs.raise(ref, held, START_MS),
+    "release of a coalesced run": runs.settle(ref, held, 7n, { ...free, keepData: true }),
   };
   return Object.entries(writes).map(([step, { key, condition, change }]) => {
     const { text, update, names, values } = compileWrite(condition, change);

@@ -73,6 +73,15 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     const failed = ["m2", "m3", "m5"].map((itemIdentifier) => ({ itemIdentifier }));
     expect(JSON.parse(lines[5] ?? "")).toEqual({ batchItemFailures: failed });
   },
+  "sync-once-more.ts": [
+    "replica a copies revision 1",
+    "webhook 2 of replica b: a copy by replica a follows",
+    "webhook 3 of replica a: a copy by replica a follows",
+    "webhook 4 of replica b: a copy by replica a follows",
+    "webhook 1 of replica a: done",
+    "replica a copies revision 4",
+    "the copy has revision 4 after 2 copies",
+  ],
 };
 
 describe("the examples", () => {

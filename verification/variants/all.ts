@@ -1,4 +1,5 @@
 import { ADMISSION } from "./admission.js";
+import { COALESCED } from "./coalesced.js";
 import { COMPANIONS } from "./companions.js";
 import { COPIES } from "./copies.js";
 import { SURROUNDINGS } from "./environment.js";
@@ -39,6 +40,7 @@ export const VARIANTS: readonly Variant[] = [
   ...COMPANIONS,
   ...SIGHTINGS,
   ...OCCURRENCES,
+  ...COALESCED,
   ...COPIES,
   ...SURROUNDINGS,
   ...WORLD,

@@ -24,7 +24,7 @@ import {
   withCommonOptions,
   withGuardOptions,
 } from "./options.js";
-import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./output/exit-codes.js";
 import type { Run } from "./output/output.js";
 import { isPermitKind } from "./output/permits.js";
 
@@ -56,6 +56,7 @@ export function programOf(
     .hook("preAction", (_, command) => refuseDashesAsValue(command, words))
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
+  addCoalesce(program, words, onRun);
   addSemaphore(program, words, onRun);
   addElections(program, words, onRun);
   addCost(program, onRun);
@@ -122,6 +123,41 @@ ${LOCK_EXIT_CODES_HELP}
 Example:
   holdfast lock nightly-report --table locks -- ./report.sh --full
   holdfast lock account/7 account/9 --table locks -- ./transfer.sh`;
+
+function addCoalesce(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+  const coalesce = program
+    .command("coalesce")
+    .usage("<name> [options] -- <command> [argument...]")
+    .argument("[operands...]")
+    .description(
+      "Runs a command now; or, if it runs anywhere under this name, once more after that.",
+    );
+  withGuardOptions(withCommonOptions(coalesce))
+    .option("--lease <duration>", "how long a dead run blocks the next one; default 30s")
+    .addOption(ownerOption())
+    .option("--if-owed", "run only if an earlier call is owed a run, for a schedule")
+    .addHelpText("after", COALESCE_HELP)
+    .action((operands: string[], options) => {
+      const { names, command } = operandsOf("coalesce", words, operands);
+      const [name = "", ...others] = names;
+      if (others.length > 0) throw usageError("coalesce takes a single name.");
+      onRun(async (output, host) =>
+        (await import("./commands/index.js")).coalesce(name, command, options, output, host),
+      );
+    });
+}
+
+const COALESCE_HELP = `
+For a command that always handles the latest state. During a run elsewhere, this command ends at once with
+status 0: the process of that run runs its own command again. With --json it then prints
+{"ran":false,"by":...}. This process, too, runs the command again for each call that came during its run,
+and ends only then. If every process dies, the record keeps what is owed: --if-owed runs it. A signal is
+passed on to the command, and ends the repetitions. Environment, guard and signals are those of
+\`holdfast lock\`. The exit status is that of the last run.
+${LOCK_EXIT_CODES_HELP}
+
+Example:
+  holdfast coalesce mirror/7 --table locks -- ./mirror.sh 7`;
 
 function addLs(program: Command, onRun: (run: Run) => void): void {
   withCommonOptions(

@@ -29,6 +29,7 @@ function wrongIn(lines: string, definition: string): string[] {
 const ELSEWHERE: Readonly<Record<string, string>> = {
   lock: "stdout is its command's",
   semaphore: "stdout is its command's; packages/cli/test/semaphore.test.ts has --set-limit",
+  coalesce: "stdout is its command's, unless no command ran: below",
   elect: "stdout is its command's",
   object: "it needs a store: below",
   demo: "it tells a story to people",
@@ -117,6 +118,12 @@ describe("output with --json", () => {
     const scanned = await world.run(["ls", "--json"]);
     expect(scanned.stderr).not.toBe("");
     expect(wrongIn(scanned.stderr, "scan")).toEqual([]);
+  });
+
+  it("of coalesce without a run matches the schema", async () => {
+    const { stdout } = await world.run(["coalesce", "data", "--json", "--if-owed", "--", "true"]);
+    expect(stdout).not.toBe("");
+    expect(wrongIn(stdout, "coalesce")).toEqual([]);
   });
 
   it("is covered for every command, or excluded with a reason; and schemas refuse unknown fields", () => {

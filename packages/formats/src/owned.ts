@@ -155,7 +155,7 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
       checkData: (value) => checkData(value, name),
     },
     lease: leaseWrites(dialect),
-    attributes: { check: (attributes) => checkAttributes(attributes, reserved) },
+    attributes: { check: (attributes: Item) => checkAttributes(attributes, reserved) },
     ...(fences === undefined ? {} : { fenceCounter: companion(pk, sk, looksOf(dialect)) }),
     ...(observations === undefined ? {} : { sightings: sightingNotes(pk, sk, looksOf(dialect)) }),
   };

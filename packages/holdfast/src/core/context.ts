@@ -100,7 +100,7 @@ export interface GrantOptions {
   readonly owner: string;
   readonly data: unknown;
   readonly existingData: ExistingData;
-  readonly attributes: Item | undefined;
+  readonly attributes: Grant["attributes"];
   readonly existingAttributes: ExistingData;
   readonly passage?: Passage | undefined;
 }

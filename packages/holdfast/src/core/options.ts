@@ -2,6 +2,7 @@ import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
+import type { Grant } from "./record/format.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
 import type { FormatTypes, NativeTypes } from "./record/format-types.js";
 import { resolveWait, type Wait, type WaitSettings } from "./wait.js";
@@ -197,7 +198,7 @@ export interface LeaseSettings extends WaitSettings {
   readonly onWait: AcquireOptions["onWait"];
   readonly data: unknown;
   readonly existingData: ExistingData;
-  readonly attributes: Item | undefined;
+  readonly attributes: Grant["attributes"];
   readonly existingAttributes: ExistingData;
   readonly keepData: boolean;
   readonly onlyIfExists: boolean;

@@ -22,6 +22,7 @@
  * | `lastHolder` | S | the holder that freed the record last |
  * | `session` | S | the session that keeps the holder alive; absent while the holder renews the record itself |
  * | `tail`, `served` | N | the last ticket taken, and granted, of a queue before the record |
+ * | `calls`, `ran` | N | the calls of a coalesced work, and how many of them the last completed run covered |
  * | `request` | M | the last request to a holder: `holder`, the only addressee, and `kind`: |
  * | | | `prefer`, `resign`, `want`, `interrupt` or `release`; the last three also have `by`, and a release has `reason`, |
  * | | | `at` and `now`, whether at once |
@@ -446,6 +447,7 @@ function grantChange(grant: Grant): Change {
       ...endSet(grant.holder, grant.endMs),
       ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
       ...(countsAsAsker(grant) ? { asked: NEXT_ASKER } : {}),
+      ...grant.attributes,
       ...grantedData(grant.data, grant.existingData),
     },
     remove: [
@@ -530,9 +532,7 @@ function readNative(item: Item | undefined): Found {
       found: "has a number of more than 37 digits in `fence` or `version`",
     };
   }
-  if (
-    ["tail", "served"].some((end) => item[end] !== undefined && numberIn(item, end) === undefined)
-  ) {
+  if (["tail", "served"].some((end) => item[end] && numberIn(item, end) === undefined)) {
     return { state: "foreign", found: "has no whole number in `tail` or `served`" };
   }
   const known = {
@@ -542,19 +542,21 @@ function readNative(item: Item | undefined): Found {
     lastHolder: stringIn(item, "lastHolder"),
     owner: stringIn(item, "owner"),
     acquiredAt: stringIn(item, "acquiredAt"),
-    data: item["data"] === undefined ? undefined : decodeJson(item["data"]),
+    data: item["data"] && decodeJson(item["data"]),
     request: requestIn(item),
     asked: askedIn(item),
+    calls: numberIn(item, "calls"),
+    ran: numberIn(item, "ran"),
     requestedHolders: requestedHoldersIn(item),
   };
   const session = sessionIn(item);
-  if (item["session"] !== undefined && (session === undefined || item["holder"] === undefined)) {
+  if (item["session"] && (session === undefined || !item["holder"])) {
     return {
       state: "foreign",
       found: "names a session without a readable id, or names a session but no holder",
     };
   }
-  if (item["holder"] === undefined) return { state: "free", ...known };
+  if (!item["holder"]) return { state: "free", ...known };
   const holder = stringIn(item, "holder");
   const leaseMs = numberIn(item, "leaseMs");
   if (holder === undefined || leaseMs === undefined || leaseMs <= 0n) {

@@ -14,6 +14,7 @@ import { seededRandom } from "../../../testing/src/time/seeded-random.js";
 import { Holdfast, inspect, mutex, openSession } from "../../src/index.js";
 import { nativeFormat } from "../../src/native/native.js";
 import { REQUESTS } from "../../src/native/native-requests.js";
+import { RUNS } from "../../src/native/native-runs.js";
 import { SESSIONS } from "../../src/native/native-sessions.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { AttributeValue, Item, Write } from "../../src/platform/table.js";
@@ -78,7 +79,7 @@ describe("the native record's vectors", () => {
 
   // rule: protocol 9, protocol 48
   it("send DynamoDB the same requests, word for word", () => {
-    expect(nativeRequests({ nativeFormat, REQUESTS, SESSIONS, compileWrite })).toEqual(
+    expect(nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compileWrite })).toEqual(
       vectors.requests,
     );
   });

@@ -1,4 +1,4 @@
-import type { Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
+import type { Change, Condition, Item, KeyPrefix, Query, Write } from "../../platform/table.js";
 import type { ExistingData, FormatFacts } from "./format-facts.js";
 import type { LockFormat, LockName } from "./format-types.js";
 import type { Asked, Found, GrantNote, HolderRequest, Passage, Version } from "./record.js";
@@ -15,8 +15,8 @@ export interface Grant {
   readonly owner: string;
   readonly data: unknown;
   readonly existingData: ExistingData;
-  /** Further attributes to write, in a format that supports attributes. */
-  readonly attributes?: Item | undefined;
+  /** Further attributes to write, in a format that supports attributes; in a native record, those of {@link RunWrites}. */
+  readonly attributes?: Change["set"] | undefined;
   /** Whether attributes already in the record are kept. */
   readonly existingAttributes: ExistingData;
   /** The wall clock now, corrected by the table's clock if the two are far apart. */
@@ -159,6 +159,19 @@ export interface RequestWrites {
   settle(session: RecordRef, holder: string): Write;
 }
 
+/** Composes the writes of a work whose calls are coalesced. */
+export interface RunWrites {
+  /**
+   * Returns the further attributes of a grant, which counts as a call, too. `completed`: what the run before covered,
+   * if the grant follows it without a release.
+   */
+  granted(wallMs: number, completed?: bigint): Change["set"];
+  /** Counts a call, while the record has this holder. May be applied twice: a call more does no harm. */
+  raise(ref: RecordRef, held: Held, wallMs: number): Write;
+  /** Frees the record after a run that covers `covered`, unless there was a call since. */
+  settle(ref: RecordRef, held: Held, covered: bigint, options: FreeOptions): Write;
+}
+
 /** Composes the write that transfers a lock. */
 export interface TransferWrites {
   /** Grants the record to a future holder, the process that will import the lock. */
@@ -168,7 +181,7 @@ export interface TransferWrites {
 /** Checks the further attributes of a record. */
 export interface AttributeCheck {
   /** Throws `invalid-argument` for attributes that a record cannot store. */
-  check(attributes: Item): void;
+  check(attributes: Change["set"]): void;
 }
 
 /** Describes the notes of grants beside a record: a fixed number of items; the newest note replaces the oldest. */

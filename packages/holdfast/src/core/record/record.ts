@@ -90,6 +90,10 @@ interface Known {
   readonly request?: HolderRequest | undefined;
   /** The last asker that interrupts holders of this record. */
   readonly asked?: Asked | undefined;
+  /** Raised by every call of a coalesced work, and by every grant of a run of it. Undefined before the first call. */
+  readonly calls?: bigint | undefined;
+  /** `calls` as the last completed run found it at its start. Undefined before the first such run. */
+  readonly ran?: bigint | undefined;
   /** In a session's record: the holders on the session that have a request in their own records. */
   readonly requestedHolders?: readonly string[] | undefined;
 }

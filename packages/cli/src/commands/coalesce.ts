@@ -1,0 +1,117 @@
+import type { Holdfast, Lease } from "holdfast";
+import { type CoalesceResult, coalesce as call, runOwed } from "holdfast/coalesce";
+import { locksOf } from "../connection.js";
+import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
+import { type CommandLine, GuardedCommand, type Outcome } from "../guard/guarded-command.js";
+import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
+import { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
+import type { CommonOptions } from "../options.js";
+import { EXIT } from "../output/exit-codes.js";
+import type { AnyLocks } from "../output/format.js";
+import { jsonLine, type Output, tellFailure } from "../output/output.js";
+
+/** The options of `holdfast coalesce`, as parsed by commander. */
+interface CoalesceOptions extends CommonOptions, GuardOptions {
+  readonly lease?: string;
+  readonly owner?: string;
+  readonly ifOwed?: boolean;
+}
+
+/** Runs a command now; or leaves it to the present run, after which it runs once more. Returns the exit status. */
+export async function coalesce(
+  name: string,
+  command: readonly string[],
+  options: CoalesceOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
+  const line = commandLineOf(command, options, host);
+  const interruptions = new Interruptions(host, options);
+  const locks: Holdfast<AnyLocks> = await locksOf(options, output);
+  const runs = new Runs(line, interruptions, host);
+  const { lease, owner, ifOwed } = options;
+  let mayRelease = true;
+  try {
+    const begin = ifOwed === true ? runOwed : call;
+    const begun = begin(locks, name, { lease, owner }, (granted) => runs.run(granted));
+    const first = await Promise.race([begun, runs.survivor]);
+    // What came meanwhile is run, too, unless a signal has ended the command.
+    const survivor =
+      "ran" in first ? await Promise.race([runs.ended(locks), runs.survivor]) : first;
+    mayRelease = survivor === undefined;
+    if (survivor !== undefined) throw undead(survivor);
+    if ("ran" in first && !first.ran) return tellNotRun(name, first, ifOwed === true, output);
+    const { last } = runs;
+    if (last === undefined) return EXIT.internal;
+    return exitCodeOfOutcome(last.outcome, command[0] ?? "", last.lease);
+  } finally {
+    // While a process of the command may still act, the lock is not released.
+    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    interruptions.dispose();
+  }
+}
+
+function tellNotRun(
+  name: string,
+  { by }: Extract<CoalesceResult<void>, { readonly ran: false }>,
+  isSweep: boolean,
+  output: Output,
+): number {
+  if (output.isJson) output.out(jsonLine({ ran: false, by: by ?? null }));
+  else if (isSweep) {
+    output.note(by === undefined ? `No run of "${name}" is owed.` : `"${name}" is held by ${by}.`);
+  } else
+    output.note(
+      `"${name}" is held by ${by ?? "another process"}; a run that begins later follows.`,
+    );
+  return EXIT.ok;
+}
+
+/** Runs the command under its guard, once for each grant. */
+class Runs {
+  /** Settles only if a process of a command may have survived its guard. */
+  readonly survivor: Promise<Lease>;
+  last: { readonly outcome: Outcome; readonly lease: Lease } | undefined;
+  readonly #line: Omit<CommandLine, "env">;
+  readonly #interruptions: Interruptions;
+  readonly #host: Host;
+  #isSignalled = false;
+  #reportSurvivor: (lease: Lease) => void = () => undefined;
+
+  constructor(line: Omit<CommandLine, "env">, interruptions: Interruptions, host: Host) {
+    this.#line = line;
+    this.#interruptions = interruptions;
+    this.#host = host;
+    this.survivor = new Promise((resolve) => {
+      this.#reportSurvivor = resolve;
+    });
+  }
+
+  async run(lease: Lease): Promise<void> {
+    // Only the end of this process gives up such a run, so what is owed stays in the record.
+    if (this.#isSignalled) return aborted(lease.signal);
+    const env = environmentOf(lease, this.#host.env);
+    const guarded = new GuardedCommand(lease, { ...this.#line, env }, this.#host);
+    this.#interruptions.goTo((signal) => {
+      this.#isSignalled = true;
+      guarded.forwardSignal(signal);
+    });
+    const outcome = await guarded.outcome;
+    if (!isGroupGone(outcome)) {
+      this.#reportSurvivor(lease);
+      return aborted(lease.signal);
+    }
+    this.last = { outcome, lease };
+  }
+
+  /** Resolves when nothing is owed, or after a signal. */
+  async ended(locks: Holdfast<AnyLocks>): Promise<undefined> {
+    if (!this.#isSignalled) await locks.drain();
+  }
+}
+
+/** Never returns while the lease lives: its end would release the lock. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
+}

@@ -1,0 +1,72 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inspect } from "../../holdfast/src/index.js";
+import { CliWorld, until } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+/** A command that notes its run in a file, and goes on until another file exists. */
+function waiting(name: string): {
+  readonly runs: () => string[];
+  go: () => void;
+  command: string[];
+} {
+  const [log, gate] = [world.file(`${name}.log`), world.file(`${name}.gate`)];
+  const script = `echo "$HOLDFAST_LEASE_FENCE" >> "${log}"; while [ ! -e "${gate}" ]; do sleep 0.02; done; exit 3`;
+  return {
+    runs: () => (existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : []),
+    go: () => writeFileSync(gate, ""),
+    command: ["--", "sh", "-c", script],
+  };
+}
+
+describe("holdfast coalesce", () => {
+  it("runs the command, and exits with its status", async () => {
+    const result = await world.run(["coalesce", "a", "--", "sh", "-c", "exit 7"]);
+    expect(result).toMatchObject({ status: 7, stdout: "", stderr: "" });
+    expect((await inspect(world.locks, "a")).state).toBe("free");
+  });
+
+  it("leaves a call during a run to the process of the run, which runs once more", async () => {
+    const { runs, go, command } = waiting("b");
+    const first = world.start(["coalesce", "b", "--owner", "one", ...command]);
+    await until(() => runs().length === 1, "the first run");
+    const words = ["coalesce", "b", "--", "sh", "-c", "exit 9"];
+    expect(await world.run(words)).toMatchObject({
+      ...{ status: 0, stdout: "" },
+      stderr: 'holdfast: "b" is held by one; a run that begins later follows.\n',
+    });
+    const { status, stdout } = await world.run([...words.slice(0, 2), "--json", ...words.slice(2)]);
+    expect([status, JSON.parse(stdout)]).toEqual([0, { ran: false, by: "one" }]);
+    go();
+    expect(await first.result).toMatchObject({ status: 3 });
+    expect(runs().length).toBe(2);
+    expect(new Set(runs()).size).toBe(2);
+    expect((await inspect(world.locks, "b")).state).toBe("free");
+  });
+
+  it("does not repeat the command after a signal, and leaves the debt to --if-owed", async () => {
+    const { runs, command } = waiting("c");
+    const first = world.start(["coalesce", "c", ...command]);
+    await until(() => runs().length === 1, "the first run");
+    expect((await world.run(["coalesce", "c", "--", "true"])).status).toBe(0);
+    first.kill("SIGTERM");
+    expect(await first.result).toMatchObject({ status: 143 });
+    expect(runs().length).toBe(1);
+    expect((await inspect(world.locks, "c")).state).toBe("free");
+    const sweep = ["coalesce", "c", "--if-owed", "--", "sh", "-c", "exit 5"];
+    expect((await world.run(sweep)).status).toBe(5);
+    expect(await world.run(sweep)).toMatchObject({
+      ...{ status: 0, stderr: 'holdfast: No run of "c" is owed.\n' },
+    });
+  });
+
+  it("takes one name", async () => {
+    const result = await world.run(["coalesce", "a", "b", "--", "true"]);
+    expect(result).toMatchObject({ status: 64, stderr: expect.stringContaining("single name") });
+  });
+});

@@ -1,0 +1,298 @@
+import { runOwed } from "../../../packages/holdfast/src/coalesce/index.js";
+import {
+  Holdfast,
+  isHoldfastError,
+  type Lease,
+  mutex,
+} from "../../../packages/holdfast/src/index.js";
+import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
+import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
+import {
+  type SeededRandom,
+  seededRandom,
+} from "../../../packages/testing/src/time/seeded-random.js";
+import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
+import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
+import { type CoalesceEvent, overlapping, repeated, unfollowed } from "./checkers.js";
+import { type Triggers, WAYS } from "./ways.js";
+
+const NAMES = ["x", "y"];
+const LEASE_MS = 4_000;
+const DRIFT = 0.01;
+const LENGTH_MS = 60_000;
+const PROCESSES = 3;
+const WORKERS = 2;
+// Longer than the pause of a watch during an outage, and several watches of a dead holder.
+const SETTLE_MS = 90_000;
+
+/** The result of one run. */
+export interface CoalesceOutcome {
+  readonly violations: readonly string[];
+  /** How many runs acted after a later one began. */
+  readonly overlaps: number;
+  /** How many calls of processes that lived on were not followed by a run. */
+  readonly lost: number;
+  readonly calls: number;
+  readonly runs: number;
+  /** How many calls resolved without an own run. */
+  readonly noted: number;
+  readonly mishaps: number;
+}
+
+class Simulation {
+  readonly way: keyof typeof WAYS;
+  readonly #triggers = new Set<string>();
+  readonly history: CoalesceEvent[] = [];
+  readonly time = new VirtualTime();
+  readonly random: SeededRandom;
+  readonly #table: MemoryTable;
+  readonly #isDated: boolean;
+  readonly #isWild: boolean;
+  readonly #processes: Process[] = [];
+  calls = 0;
+  noted = 0;
+  mishaps = 0;
+  isOver = false;
+
+  constructor(seed: number, way: keyof typeof WAYS) {
+    this.way = way;
+    this.random = seededRandom(seed);
+    this.#table = new MemoryTable({
+      ...{ keyAttributes: ["pk", "sk"], time: this.time, tellsDate: false, keepsLog: false },
+    });
+    this.#isDated = this.random.chance(0.5);
+    this.#isWild = this.random.chance(0.8);
+  }
+
+  start(): Process {
+    const { time, random } = this;
+    const process = time.process({ rate: 1 + DRIFT * (2 * random.fraction() - 1) });
+    const service = this.#isDated ? new DatedTable(this.#table, () => time.wallMs) : this.#table;
+    const network = new FaultyTable(service, process, {
+      latency: () => ({ requestMs: 20 * random.fraction(), responseMs: 20 * random.fraction() }),
+    });
+    const locks = new Holdfast({
+      ...{ client: network, table: "locks", lease: LEASE_MS, requestTimeout: 1_000 },
+      ...{ maxClockDrift: DRIFT, maxClockError: "1s" },
+      onError: () => undefined,
+      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
+    });
+    if (this.#isWild) network.random(random.fork(), this.#faults());
+    const name = `p${this.#processes.length + 1}`;
+    const started = new Process(this, { name, process, network, locks, random: random.fork() });
+    this.#processes.push(started);
+    return started;
+  }
+
+  #faults() {
+    const chance = (): number => 0.1 * this.random.fraction() * this.random.fraction();
+    return {
+      faults: {
+        ...{ "request-lost": chance(), "response-lost": chance(), delayed: chance() },
+        ...{ "response-lost-and-retried": chance(), "applied-late": chance() },
+        ...{ duplicated: chance(), reordered: chance(), throttled: chance(), stale: chance() },
+      },
+      longestDelayMs: 4_000,
+    };
+  }
+
+  /** The triggers that programs leave beside a lock, in a store that never fails. */
+  triggersOf(sleep: (ms: number) => Promise<void>): Triggers {
+    const request = () => sleep(10 * this.random.fraction());
+    return {
+      leave: async (name) => {
+        await request();
+        this.#triggers.add(name);
+        await request();
+      },
+      take: async (name) => {
+        await request();
+        const had = this.#triggers.delete(name);
+        await request();
+        return had;
+      },
+    };
+  }
+
+  async run(): Promise<void> {
+    for (let at = 0; at < PROCESSES; at += 1) this.start().work();
+    while (this.time.nowMs < LENGTH_MS) {
+      await this.time.advance(this.random.integer(500, 6_000));
+      this.#mishap();
+    }
+    this.isOver = true;
+    const alive = this.#processes.filter(({ process }) => process.state !== "killed");
+    for (const { process, network } of alive) {
+      network.clear();
+      if (process.state === "paused") process.resume();
+    }
+    await this.time.advance(SETTLE_MS);
+    this.history.push({ kind: "settled" });
+    if (this.way === "coalesce") await this.#sweep();
+  }
+
+  /** A newcomer runs what those owe who are gone, and then nothing is owed. */
+  async #sweep(): Promise<void> {
+    const newcomer = this.start();
+    newcomer.network.clear();
+    for (const round of [1, 2, 3]) {
+      for (const name of NAMES) {
+        const swept = await this.time.runUntil(newcomer.sweep(name).catch(unlessOwn), {
+          limitMs: 60_000,
+        });
+        if (round === 3 && swept?.ran !== false)
+          this.history.push({ kind: "called", name, by: "sweep", call: 0 });
+      }
+      await this.time.advance(2 * LEASE_MS);
+    }
+  }
+
+  #mishap(): void {
+    const running = this.#processes.filter(({ process }) => process.state === "running");
+    const one = running[this.random.integer(0, running.length - 1)];
+    if (one === undefined || this.random.chance(0.3)) return;
+    this.mishaps += 1;
+    if (this.random.chance(0.6)) {
+      one.process.pause();
+      const first = this.random.chance(0.5) ? "io" : "timers";
+      const forMs = 3 * LEASE_MS * this.random.fraction();
+      this.time.timers.set(forMs, true, () => {
+        if (one.process.state === "paused") one.process.resume({ first });
+      });
+      return;
+    }
+    this.history.push({ kind: "gone", by: one.name });
+    if (this.random.chance(0.7)) one.process.kill();
+    else one.close();
+    this.start().work();
+  }
+}
+
+interface Parts {
+  readonly name: string;
+  readonly process: VirtualProcess;
+  readonly network: FaultyTable;
+  readonly locks: Holdfast;
+  readonly random: SeededRandom;
+}
+
+class Process implements Parts {
+  declare readonly name: string;
+  declare readonly process: VirtualProcess;
+  declare readonly network: FaultyTable;
+  declare readonly locks: Holdfast;
+  declare readonly random: SeededRandom;
+  readonly #run: Simulation;
+  #isClosed = false;
+
+  constructor(run: Simulation, parts: Parts) {
+    Object.assign(this, parts);
+    this.#run = run;
+  }
+
+  work(): void {
+    for (let at = 0; at < WORKERS; at += 1) void this.#work();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.locks.close().catch(() => undefined);
+  }
+
+  sweep(name: string) {
+    return runOwed(this.locks, name, (lease) => this.#body(name, lease));
+  }
+
+  async #work(): Promise<void> {
+    const { random } = this;
+    while (!this.#run.isOver && !this.#isClosed) {
+      await this.#sleep(2_000 * random.fraction());
+      const name = NAMES[random.integer(0, NAMES.length - 1)] ?? "x";
+      try {
+        await this.#use(name);
+      } catch (error) {
+        if (!isHoldfastError(error)) throw error;
+      }
+    }
+  }
+
+  async #use(name: string): Promise<void> {
+    const { random, locks } = this;
+    if (this.#run.isOver) return;
+    if (random.chance(0.1)) {
+      await mutex(locks, name).run({ wait: "2s" }, () => this.#sleep(1_000 * random.fraction()));
+      return;
+    }
+    if (this.#run.way === "coalesce" && random.chance(0.05)) {
+      await this.sweep(name).catch(unlessOwn);
+      return;
+    }
+    this.#run.calls += 1;
+    const call = this.#run.calls;
+    const { history } = this.#run;
+    const by = this.name;
+    history.push({ kind: "called", name, by, call });
+    const triggers = this.#run.triggersOf((ms) => this.#sleep(ms));
+    const body = (lease: Lease): Promise<void> => this.#body(name, lease);
+    const ran = await WAYS[this.#run.way](locks, name, body, triggers).catch(unlessOwn);
+    if (ran === false) this.#run.noted += 1;
+    history.push({ kind: "resolved", name, by, call });
+  }
+
+  async #body(name: string, lease: Lease): Promise<void> {
+    const { random } = this;
+    const of = { name, by: this.name, fence: lease.fence } as const;
+    const { history, time } = this.#run;
+    history.push({ kind: "began", ...of });
+    const untilMs = time.nowMs + (random.chance(0.2) ? 8_000 : 800) * random.fraction();
+    while (time.nowMs < untilMs && lease.isHeld) {
+      history.push({ kind: "acted", ...of });
+      await this.#sleep(Math.min(300 * random.fraction(), lease.remainingMs()));
+    }
+    if (!lease.isHeld) return;
+    history.push({ kind: "ended", ...of });
+    if (random.chance(0.1)) throw new Failed();
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.process.timers.set(ms, true, resolve));
+  }
+}
+
+/** The error of a run, which counts as a run. */
+class Failed extends Error {}
+
+function unlessOwn(error: unknown): undefined {
+  if (!(error instanceof Failed)) throw error;
+}
+
+/**
+ * Runs one seed: processes that call, pause, die and close for a minute of virtual time, and then settle. `way`: how they
+ * run once more; by default the library's.
+ */
+export async function simulateCoalesce(
+  seed: number,
+  way: keyof typeof WAYS = "coalesce",
+): Promise<CoalesceOutcome> {
+  const simulation = new Simulation(seed, way);
+  await simulation.run();
+  const { history, calls, noted, mishaps } = simulation;
+  const overlaps = overlapping(history);
+  const left = unfollowed(history);
+  const violations = [
+    ...overlaps.map((run) => `${run} acted after a later one began`),
+    ...repeated(history).map((run) => `Run ${run} began twice`),
+    ...left.map(({ by, call, name }) => `${by}'s call ${call} of "${name}" has no run after it`),
+    ...history
+      .filter((event) => event.kind === "called" && event.call === 0)
+      .map(() => "A run was owed after two sweeps"),
+  ];
+  return {
+    violations,
+    overlaps: overlaps.length,
+    lost: left.filter(({ isGone }) => !isGone).length,
+    ...{ calls, noted, mishaps },
+    runs: history.filter(({ kind }) => kind === "began").length,
+  };
+}
