@@ -80,7 +80,7 @@ describe("a command that waits for a held lock", () => {
     const lines = running.text.stderr.trim().split("\n");
     expect(lines).toHaveLength(2);
     expect(lines[1]).toMatch(
-      /Waiting: gone holds "silent", silent for (9\.\d+|1\d) s; a takeover is due in (19|2[01]) s if it does not renew\.$/,
+      /Waiting: gone holds "silent", silent for ([89]\.\d+|1[0-2]) s; a takeover is due in (1[6-9]|2[0-3]) s if it does not renew\.$/,
     );
     await silent.release();
     expect((await running.result).status).toBe(0);

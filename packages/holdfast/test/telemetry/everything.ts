@@ -25,6 +25,10 @@ export async function everythingHappens(): Promise<void> {
   await world.time.advance(1_500);
   await world.until(session.close());
 
+  const long = await world.until(mutex(one.locks, "a").acquire({ maxHold: "2s" }));
+  await world.time.advance(1_900);
+  await world.until(long.release());
+
   // Its renewals get no answer; the lease is lost, and the other client takes over.
   await world.until(mutex(one.locks, "b").acquire());
   one.network.script(() => ({ fault: "request-lost", unknownAfterMs: 50 }));
