@@ -458,6 +458,47 @@ const SEVERAL_MUTANTS = [
   },
 ];
 
+const COALESCED_SEARCHES = [
+  { name: "crashes, beliefs that end early", bounds: { CRASHES: 1, SLEEPS: 1 } },
+  { name: "lost answers, copies of writes", bounds: { LOST: 1, LATE: 1, SLEEPS: 1 } },
+  { name: "two copies of writes, crashes", bounds: { LATE: 2, CRASHES: 1 } },
+  { name: "three processes, crashes", bounds: { PROCESSES: 3, CALLS: 1, CRASHES: 2, SLEEPS: 1 } },
+  { name: "three calls each", bounds: { CALLS: 3, CRASHES: 1, LOST: 1 } },
+];
+
+const COALESCED_MUTANTS = [
+  {
+    name: "CHECK",
+    breaks: "Followed",
+    what: "a release does not require the count of its grant",
+    bounds: { CRASHES: 1 },
+  },
+  {
+    name: "COVERED",
+    breaks: "Followed",
+    what: "a release covers the calls that it finds, and requires nothing",
+    bounds: { CRASHES: 1 },
+  },
+  {
+    name: "WATCH",
+    breaks: "Followed",
+    what: "a process whose call is noted does not watch",
+    bounds: { CRASHES: 1 },
+  },
+  {
+    name: "GRANT",
+    breaks: "Exclusion",
+    what: "a further run uses the lease of the run before",
+    bounds: { SLEEPS: 1 },
+  },
+  {
+    name: "COMPLETED",
+    breaks: "Followed",
+    what: "a further grant covers the noted call before its run",
+    bounds: { CRASHES: 1 },
+  },
+];
+
 const FIRST_SIGHT_SEARCHES = [
   { name: "renewals that take effect again", bounds: { LATE: 1 } },
   { name: "lost answers", bounds: { LOST: 1, RENEWALS: 2, HORIZON: 9 } },
@@ -656,6 +697,12 @@ export const MODELS = [
     searches: SEVERAL_SEARCHES,
     shortSearches: SEVERAL_SEARCHES,
     mutants: SEVERAL_MUTANTS,
+  },
+  {
+    name: "coalesced",
+    searches: COALESCED_SEARCHES,
+    shortSearches: COALESCED_SEARCHES,
+    mutants: COALESCED_MUTANTS,
   },
   {
     name: "first-sight",

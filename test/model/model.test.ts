@@ -26,7 +26,16 @@ describe("the models of the protocol", () => {
   }
 
   // Each test mostly waits for a compiler or a search, so concurrent tests take half as long.
-  it.concurrent.each(["lease", "session", "queue", "several", "first-sight", "permits", "threads"])(
+  it.concurrent.each([
+    "lease",
+    "session",
+    "queue",
+    "several",
+    "coalesced",
+    "first-sight",
+    "permits",
+    "threads",
+  ])(
     "%s.pml holds every invariant within the short bounds, and each mutant breaks its own",
     async (model) => {
       const checking = spawn(process.execPath, [SCRIPT, "--short", "--only", model], {

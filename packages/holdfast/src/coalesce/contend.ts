@@ -87,6 +87,10 @@ export async function runOrNote(working: Working): Promise<Run | Noted> {
       }
       await pacer.beforeNextRound(cancellation.signal);
     }
+  }).catch((error: unknown) => {
+    // The call is noted, whatever became of the attempt to run it at once.
+    if (noted === undefined) throw error;
+    return undefined;
   });
   return run ?? (noted as Noted);
 }

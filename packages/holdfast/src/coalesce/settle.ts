@@ -48,6 +48,8 @@ export async function settle(
       if (isOwn && hasRun(found, covered)) return { kind: "settled" } as const;
       const reason = lossIn(found, held);
       if (reason !== undefined) hold.lostBeforeRelease(reason);
+      // A delayed copy of its claim may still be applied.
+      context.abandon(held.holder);
       return { kind: "lost" } as const;
     };
     const retried = await retry(context, attempt, {

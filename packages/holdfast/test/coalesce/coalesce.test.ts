@@ -451,6 +451,22 @@ describe("a lost answer", () => {
     expect(a.reported).toEqual([]);
   });
 
+  it("of everything after the note, which leaves the call to a later run", async () => {
+    world = new World({ dates: (trueMs) => trueMs });
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    void call(a, 60_000);
+    await world.time.advance(1_000);
+    a.process.kill();
+    await world.time.advance(120_000);
+    b.network.script((_, ordinal) => (ordinal > 1 ? { fault: "request-lost" } : undefined));
+    expect(await world.until(call(b))).toMatchObject({ ran: false });
+    expect(runs.length).toBe(1);
+    b.network.clear();
+    await world.time.advance(60_000);
+    expect(runs.map(({ who }) => who)).toEqual([a, b]);
+    expectNothingOwed();
+  });
+
   it("of the release, after which another process runs, is no loss", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const first = coalesce(a.locks, "sync", () => {
