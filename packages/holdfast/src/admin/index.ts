@@ -20,6 +20,11 @@ export type {
 } from "./force-release.js";
 export { grantHistory } from "./grant-history.js";
 export type { History } from "./history.js";
+export {
+  type InterruptedHolder,
+  type InterruptOptions,
+  interruptHolder,
+} from "./interrupt-holder.js";
 export type {
   AnyKind,
   HolderKind,
