@@ -20,6 +20,7 @@ const FREE: Inspection = {
   data: undefined,
   attributes: undefined,
   forced: undefined,
+  request: undefined,
   endsAt: undefined,
   endsInMs: undefined,
   appearsExpired: false,

@@ -1,4 +1,4 @@
-import type { Holdfast } from "holdfast";
+import type { Holdfast, Lease } from "holdfast";
 import type { Host } from "../host.js";
 import { EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
@@ -8,20 +8,17 @@ import { type CommandLine, GuardedCommand } from "./guarded-command.js";
 import {
   environmentOf,
   exitCodeOfOutcome,
-  type Holding,
+  interruptible,
   isGroupGone,
   undead,
 } from "./guarded-outcome.js";
 import { Interruptions } from "./interruptions.js";
 
-/** A lease or permit that this process can release. */
-type Releasable = Holding & { release(): Promise<void> };
-
 /** What a command runs under. */
 export interface HoldPlan {
   readonly locks: Holdfast<AnyLocks>;
   /** Acquires; the signal ends the wait. */
-  readonly acquire: (signal: AbortSignal) => Promise<Releasable>;
+  readonly acquire: (signal: AbortSignal) => Promise<Lease<AnyLocks>>;
   readonly line: Omit<CommandLine, "env">;
   /** The command as the user typed it. */
   readonly program: string;
@@ -35,15 +32,16 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
   let mayRelease = true;
   try {
     const endNote = noteHolder(output);
-    const held = await acquire(plan, interruptions).finally(endNote);
+    const lease = await acquire(plan, interruptions).finally(endNote);
     // Interrupted: the wait is over, and nothing remains in the table.
-    if (held === undefined) return interruptions.exitCode ?? EXIT.internal;
+    if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
+    const held = interruptible(lease);
     const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
     interruptions.goTo((signal) => guarded.forwardSignal(signal));
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);
-    await held.release().catch((error: unknown) => tellFailure(output, error));
+    await lease.release().catch((error: unknown) => tellFailure(output, error));
     return exitCodeOfOutcome(outcome, program, held);
   } finally {
     // While a process of the command may still act, the lock is not released.
@@ -55,7 +53,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
 async function acquire(
   plan: HoldPlan,
   interruptions: Interruptions,
-): Promise<Releasable | undefined> {
+): Promise<Lease<AnyLocks> | undefined> {
   try {
     const held = await plan.acquire(interruptions.ending);
     // A signal that arrived with the grant still interrupts.

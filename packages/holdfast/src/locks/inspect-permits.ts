@@ -8,7 +8,7 @@ import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/
 import { forcedReleaseIn, standing } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
 import { PERMITS } from "../native/native-permits.js";
-import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
+import { endingOf, found, type InspectedPermit, type Inspection, pendingIn } from "./inspect.js";
 
 /** The kinds of records with permits. */
 export type PermitKind = "semaphore" | "read-write";
@@ -117,6 +117,9 @@ function permitInspectionOf(
     fence: known?.fence,
     version: known?.version,
     forced: forcedReleaseIn(known),
+    request: pendingIn(known?.request, ({ holder }) =>
+      permits.some((one) => one.holder === holder),
+    ),
     appearsExpired: permits.some(({ appearsExpired }) => appearsExpired),
     acquirableInMs: isFull ? Math.min(...permits.map(({ acquirableInMs }) => acquirableInMs)) : 0,
   };

@@ -6,6 +6,7 @@ import {
   type ForcedRelease,
   forcedReleaseIn,
   type HeldRecord,
+  type HolderRequest,
   type LeaseRecord,
   standing,
 } from "../core/record/record.js";
@@ -51,6 +52,8 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    * it until the next request to a holder.
    */
   readonly forced: ForcedRelease | undefined;
+  /** The strongest request to the present holder, or of permits the last request to one of the present holders. */
+  readonly request: PendingRequest | undefined;
   /**
    * The end of the lease, in ISO 8601 and in the table's time. If a session keeps the lease alive, the end of the
    * session's lease. Undefined unless held, if this client has not read the session, and if the holder wrote no end:
@@ -88,6 +91,17 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly permits: readonly InspectedPermit[];
   /** The locks of an inspection of several locks. */
   readonly parts: readonly Inspection[] | undefined;
+}
+
+/** A request to the present holder: of a waiter, of an operator, or of another candidate for a leadership. */
+export interface PendingRequest {
+  /**
+   * `interrupt`: stop, and release. `announced`: a waiter wants the lock. `release`: a forced release. `resign`: give up
+   * the leadership. `prefer`: a preferred candidate stands by.
+   */
+  readonly kind: "interrupt" | "announced" | "release" | "resign" | "prefer";
+  /** The label of the asker; undefined for `resign` and `prefer`. */
+  readonly by: string | undefined;
 }
 
 /** One permit, as an inspection found it. */
@@ -133,12 +147,25 @@ export function inspectionOf(
     leaseMs: held?.leaseMs,
     data: known?.data as Json | undefined,
     forced: forcedReleaseIn(known),
+    request: pendingIn(held?.request, (request) => request.holder === held?.holder),
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
     isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
     ...NO_PERMITS,
   };
   return serialisable(inspection);
+}
+
+/** Returns a request to a present holder, and undefined for one to an earlier holder. */
+export function pendingIn(
+  request: HolderRequest | undefined,
+  isToHolder: (request: HolderRequest) => boolean,
+): PendingRequest | undefined {
+  if (request === undefined || !isToHolder(request)) return undefined;
+  return {
+    kind: request.kind === "want" ? "announced" : request.kind,
+    by: "by" in request ? request.by : undefined,
+  };
 }
 
 type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;
