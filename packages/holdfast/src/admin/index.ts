@@ -1,7 +1,7 @@
 /** For operators: functions over a client, and the types of their results. Each name is documented at its definition. @module */
 export type { GrantHistory } from "../core/options.js";
-export type { ForcedRelease, GrantNote } from "../core/record/record.js";
-export type { InspectedPermit, Inspection, PendingRequest } from "../locks/inspect.js";
+export type { ForcedRelease, GrantNote, PendingRequest } from "../core/record/record.js";
+export type { InspectedPermit, Inspection } from "../locks/inspect.js";
 export type { PermitInspection, PermitKind } from "../locks/inspect-permits.js";
 export {
   forceRelease,

@@ -6,8 +6,9 @@ import {
   type ForcedRelease,
   forcedReleaseIn,
   type HeldRecord,
-  type HolderRequest,
   type LeaseRecord,
+  type PendingRequest,
+  pendingIn,
   standing,
 } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
@@ -93,17 +94,6 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly parts: readonly Inspection[] | undefined;
 }
 
-/** A request to the present holder: of a waiter, of an operator, or of another candidate for a leadership. */
-export interface PendingRequest {
-  /**
-   * `interrupt`: stop, and release. `announced`: a waiter wants the lock. `release`: a forced release. `resign`: give up
-   * the leadership. `prefer`: a preferred candidate stands by.
-   */
-  readonly kind: "interrupt" | "announced" | "release" | "resign" | "prefer";
-  /** The label of the asker; undefined for `resign` and `prefer`. */
-  readonly by: string | undefined;
-}
-
 /** One permit, as an inspection found it. */
 export interface InspectedPermit
   extends Pick<Inspection, "endsAt" | "endsInMs" | "appearsExpired" | "acquirableInMs"> {
@@ -147,25 +137,13 @@ export function inspectionOf(
     leaseMs: held?.leaseMs,
     data: known?.data as Json | undefined,
     forced: forcedReleaseIn(known),
-    request: pendingIn(held?.request, (request) => request.holder === held?.holder),
+    request: held && pendingIn(held),
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
     isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
     ...NO_PERMITS,
   };
   return serialisable(inspection);
-}
-
-/** Returns a request to a present holder, and undefined for one to an earlier holder. */
-export function pendingIn(
-  request: HolderRequest | undefined,
-  isToHolder: (request: HolderRequest) => boolean,
-): PendingRequest | undefined {
-  if (request === undefined || !isToHolder(request)) return undefined;
-  return {
-    kind: request.kind === "want" ? "announced" : request.kind,
-    by: "by" in request ? request.by : undefined,
-  };
 }
 
 type LeaseEnd = Pick<Inspection, "endsAt" | "endsInMs">;
