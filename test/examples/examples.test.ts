@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CLI_FILE } from "../../packages/cli/test/support.js";
 import {
   type MemoryServer,
   startMemoryServer,
@@ -29,6 +30,12 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     "SUCCEEDED billed",
     "it was replayed: true",
     "the lock is free",
+  ],
+  "conversation-turns.ts": [
+    "replica 1 begins a turn",
+    "a newer message stopped the turn for hello",
+    "replica 2 begins a turn",
+    "hello | wait | This answers hello and wait.",
   ],
   "guarded-transaction.ts": [
     "the first holder, before: written",
@@ -110,6 +117,23 @@ describe("the examples", () => {
     const lines = stdout.split("\n");
     expect(lines.filter((line) => line.startsWith("ok    ")).length).toBe(4);
     expect(lines.filter((line) => line.endsWith(" elected")).length).toBe(4);
+  });
+
+  it("newest-deployment.sh stops the one in progress twice", { timeout: 60_000 }, async () => {
+    const env = { ...process.env, ...environmentFor(server.endpoint, freshTable()) };
+    const script = `holdfast() { "${process.execPath}" "${CLI_FILE}" "$@"; }; . "${FOLDER}newest-deployment.sh"`;
+    const { stdout } = await promisify(execFile)("sh", ["-c", script], { env });
+    const linesOf = (commit: string): string[] =>
+      stdout.split("\n").filter((line) => line.startsWith(commit));
+    for (const commit of ["commit 1", "commit 2"]) {
+      expect(linesOf(commit)).toEqual([
+        `${commit}: begins`,
+        `${commit}: rolled back`,
+        `${commit}: exit status 79`,
+      ]);
+    }
+    expect(stdout.indexOf("commit 2: begins")).toBeGreaterThan(stdout.indexOf("rolled back"));
+    expect(stdout).toContain("its holder, commit 2, was asked to stop.");
   });
 
   it.concurrent.each(files)("%s prints the expected lines and exits", async (file) => {

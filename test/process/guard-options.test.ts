@@ -42,11 +42,13 @@ async function started(...options: string[]) {
 // Without /proc and setpriv, these tests would test nothing.
 describe.runIf(isLinux)("holdfast lock on Linux", () => {
   it("names its guard so that `pkill -f holdfast` does not hit both", async () => {
-    const { running, guard, command } = await started();
+    const { running, guard, command } = await started("--owner", "pkilled");
     await until(() => commandOf(guard).startsWith("lease-guard"), "the guard has its title");
     expect(commandOf(guard)).not.toContain("holdfast");
-    expect(commandOf(running.pid)).toContain(CLI_FILE);
-    execFileSync("pkill", ["-9", "-f", CLI_FILE]);
+    // Not the processes of other files of tests, which run at the same time.
+    const own = `${CLI_FILE} lock job --owner pkilled`;
+    expect(commandOf(running.pid)).toContain(own);
+    execFileSync("pkill", ["-9", "-f", own]);
     await until(() => !isAlive(command), "the guard has ended the command");
   });
 

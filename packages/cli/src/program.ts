@@ -68,6 +68,7 @@ export function programOf(
   addQueue(program, onRun);
   addServe(program, onRun);
   addRelease(program, onRun);
+  addInterrupt(program, onRun);
   addTable(program, onRun);
   addDiagnose(program, onRun);
   addObject(program, onRun);
@@ -95,6 +96,17 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
     .option("--write", "hold a read-write lock for writing: alone")
     .option("--fair", "wait in the order of arrival; the default lease is then 60s")
     .option("--namespace <text>", "with --fair: the namespace of the lock")
+    .addOption(
+      new Option(
+        "--if-held <how>",
+        "interrupt: the holder must stop, and the newest waiter wins; announce: the holder learns that you wait",
+      ).choices(["interrupt", "announce"]),
+    )
+    .option("--listen <duration>", "learn this soon of an interruption: half a read unit each")
+    .option(
+      "--kill-after <duration>",
+      "when interrupted: the time from SIGTERM to SIGKILL; default a tenth of the lease, at most 2s",
+    )
     .addHelpText("after", LOCK_HELP)
     .action((operands: string[], options) => {
       const { names, command } = operandsOf("lock", words, operands);
@@ -118,6 +130,10 @@ in the order of the names. The loss of any of the locks ends the command.
 
 With --read or --write the name is a read-write lock: of several readers, or of one writer. Such a lock
 and a lock without these options are different locks, even of the same name.
+
+Another client, a newer command with --if-held interrupt or \`holdfast interrupt\`, can interrupt the holder of
+any lock but a read-write lock. The command then gets SIGTERM, and SIGKILL after --kill-after, at the latest
+just before the lease ends.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:
@@ -271,6 +287,26 @@ function addRelease(program: Command, onRun: (run: Run) => void): void {
         }
         return (await import("./commands/index.js")).release(name, options, output);
       }),
+    );
+}
+
+const INTERRUPT_HELP = `
+Neither waits nor acquires. A program learns of it by its lease's signal, and a command of \`holdfast lock\` gets
+SIGTERM. The lock stays with the holder until its release, or until its lease ends: it is renewed no more.
+Exits with 0 also if the lock is free.
+${EXIT_CODES_HELP}`;
+
+function addInterrupt(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program.command("interrupt <name>").description("Tells the holder of a lock to stop."),
+  )
+    .addOption(namespaceOption())
+    .option("--by <text>", "your label, for the holder; default host name and process id")
+    .addHelpText("after", INTERRUPT_HELP)
+    .action((name: string, options) =>
+      onRun(async (output, host) =>
+        (await import("./commands/index.js")).interrupt(name, options, output, host),
+      ),
     );
 }
 

@@ -90,6 +90,11 @@ const ANSWERS: readonly (readonly [definition: string, words: readonly string[]]
   ["policy", ["table", "policy", "--for", "lock,operate"]],
   ["release", ["release", "data", "--force", "--now", "--reason", "a test"]],
   ["resign", ["resign", "led"]],
+  ["interrupt", ["interrupt", "on a session"]],
+  ["inspect", ["inspect", "on a session"]],
+  ["interrupt", ["interrupt", "q", "--namespace", "n"]],
+  ["queue", ["queue", "q", "--namespace", "n"]],
+  ["interrupt", ["interrupt", "none"]],
 ];
 
 describe("output with --json", () => {

@@ -20,6 +20,7 @@ const FREE: Inspection = {
   data: undefined,
   attributes: undefined,
   forced: undefined,
+  request: undefined,
   endsAt: undefined,
   endsInMs: undefined,
   appearsExpired: false,
@@ -31,6 +32,7 @@ const FREE: Inspection = {
   parts: undefined,
 };
 const HELD: Inspection = { ...FREE, state: "held", holder: "h5", leaseMs: 30_000 };
+const ASKED = { kind: "interrupt", by: "alice" } as const;
 const ABSENT: Inspection = { ...FREE, state: "absent", fence: undefined, version: undefined };
 
 describe("changeOf()", () => {
@@ -49,6 +51,14 @@ describe("changeOf()", () => {
     ["a whole hold", FREE, { ...FREE, fence: 6n }, "released", 1n],
     ["another session", HELD, { ...renewed, session: "s" }, "changed", 0n],
     ["other data", HELD, { ...renewed, data: 1 }, "changed", 0n],
+    ["a request", HELD, { ...renewed, request: ASKED }, "asked", 0n],
+    [
+      "nothing more",
+      { ...HELD, request: ASKED },
+      { ...renewed, request: ASKED },
+      undefined,
+      undefined,
+    ],
     ["silence", HELD, { ...HELD, appearsExpired: true }, "silent", 0n],
     [
       "more silence",

@@ -10,6 +10,7 @@ export { resign } from "./election/resign.js";
 export { forceRelease } from "./force-release.js";
 export { history } from "./history.js";
 export { inspect } from "./inspect.js";
+export { interrupt } from "./interrupt.js";
 export { lock } from "./lock.js";
 export { ls } from "./ls.js";
 export { queue } from "./queue.js";

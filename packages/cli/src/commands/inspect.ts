@@ -9,6 +9,7 @@ import {
   endText,
   nameOf,
   nameText,
+  requestText,
   type SortOptions,
 } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
@@ -58,6 +59,8 @@ function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): st
     ["lease ends", leaseEnd(lock)],
     ["takeable in", lock.state === "held" ? takeable(lock) : undefined],
     ["forced", forced(lock)],
+    // The line about the forced release says more.
+    ["request", lock.request?.kind === "release" ? undefined : requestText(lock)],
     ["occurrence", occurrence],
     ["data", lock.data === undefined || occurrence !== undefined ? undefined : dataText(lock.data)],
     ["attributes", lock.attributes && jsonOf(lock.attributes)],

@@ -1,4 +1,6 @@
 import { all, fairLock, type Holdfast, type Lock, mutex, readLock, writeLock } from "holdfast";
+import { durationMs } from "holdfast/internal";
+import { announce, type IfHeld, interrupt, listen } from "holdfast/requests";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { type HoldPlan, holdWhile, type Waiting } from "../guard/hold-while.js";
@@ -22,7 +24,14 @@ export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly history?: boolean;
   readonly read?: boolean;
   readonly write?: boolean;
+  readonly ifHeld?: IfHeld["kind"];
+  readonly listen?: string;
+  readonly killAfter?: string;
 }
+
+const IF_HELD = Object.freeze({ interrupt, announce });
+const LISTEN_RANGE = { leastMs: 100, mostMs: 24 * 3_600_000 };
+const KILL_AFTER_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
 
 /** Holds a lock, or several together, while a command runs. Returns the exit status. */
 export async function lock(
@@ -36,6 +45,7 @@ export async function lock(
   refuseManualRenewal(options.renew);
   const isReadWrite = options.read === true || options.write === true;
   if (isReadWrite) checkReadWrite(names, options);
+  checkRequests(names, options);
   if (options.namespace !== undefined && options.fair !== true) {
     throw usageError("--namespace is for fair locks: add --fair.");
   }
@@ -48,16 +58,37 @@ export async function lock(
   const acquire: HoldPlan["acquire"] = isReadWrite
     ? (waiting) => acquireReadWrite(locks, names[0] ?? "", options, waiting)
     : (waiting) => acquireLock(locks, names, options, waiting);
-  const program = command[0] ?? "";
-  const plan = {
-    locks,
-    acquire,
-    line,
-    program,
-    ignoreHup: options.ignoreHup,
-    maxHold: options.maxHold,
+  const killAfterMs = killAfterOf(options);
+  const { ignoreHup, maxHold } = options;
+  const plan: HoldPlan = {
+    ...{ locks, acquire, program: command[0] ?? "", ignoreHup, maxHold },
+    line: killAfterMs === undefined ? line : { ...line, killAfterMs },
   };
   return holdWhile(plan, output, host);
+}
+
+/** Checks the options for requests between waiters and holders. Throws a usage error. */
+function checkRequests(names: readonly string[], options: LockOptions): void {
+  if (options.listen !== undefined) durationMs("listen", options.listen, LISTEN_RANGE);
+  if (options.ifHeld === undefined) return;
+  if (names.length > 1) {
+    throw usageError(
+      "--if-held is for a single lock: give one name. The holder of each of several locks would have to be interrupted.",
+    );
+  }
+  if (options.fair === true) {
+    throw usageError(
+      "--if-held and --fair exclude each other: a fair lock serves its waiters in order.",
+    );
+  }
+  if (options.wait === "0") {
+    throw usageError("--if-held is for commands that wait: leave --wait 0 out.");
+  }
+}
+
+function killAfterOf({ killAfter }: LockOptions): number | undefined {
+  if (killAfter === undefined) return undefined;
+  return durationMs("kill-after", killAfter, KILL_AFTER_RANGE);
 }
 
 function checkReadWrite(names: readonly string[], options: LockOptions): void {
@@ -67,12 +98,12 @@ function checkReadWrite(names: readonly string[], options: LockOptions): void {
   if (names.length > 1) {
     throw usageError("--read and --write are for a single read-write lock: give one name.");
   }
-  const unfit = (["fair", "namespace", "sort", "data", "history"] as const).filter(
-    (option) => options[option] !== undefined,
-  );
+  const unfit = (
+    ["fair", "namespace", "sort", "data", "history", "ifHeld", "listen"] as const
+  ).filter((option) => options[option] !== undefined);
   if (unfit.length > 0) {
     throw usageError(
-      `${unfit.map((option) => `--${option}`).join(", ")} cannot be combined with --read or --write. A read-write ` +
+      `${unfit.map((option) => `--${option === "ifHeld" ? "if-held" : option}`).join(", ")} cannot be combined with --read or --write. A read-write ` +
         "lock always serves waiters in the order of arrival, and stores only its permits. Leave the option out.",
     );
   }
@@ -90,7 +121,7 @@ function acquireReadWrite(
     : readLock(locks, name).acquire(asked);
 }
 
-function acquireLock(
+async function acquireLock(
   locks: Holdfast<AnyLocks>,
   names: readonly string[],
   options: LockOptions,
@@ -99,8 +130,15 @@ function acquireLock(
   const { lease, renew, maxHold, owner, wait } = options;
   const asked = { lease, renew, maxHold, owner, wait: waitOf(wait), ...waiting };
   const [name = "", ...others] = names;
-  if (others.length > 0) return all(locks, names).acquire(asked);
-  return lockOf(locks, name, options).acquire({ ...asked, data: dataOf(options.data, options) });
+  const data = dataOf(options.data, options);
+  const ifHeld = options.ifHeld && IF_HELD[options.ifHeld];
+  const held =
+    others.length > 0
+      ? await all(locks, names).acquire(asked)
+      : await lockOf(locks, name, options).acquire({ ...asked, data, ifHeld });
+  // Ends with the lease. A lease that was lost meanwhile ends the command before it runs.
+  if (options.listen !== undefined && held.isHeld) listen(held, options.listen);
+  return held;
 }
 
 /** Returns the requested lock; with --fair, a fair lock. */

@@ -10,7 +10,7 @@ import { shown, systemClock } from "holdfast/internal";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
-import { type AnyLocks, endText, lockText } from "../output/format.js";
+import { type AnyLocks, endText, lockText, withRequest } from "../output/format.js";
 import { age, cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
 import { isPermitKind } from "../output/permits.js";
 
@@ -96,7 +96,7 @@ function byName(rows: readonly string[][]): readonly string[][] {
 function rowOf(lock: Inspection<AnyLocks>): string[] {
   return [
     lockText(lock),
-    lock.state,
+    withRequest(lock.state, lock),
     lock.owner ?? "",
     lock.fence?.toString() ?? "",
     lock.leaseMs === undefined ? "" : seconds(lock.leaseMs),
@@ -106,11 +106,25 @@ function rowOf(lock: Inspection<AnyLocks>): string[] {
   ];
 }
 
-function permitRow({ name, state, used, limit, permits, isQueued }: PermitInspection): string[] {
+function permitRow({
+  name,
+  state,
+  used,
+  limit,
+  permits,
+  isQueued,
+  request,
+}: PermitInspection): string[] {
   const owners = permits.slice(0, MOST_OWNERS).map(({ owner, holder }) => owner ?? holder);
   const more = permits.length > MOST_OWNERS ? ", ..." : "";
   return [
-    ...[name, state, String(used), limit?.toString() ?? "", String(permits.length)],
+    ...[
+      name,
+      withRequest(state, { request }),
+      String(used),
+      limit?.toString() ?? "",
+      String(permits.length),
+    ],
     ...[isQueued ? "yes" : "", owners.join(", ") + more],
   ];
 }

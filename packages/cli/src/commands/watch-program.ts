@@ -37,8 +37,8 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
 
 const WATCH_HELP = `
 Prints a line for each change: first the present state (seen), then granted, changed (data, lease or
-session of the same holder), silent (no renewal for a whole lease: free to take over), released and
-gone. Changes between two polls appear as a single change; grants in between are counted (missed).
+session of the same holder), asked (another client tells the holder to stop, or that it waits), silent (no
+renewal for a whole lease: free to take over), released and gone. Changes between two polls appear as a single change; grants in between are counted (missed).
 
 A name is polled by strongly consistent reads: one read unit a second by default, and another unit
 for a lock on a session. With --prefix each poll is an eventually consistent scan of the whole table,

@@ -7,7 +7,14 @@ import type { Host } from "../host.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { type ChangeKind, changeOf, isOlder } from "../output/changes.js";
 import { EXIT } from "../output/exit-codes.js";
-import { type AnyLocks, lockText, nameOf, nameText, type SortOptions } from "../output/format.js";
+import {
+  type AnyLocks,
+  lockText,
+  nameOf,
+  nameText,
+  type SortOptions,
+  withRequest,
+} from "../output/format.js";
 import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
 
 import { isPermitKind } from "../output/permits.js";
@@ -148,8 +155,10 @@ function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): str
   const number = fence === undefined ? "" : `fence ${fence}, `;
   const end =
     endsInMs === undefined ? "" : `, lease ${endsInMs > 0 ? "ends" : "ended"} at ${endsAt}`;
-  if (state === "held")
-    return `  ${number}${shown(owner ?? "unnamed")} (${shown(holder ?? "")})${end}${unseen}`;
+  if (state === "held") {
+    const who = `${shown(owner ?? "unnamed")} (${shown(holder ?? "")})`;
+    return `  ${withRequest(`${number}${who}${end}${unseen}`, found)}`;
+  }
   if (state !== "free") return `  ${state}`;
   return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;
 }

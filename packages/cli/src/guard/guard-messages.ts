@@ -11,6 +11,8 @@ export interface StartMessage {
   readonly graceMs: number;
   /** How long before the deadline the group must be dead: the time for SIGKILL to take effect. */
   readonly marginMs: number;
+  /** The same as `graceMs`, for an interrupted holder. Default: `graceMs`. */
+  readonly killAfterMs?: number;
 }
 
 /** A message from the holding process to the guard. */
@@ -20,11 +22,13 @@ export type ToGuard =
   | { readonly kind: "deadline"; readonly deadline: SharedInstant }
   /** A signal to pass on to the group. */
   | { readonly kind: "signal"; readonly signal: NodeJS.Signals }
+  /** Another client tells the holder to stop: end the group, gently. */
+  | { readonly kind: "interrupt" }
   /** The lease is lost: kill, now. */
   | { readonly kind: "stop" };
 
 /** Why the guard ended a running command. */
-export type EndCause = "deadline" | "stopped" | "orphaned";
+export type EndCause = "deadline" | "stopped" | "orphaned" | "interrupted";
 
 /** How a command ended. */
 export interface EndedMessage {

@@ -107,13 +107,15 @@ class Guard {
     const { graceMs, marginMs } = this.#start;
     const leftMs = msUntil(this.#deadline) - marginMs;
     const sinceTermMs = monotonicMs() - (this.#terminatedAtMs ?? Number.POSITIVE_INFINITY);
-    if (leftMs <= 0 || sinceTermMs >= graceMs || this.#killedAtMs !== undefined) {
+    const killAfterMs = this.#cause === "interrupted" ? this.#start.killAfterMs : undefined;
+    const killInMs = (killAfterMs ?? graceMs) - sinceTermMs;
+    if (leftMs <= 0 || killInMs <= 0 || this.#killedAtMs !== undefined) {
       this.end("deadline", "at once");
       if (monotonicMs() - (this.#killedAtMs ?? 0) > UNDEAD_MS) this.#finish(false);
     } else if (leftMs <= graceMs || this.#exit !== undefined) {
       this.end("deadline", "gently");
     } else {
-      this.#schedule(leftMs - graceMs);
+      this.#schedule(Math.min(leftMs - graceMs, killInMs));
     }
   }
 
@@ -162,6 +164,9 @@ process.on("message", (message: ToGuard) => {
       break;
     case "signal":
       guard?.forwardSignal(message.signal);
+      break;
+    case "interrupt":
+      guard?.end("interrupted", "gently");
       break;
     case "stop":
       // Another client may already hold the lock: there is no time to clean up.

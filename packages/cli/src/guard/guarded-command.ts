@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { sleep, systemTimers, type Timer } from "holdfast/internal";
+import { isHoldfastError, sleep, systemTimers, type Timer } from "holdfast/internal";
 import { deadlineIn } from "../commands/clocks.js";
 import type { Host } from "../host.js";
 import type { EndedMessage, FromGuard, ToGuard } from "./guard-messages.js";
@@ -8,7 +8,10 @@ import { isGroupGone, signalGroup } from "./process-group.js";
 /** The part of a lease that the guard needs. */
 export interface GuardingLease {
   readonly leaseMs: number;
+  /** Aborts when the lease is lost. */
   readonly signal: AbortSignal;
+  /** Aborts also when another client interrupts the holder. Undefined if no client can. */
+  readonly stopSignal?: AbortSignal | undefined;
   remainingMs(): number;
 }
 
@@ -17,6 +20,8 @@ export interface CommandLine {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
+  /** How long an interrupted command may tidy up before SIGKILL. Default: the grace period. */
+  readonly killAfterMs?: number;
 }
 
 /** The outcome of a guarded command. */
@@ -79,17 +84,24 @@ export class GuardedCommand {
     const marginMs = Math.min(LONGEST_MARGIN_MS, this.#lease.leaseMs * MARGIN_PART);
     // The start message includes the first deadline, so the command never runs without a deadline.
     this.#tell({ kind: "start", ...line, deadline, graceMs, marginMs });
+    const { signal, stopSignal } = this.#lease;
     const stop = (): void => this.#stop();
-    this.#lease.signal.addEventListener("abort", stop, { once: true });
+    const interrupt = (): void => {
+      if (isHoldfastError(stopSignal?.reason, "interrupted")) this.#tell({ kind: "interrupt" });
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    stopSignal?.addEventListener("abort", interrupt, { once: true });
     // An abort before the listener was added does not call the listener.
-    if (this.#lease.signal.aborted) stop();
+    if (signal.aborted) stop();
+    interrupt();
     this.#keepTelling();
     try {
       return this.#withCause(await ended);
     } finally {
       this.#teller?.cancel();
       this.#guardIsStuck?.cancel();
-      this.#lease.signal.removeEventListener("abort", stop);
+      signal.removeEventListener("abort", stop);
+      stopSignal?.removeEventListener("abort", interrupt);
       if (this.#guard.connected) this.#guard.disconnect();
     }
   }

@@ -1,15 +1,33 @@
-import type { HoldfastError, Lease } from "holdfast";
+import { type HoldfastError, type Lease, lossSignal } from "holdfast";
+import { shown } from "holdfast/internal";
+import { wanted } from "holdfast/requests";
 import { CliError, EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
 import type { GuardingLease, Outcome } from "./guarded-command.js";
 import { exitCodeOf } from "./interruptions.js";
 
-/** The lease under which a command runs, of one lock or of several. Its signal aborts when the lease is lost. */
+/** The lease under which a command runs, of one lock or of several. */
 export interface Holding extends GuardingLease {
   readonly name: string;
   readonly owner: string;
   /** One for each lock. In a format without fences, the fence is undefined. */
   readonly parts: readonly Pick<Lease<AnyLocks>, "name" | "holder" | "fence">[];
+  /** The label of the client that interrupted the holder. */
+  interruptedBy?(): string | undefined;
+}
+
+/** Describes a lease whose holder can be interrupted. */
+export function interruptible(lease: Lease<AnyLocks>): Holding {
+  const { name, owner, parts, signal: stopSignal } = lease;
+  return {
+    ...{ name, owner, parts, stopSignal },
+    signal: lossSignal(lease),
+    get leaseMs() {
+      return lease.leaseMs;
+    },
+    remainingMs: () => lease.remainingMs(),
+    interruptedBy: () => wanted(lease)?.by,
+  };
 }
 
 // Removes the variables of an outer `holdfast` command, because they describe a different lease.
@@ -68,11 +86,12 @@ export function exitCodeOfOutcome(
   if (outcome.kind === "not started") throw notStarted(outcome.code, program);
   if (outcome.kind === "unguarded") throw unguarded(held);
   const loss = lossOf(held);
-  if (outcome.cause !== undefined) throw loss ?? stoppedInTime(held, maxHold);
   // By the guard's clocks the command ended before the deadline, so a lease that ended by the clock before the release did no
   // harm. After any other loss, another client may have held the lock while the command ran.
-  if (loss !== undefined && loss.reason !== "expired" && loss.reason !== "held-too-long")
-    throw loss;
+  const isHarmless = loss === undefined || BY_THE_CLOCK.includes(loss.reason);
+  if (outcome.cause === "interrupted" && isHarmless) throw interrupted(held);
+  if (outcome.cause !== undefined) throw loss ?? stoppedInTime(held, maxHold);
+  if (!isHarmless) throw loss;
   return outcome.signal === null ? (outcome.exitCode ?? EXIT.internal) : exitCodeOf(outcome.signal);
 }
 
@@ -96,6 +115,18 @@ function unguarded(held: Holding): CliError {
     "guard-died",
     EXIT.internal,
     `The guard of ${titleOf(held)} died, so holdfast killed the command and released the lock.`,
+  );
+}
+
+/** The reasons of a lease that ended at its own deadline. */
+const BY_THE_CLOCK: readonly unknown[] = ["expired", "held-too-long", "interrupted"];
+
+function interrupted(held: Holding): CliError {
+  const by = held.interruptedBy?.();
+  return new CliError(
+    "interrupted",
+    EXIT.interrupted,
+    `${by === undefined ? "Another client" : shown(by)} interrupted the holder of ${titleOf(held)}, so holdfast stopped the command.`,
   );
 }
 

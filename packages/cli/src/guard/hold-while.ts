@@ -1,4 +1,4 @@
-import type { Holdfast } from "holdfast";
+import type { Holdfast, Lease } from "holdfast";
 import type { Host } from "../host.js";
 import { EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
@@ -8,14 +8,11 @@ import { type CommandLine, GuardedCommand } from "./guarded-command.js";
 import {
   environmentOf,
   exitCodeOfOutcome,
-  type Holding,
+  interruptible,
   isGroupGone,
   undead,
 } from "./guarded-outcome.js";
 import { Interruptions } from "./interruptions.js";
-
-/** A lease or permit that this process can release. */
-type Releasable = Holding & { release(): Promise<void> };
 
 /** The options of an acquisition that belong to the run of a command. */
 export interface Waiting extends Pick<HolderNotes, "onWait"> {
@@ -26,7 +23,7 @@ export interface Waiting extends Pick<HolderNotes, "onWait"> {
 export interface HoldPlan {
   readonly locks: Holdfast<AnyLocks>;
   /** Acquires; the signal ends the wait, and the notes hear of it. */
-  readonly acquire: (waiting: Waiting) => Promise<Releasable>;
+  readonly acquire: (waiting: Waiting) => Promise<Lease<AnyLocks>>;
   readonly line: Omit<CommandLine, "env">;
   /** The command as the user typed it. */
   readonly program: string;
@@ -41,15 +38,16 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
   let mayRelease = true;
   try {
     const notes = noteHolder(output);
-    const held = await acquire(plan, interruptions, notes).finally(notes.end);
+    const lease = await acquire(plan, interruptions, notes).finally(notes.end);
     // Interrupted: the wait is over, and nothing remains in the table.
-    if (held === undefined) return interruptions.exitCode ?? EXIT.internal;
+    if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
+    const held = interruptible(lease);
     const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
     interruptions.goTo((signal) => guarded.forwardSignal(signal));
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);
-    await held.release().catch((error: unknown) => tellFailure(output, error));
+    await lease.release().catch((error: unknown) => tellFailure(output, error));
     return exitCodeOfOutcome(outcome, program, held, plan.maxHold);
   } finally {
     // While a process of the command may still act, the lock is not released.
@@ -62,7 +60,7 @@ async function acquire(
   plan: HoldPlan,
   interruptions: Interruptions,
   { onWait }: HolderNotes,
-): Promise<Releasable | undefined> {
+): Promise<Lease<AnyLocks> | undefined> {
   try {
     const held = await plan.acquire({ signal: interruptions.ending, onWait });
     // A signal that arrived with the grant still interrupts.

@@ -4,7 +4,7 @@ import type { AnyLocks } from "./format.js";
 type Inspection = InspectionOf<AnyLocks>;
 
 /** The change of a record between two reads. */
-export type ChangeKind = "granted" | "changed" | "silent" | "released" | "gone";
+export type ChangeKind = "granted" | "changed" | "asked" | "silent" | "released" | "gone";
 
 /** A change, in the form of the output. */
 export interface Change {
@@ -39,7 +39,10 @@ function kindOf(before: Inspection | undefined, after: Inspection): ChangeKind |
   if (after.state !== "held") return isSameGrant ? undefined : "released";
   if (before === undefined || !isSameGrant) return "granted";
   if (after.appearsExpired && !before.appearsExpired) return "silent";
-  return essence(before) === essence(after) ? undefined : "changed";
+  if (essence(before) !== essence(after)) return "changed";
+  // A request outlives its holder: only a scan that lags shows the holder without it again.
+  if (after.request === undefined) return undefined;
+  return JSON.stringify(before.request) === JSON.stringify(after.request) ? undefined : "asked";
 }
 
 function essence({ session, leaseMs, data }: Inspection): string {

@@ -19,6 +19,8 @@ export const EXIT = Object.freeze({
   lost: 76,
   denied: 77,
   misconfigured: 78,
+  /** Beyond those of sysexits, which has none that fits. */
+  interrupted: 79,
   notExecutable: 126,
   notFound: 127,
   /** The base: the number of the signal is added. */
@@ -30,7 +32,7 @@ const BY_CODE: Readonly<Record<ErrorCode, number>> = {
   lost: EXIT.lost,
   "limit-mismatch": EXIT.misconfigured,
   resigned: EXIT.lost,
-  interrupted: EXIT.lost,
+  interrupted: EXIT.interrupted,
   closed: EXIT.internal,
   "foreign-record": EXIT.misconfigured,
   "unsupported-layout": EXIT.misconfigured,
@@ -123,6 +125,8 @@ Exit status:
   76   the lease was lost; the command was stopped
   77   access denied
   78   the table is missing or of another shape, or the record is not one of ours
+  79   another client interrupted the command, which was stopped; or, with --if-held interrupt,
+       a newer command came before this one, which was not run
   126  the command cannot be executed
   127  the command was not found
   128+n  the command died of signal n, or holdfast received signal n before the command ran`;

@@ -56,6 +56,29 @@ export function endText(endsInMs: number): string {
   return endsInMs > 0 ? `in ${seconds(endsInMs)}` : `${seconds(-endsInMs)} ago`;
 }
 
+/** The request to the present holder, in words that follow its label. Pure. */
+export function requestText({
+  request,
+}: Pick<Inspection<AnyLocks>, "request">): string | undefined {
+  if (request === undefined) return undefined;
+  const { kind, by } = request;
+  return by === undefined ? ASKED[kind] : `${ASKED[kind]} by ${by}`;
+}
+
+const ASKED = Object.freeze({
+  interrupt: "interrupted",
+  announced: "wanted",
+  release: "asked to release",
+  resign: "asked to resign",
+  prefer: "a preferred candidate stands by",
+});
+
+/** The request after the state or the label of a holder. */
+export function withRequest(text: string, found: Pick<Inspection<AnyLocks>, "request">): string {
+  const request = requestText(found);
+  return request === undefined ? text : `${text}; ${request}`;
+}
+
 /** User data from the command line: text for native records, bytes for formats of other clients. */
 export function dataOf(text: string | undefined, { format = "native" }: FormatOptions): unknown {
   if (text === undefined || format === "native") return text;

@@ -23,6 +23,7 @@ export function actionsOf(row: Row, table: string): Action[] {
           },
         ]
       : []),
+    ...(isHeld && kind === "lock" ? [action("Tell the holder to stop", "interrupt")] : []),
     ...(isHeld ? [action("Ask the holder to release", "release", FORCE)] : []),
     ...(isHeld && kind === "lock" && holder !== undefined
       ? [action("Free it, if its process has ended", "release", optionText("--holder", holder))]

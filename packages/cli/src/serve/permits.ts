@@ -1,4 +1,5 @@
 import type { InspectedPermit, PermitInspection } from "holdfast/admin";
+import { requestText } from "../output/format.js";
 import { silenceOf } from "./silence.js";
 import type { Permit, Row } from "./view-types.js";
 
@@ -39,6 +40,7 @@ export function rowOfPermits(
     leaseMs: worst?.leaseMs,
     silentMs: worst?.silentMs,
     acquirableInMs: worst?.acquirableInMs ?? 0,
+    request: requestText(lock),
     permits: { used, limit, holders: permits.length, silent },
   };
 }

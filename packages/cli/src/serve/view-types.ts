@@ -27,6 +27,8 @@ export interface Row extends Named {
   /** Since the last sign of life. */
   readonly silentMs?: number | undefined;
   readonly acquirableInMs: number;
+  /** The request to the present holder, in words that follow its label. */
+  readonly request?: string | undefined;
   readonly waiters: number;
   /** By the clocks of the waiters and of the server's machine. */
   readonly longestWaitMs?: number | undefined;

@@ -14,7 +14,11 @@ export function wordsOf(row: Row): string {
   const since = row.heldForMs === undefined ? "" : ` for ${lengthText(row.heldForMs)}`;
   const by = row.session === undefined ? "last renewed" : "its session was last renewed";
   const sign = row.silentMs === undefined ? "" : `; ${by} ${lengthText(row.silentMs)} ago`;
-  return `${verb} by ${holder}${since}${sign}; ${takeoverText(row, "it")}.`;
+  return `${verb} by ${holder}${since}${askedText(row)}${sign}; ${takeoverText(row, "it")}.`;
+}
+
+function askedText({ request }: Row): string {
+  return request === undefined ? "" : `; ${request}`;
 }
 
 function takeoverText({ acquirableInMs }: Row, what: string): string {
@@ -37,5 +41,5 @@ function wordsOfPermits(row: Row, { used, limit, holders }: PermitCount): string
         : `Held by ${isOne ? "1 reader" : `${holders} readers`}`;
   const of = isOne ? "its session" : "the session silent for longest";
   const sign = `${of} was last renewed ${lengthText(row.silentMs ?? 0)} ago`;
-  return `${what}: ${row.owner}; ${sign}; ${takeoverText(row, isOne ? "it" : "that permit")}.`;
+  return `${what}: ${row.owner}${askedText(row)}; ${sign}; ${takeoverText(row, isOne ? "it" : "that permit")}.`;
 }

@@ -126,7 +126,7 @@ describe("the commands that the page prints", () => {
     expect(actionsOfPermit(row, { holder: "h" } as Permit, "locks")).toEqual([]);
     const other = { ...row, name: "a" };
     expect(actionsOfPermit(other, { holder: "\0" } as Permit, "locks")).toEqual([]);
-    expect(actionsOf(other, "locks")).toHaveLength(5);
+    expect(actionsOf(other, "locks")).toHaveLength(6);
   });
 
   it("show every character", () => {

@@ -17,7 +17,14 @@ const PERMIT: InspectedPermit = {
 };
 const SEMAPHORE: PermitInspection = {
   ...{ kind: "semaphore", name: "stripe", state: "held", limit: 5, used: 1, permits: [PERMIT] },
-  ...{ isQueued: false, fence: 7n, version: 3n, forced: undefined, parts: undefined },
+  ...{
+    isQueued: false,
+    fence: 7n,
+    version: 3n,
+    forced: undefined,
+    request: undefined,
+    parts: undefined,
+  },
   ...{ namespace: undefined, holder: undefined, owner: undefined, session: undefined },
   ...{ acquiredAt: undefined, leaseMs: undefined, data: undefined, attributes: undefined },
   ...{ endsAt: undefined, endsInMs: undefined, appearsExpired: false, acquirableInMs: 0 },

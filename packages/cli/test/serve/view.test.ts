@@ -44,6 +44,13 @@ describe("the words about a record", () => {
   });
 });
 
+it("a request to the holder is in its row and in the words", () => {
+  const asked = row({ request: { kind: "interrupt", by: "alice" } });
+  expect(asked.request).toBe("interrupted by alice");
+  expect(wordsOf(asked)).toContain("for 3 min; interrupted by alice; last renewed");
+  expect(row({ request: { kind: "resign", by: undefined } }).request).toBe("asked to resign");
+});
+
 describe("the history", () => {
   it("shows gaps between fences, and forced releases before the next grant", () => {
     const grant = { holder: "h1", owner: "o", at: "t", how: "claimed" };

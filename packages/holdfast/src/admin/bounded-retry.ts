@@ -12,6 +12,16 @@ import type { Misconfigured, Write } from "../platform/table.js";
 
 const PAUSE_MS = 250;
 
+/** What the messages of one kind of call say. */
+export interface Wording {
+  /** Completes "Lock "a" ..." in the error of a call without an answer. */
+  readonly failed: string;
+  /** The same, once the record has the request. */
+  readonly failedLate: string;
+  /** Completes "Lock "a" ..." in the error of a call whose client was closed. */
+  readonly closed: string;
+}
+
 /** Retries requests with pauses for as long as the caller waits; sends each at least once. */
 export class BoundedRetry {
   readonly #context: AcquireContext;
@@ -19,17 +29,21 @@ export class BoundedRetry {
   readonly #signal: AbortSignal | undefined;
   readonly #fromMs: number;
   readonly #isGiven: boolean;
+  readonly #wording: Wording;
   #limitMs: number;
-  #whatFailed = "could not be released by force";
+  #whatFailed: string;
 
   constructor(
     context: AcquireContext,
     ref: RecordRef,
-    limitMs: number | undefined,
+    wording: Wording,
     signal: AbortSignal | undefined,
+    limitMs?: number,
   ) {
     this.#context = context;
     this.#ref = ref;
+    this.#wording = wording;
+    this.#whatFailed = wording.failed;
     this.#signal = signal;
     this.#fromMs = context.nowMs();
     this.#isGiven = limitMs !== undefined;
@@ -47,8 +61,7 @@ export class BoundedRetry {
 
   /** Notes that the record has the request: even if this call fails later, the holder may end its lease. */
   noteRequest(): void {
-    this.#whatFailed =
-      "was not released by force (the request to its holder may not have arrived; call forceRelease() again)";
+    this.#whatFailed = this.#wording.failedLate;
   }
 
   async pause(): Promise<void> {
@@ -70,12 +83,18 @@ export class BoundedRetry {
       },
     });
     if (retried.kind === "answered") return retried.answer.value;
-    throw retried.kind === "aborted" ? this.#signal?.reason : closedError(this.#ref);
+    throw retried.kind === "aborted" ? this.#signal?.reason : this.#closedError();
   }
 
   #throwIfAborted(): void {
     if (this.#signal?.aborted === true) throw this.#signal.reason;
-    if (this.#context.closing.aborted) throw closedError(this.#ref);
+    if (this.#context.closing.aborted) throw this.#closedError();
+  }
+
+  #closedError(): HoldfastError {
+    const { name, kind } = this.#ref;
+    const message = `${titleOf([name], kind)} ${this.#wording.closed}`;
+    return new HoldfastError("closed", message, { lockName: name });
   }
 }
 
@@ -93,12 +112,20 @@ export async function readOnce(
   const { requestTimeoutMs } = context.settings;
   const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
   if (answer.kind !== "found") return answer;
-  const record = context.seeRecord(ref, answer, "strong");
-  // Only a read of the session shows whether the session is dead.
-  if (record.state === "held" && record.session !== undefined) {
-    await context.sessions.look(record.session, requestTimeoutMs);
+  return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
+}
+
+/** Reads the session of a holder, too: only this shows whether the holder is dead. */
+export async function readWithSession(
+  context: AcquireContext,
+  ref: RecordRef,
+): Promise<Result<LeaseRecord>> {
+  const read = await readOnce(context, ref);
+  const record = read.kind === "answered" ? read.value : undefined;
+  if (record?.state === "held" && record.session !== undefined) {
+    await context.sessions.look(record.session, context.settings.requestTimeoutMs);
   }
-  return { kind: "answered", value: record };
+  return read;
 }
 
 /** Returns the record after the write, or the record that refused the write. */
@@ -124,11 +151,4 @@ export async function notifyOnce(
   const answer = await context.write(write, context.settings.requestTimeoutMs);
   // Refused: the session and its leases have ended.
   return answer.kind === "applied" || answer.kind === "refused" ? NOTIFIED : answer;
-}
-
-function closedError({ name, kind }: RecordRef): HoldfastError {
-  const message =
-    `${titleOf([name], kind)} may still be held: the client was closed during the forced release. The holder may have ` +
-    "received the request. Call forceRelease() of another client.";
-  return new HoldfastError("closed", message, { lockName: name });
 }

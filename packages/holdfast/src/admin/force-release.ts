@@ -9,7 +9,13 @@ import type { PermitKind } from "../locks/inspect-permits.js";
 import { REQUESTS } from "../native/native-requests.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Write } from "../platform/table.js";
-import { BoundedRetry, notifyOnce, readOnce, writeOnce } from "./bounded-retry.js";
+import {
+  BoundedRetry,
+  notifyOnce,
+  readWithSession,
+  type Wording,
+  writeOnce,
+} from "./bounded-retry.js";
 import { freeDead, isDead } from "./free-dead.js";
 import { type HolderKind, INSPECT_NAMES, type InspectOptions } from "./kinds.js";
 
@@ -78,6 +84,14 @@ export interface ForceReleaseResult {
 
 const LONGEST_TEXT = 1_000;
 const WAIT_RANGE = { leastMs: 0, mostMs: 24 * 3_600_000 };
+const WORDING: Wording = {
+  failed: "could not be released by force",
+  failedLate:
+    "was not released by force (the request to its holder may not have arrived; call forceRelease() again)",
+  closed:
+    "may still be held: the client was closed during the forced release. The holder may have received the request. " +
+    "Call forceRelease() of another client.",
+};
 
 /**
  * Asks the holder of a record to release, or frees the record; see `Admin.forceRelease`. In this order:
@@ -98,8 +112,8 @@ export async function askHolderToRelease(
   const { reason, by = defaultBy, now = false, signal } = options;
   const limitMs = checkForce(options, by);
   const requests = requireCapability(context.format, REQUESTS, "forced releases");
-  const retries = new BoundedRetry(context, ref, limitMs, signal);
-  const look = () => readOnce(context, ref);
+  const retries = new BoundedRetry(context, ref, WORDING, signal, limitMs);
+  const look = () => readWithSession(context, ref);
   const first = await retries.send(look);
   if (first.state !== "held") return resultOf(undefined, first);
   retries.allowFor(first);
@@ -133,8 +147,8 @@ export function checkForce(
   { reason, wait }: Pick<ForceReleaseOptions, "reason" | "wait">,
   by: string,
 ): number | undefined {
-  if (!isText(reason)) throw noText("reason");
-  if (!isText(by)) throw noText("by");
+  checkText("reason", reason);
+  checkText("by", by);
   return wait === undefined ? undefined : durationMs("wait", wait, WAIT_RANGE);
 }
 
@@ -176,12 +190,11 @@ function resultOf(
   };
 }
 
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
-
-function isText(text: unknown): text is string {
-  return typeof text === "string" && text.length > 0 && text.length <= LONGEST_TEXT;
-}
-
-function noText(option: string): HoldfastError {
-  return refuse(`The option \`${option}\` must be a string of 1 to ${LONGEST_TEXT} characters.`);
+/** Checks a text for the holder. Throws `invalid-argument`. */
+export function checkText(option: string, text: unknown): void {
+  if (typeof text === "string" && text.length > 0 && text.length <= LONGEST_TEXT) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The option \`${option}\` must be a string of 1 to ${LONGEST_TEXT} characters.`,
+  );
 }

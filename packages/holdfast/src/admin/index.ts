@@ -1,6 +1,6 @@
 /** For operators: functions over a client, and the types of their results. Each name is documented at its definition. @module */
 export type { GrantHistory } from "../core/options.js";
-export type { ForcedRelease, GrantNote } from "../core/record/record.js";
+export type { ForcedRelease, GrantNote, PendingRequest } from "../core/record/record.js";
 export type { InspectedPermit, Inspection } from "../locks/inspect.js";
 export type { PermitInspection, PermitKind } from "../locks/inspect-permits.js";
 export {
@@ -20,6 +20,11 @@ export type {
 } from "./force-release.js";
 export { grantHistory } from "./grant-history.js";
 export type { History } from "./history.js";
+export {
+  type InterruptedHolder,
+  type InterruptOptions,
+  interruptHolder,
+} from "./interrupt-holder.js";
 export type {
   AnyKind,
   HolderKind,

@@ -5,7 +5,7 @@ import { sharedRecord } from "../core/permits/grant.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import { forcedReleaseIn, standing } from "../core/record/record.js";
+import { forcedReleaseIn, pendingIn, standing } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
 import { PERMITS } from "../native/native-permits.js";
 import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
@@ -102,6 +102,7 @@ function permitInspectionOf(
   const permits = (known?.permits ?? [])
     .toSorted((a, b) => (a.fence < b.fence ? -1 : 1))
     .map((permit) => inspected(context, ref, permit, shown));
+  const asked = permits.find(({ holder }) => holder === known?.request?.holder);
   const held = permits.length > 0 ? "held" : "free";
   const limit = known?.limit;
   const isFull = limit !== undefined && known !== undefined && known.used >= limit;
@@ -117,6 +118,7 @@ function permitInspectionOf(
     fence: known?.fence,
     version: known?.version,
     forced: forcedReleaseIn(known),
+    request: asked && pendingIn({ request: known?.request, holder: asked.holder }),
     appearsExpired: permits.some(({ appearsExpired }) => appearsExpired),
     acquirableInMs: isFull ? Math.min(...permits.map(({ acquirableInMs }) => acquirableInMs)) : 0,
   };

@@ -7,6 +7,8 @@ import {
   forcedReleaseIn,
   type HeldRecord,
   type LeaseRecord,
+  type PendingRequest,
+  pendingIn,
   standing,
 } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
@@ -51,6 +53,8 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
    * it until the next request to a holder.
    */
   readonly forced: ForcedRelease | undefined;
+  /** The strongest request to the present holder, or of permits the last request to one of the present holders. */
+  readonly request: PendingRequest | undefined;
   /**
    * The end of the lease, in ISO 8601 and in the table's time. If a session keeps the lease alive, the end of the
    * session's lease. Undefined unless held, if this client has not read the session, and if the holder wrote no end:
@@ -133,6 +137,7 @@ export function inspectionOf(
     leaseMs: held?.leaseMs,
     data: known?.data as Json | undefined,
     forced: forcedReleaseIn(known),
+    request: held && pendingIn(held),
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
     isQueued: known !== undefined && standing(known.queue, undefined) === "queued",

@@ -119,6 +119,12 @@ function LockRow({ row, index }: { readonly row: Row; readonly index: number }) 
       <td class="c-kind">{row.kind}</td>
       <td class="c-owner">
         <Foreign text={row.state === "free" ? undefined : row.owner} />
+        {row.request !== undefined && (
+          <small>
+            {" "}
+            <Foreign text={row.request} />
+          </small>
+        )}
       </td>
       <td class="c-used">{inUse(row)}</td>
       <td class="c-heldForMs">{row.state === "free" ? "free" : length(row.heldForMs)}</td>

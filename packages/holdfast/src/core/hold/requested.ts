@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import type { RecordRef } from "../record/format.js";
-import type { HeldRecord } from "../record/record.js";
+import { type HeldRecord, pendingIn } from "../record/record.js";
 import { phraseOf } from "../unavailable.js";
 
 /** Who wants the lock of a holder. */
@@ -50,10 +50,11 @@ export class Requested {
   }
 
   /** Notes what the holder's record shows. */
-  see({ request, queue, holder }: HeldRecord): void {
-    if (request?.holder === holder && (request.kind === "interrupt" || request.kind === "want")) {
-      const kind = request.kind === "interrupt" ? "interrupt" : "announced";
-      if (kind !== this.#wanted?.kind) this.tell({ kind, by: request.by });
+  see(record: HeldRecord): void {
+    const { queue } = record;
+    const asked = pendingIn(record);
+    if (asked?.kind === "interrupt" || asked?.kind === "announced") {
+      if (asked.kind !== this.#wanted?.kind) this.tell(asked as WantedBy);
     } else if (queue.tail !== queue.served && this.#wanted === undefined) this.tell(QUEUED);
   }
 
@@ -92,8 +93,8 @@ export class Requested {
     const { ref } = this.#hold;
     return new HoldfastError(
       "interrupted",
-      `${shown(this.#wanted?.by ?? "another caller")} interrupted the holder of ${phraseOf(ref)}. The lease is not ` +
-        "renewed any more. Stop the protected work, and release.",
+      `${shown(this.#wanted?.by ?? "another caller")} interrupted the holder of ${phraseOf(ref)}. The lease is ` +
+        "renewed no more. Stop the protected work, and release.",
       { lockName: ref.name },
     );
   }

@@ -157,6 +157,30 @@ export function forcedReleaseIn(
   return forced;
 }
 
+/** A request to the present holder: of a waiter, of an operator, or of another candidate for a leadership. */
+export interface PendingRequest {
+  /**
+   * `interrupt`: stop, and release. `announced`: a waiter wants the lock. `release`: a forced release. `resign`: give up
+   * the leadership. `prefer`: a preferred candidate stands by.
+   */
+  readonly kind: "interrupt" | "announced" | "release" | "resign" | "prefer";
+  /** The label of the asker; undefined for `resign` and `prefer`. */
+  readonly by: string | undefined;
+}
+
+/** Returns the request to this holder, and undefined for one to an earlier holder. */
+export function pendingIn({
+  request,
+  holder,
+}: {
+  readonly request?: HolderRequest | undefined;
+  readonly holder: string;
+}): PendingRequest | undefined {
+  if (request?.holder !== holder) return undefined;
+  const { kind, by } = request as HolderRequest & { readonly by?: string };
+  return { kind: kind === "want" ? "announced" : kind, by };
+}
+
 /** Whether the client can read the record. */
 export function isReadable(found: Found): found is LeaseRecord {
   return found.state !== "foreign" && found.state !== "unsupported";
