@@ -264,7 +264,7 @@ async function writeManPage(one) {
 function copyDocuments() {
   const [{ folder: main }] = packages;
   const documents = readdirSync(join(ROOT, "docs"), { recursive: true })
-    .filter((path) => path.endsWith(".md") && !path.startsWith("adr"))
+    .filter((path) => /^(?!adr\b).*\.md$|^images\b.*\.svg$/.test(path))
     .map((path) => join("docs", path));
   for (const { folder } of packages) {
     const own = folder === main ? ["README.md", "AGENTS.md", ...documents] : [];
