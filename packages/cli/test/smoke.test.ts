@@ -19,6 +19,7 @@ const ENDING: readonly (readonly [line: string, status: number])[] = [
   ["history none", 0],
   ["queue none", 0],
   ["release none --holder h", 76],
+  ["interrupt none", 0],
   ["table create", 0],
   ["table check --sk none --json", 78],
   ["table policy --for lock", 0],
