@@ -51,6 +51,8 @@ const COMMANDS = [
   { words: "watch job", until: seesJob },
   { words: "serve --refresh 500ms", until: seePage },
   { words: "resign pool" },
+  { words: "coalesce sync -- node -p 1", prints: "1" },
+  { words: "interrupt job", prints: "the-check" },
   { words: "release job --force --reason check" },
   { words: "cost", prints: /\d/ },
   { words: "diagnose", prints: "ok" },
