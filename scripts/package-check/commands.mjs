@@ -14,7 +14,7 @@ const FAST = { lease: "5s", renew: "200ms" };
 
 /** Asks the page at the printed URL for its table. */
 async function seePage(printed) {
-  const url = /http:\S+/.exec(printed)?.[0];
+  const url = /http:\S+token=\S+/.exec(printed)?.[0];
   if (url === undefined) return false;
   const headers = { authorization: `Bearer ${new URL(url).searchParams.get("token")}` };
   for (const path of ["/", "/page.js", "/page.css", "/api/table", "/metrics"]) {
@@ -63,6 +63,7 @@ const COMMANDS = [
   { words: "object copy a b", prints: '"b"' },
   { words: "object mv a c", prints: '"c"' },
   { words: "demo --serve", until: seePage },
+  { words: "dev --port 0 --data kept", until: seePage },
 ];
 
 /** Fails unless the list has every command of the grammar. */

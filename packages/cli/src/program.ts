@@ -1,6 +1,7 @@
 import { Command, Help, Option } from "commander";
 // The build copies the version into the output, so that a bundle of the command line reads no file.
 import manifest from "../package.json" with { type: "json" };
+import { addDev } from "./commands/dev-program.js";
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
 import { addSemaphore } from "./commands/semaphore-program.js";
@@ -73,6 +74,7 @@ export function programOf(
   addDiagnose(program, onRun);
   addObject(program, onRun);
   addDemo(program, onRun);
+  addDev(program, onRun);
   addComplete(program, words, onRun);
   return program;
 }

@@ -116,6 +116,13 @@ describe("output with --json", () => {
     expect(wrongIn((await watching.result).stdout, "watch")).toEqual([]);
   });
 
+  it("of dev matches the schema", async () => {
+    const running = world.start(["dev", "--json", "--port", "0", "--data", world.file("dev")]);
+    await running.printed("\n");
+    running.kill("SIGINT");
+    expect(wrongIn((await running.result).stdout, "dev")).toEqual([]);
+  });
+
   it("of errors, and of the cost of a scan, on stderr matches the schemas", async () => {
     const missing = await world.run(["inspect", "a", "--table", "none", "--json"]);
     expect(missing.stderr).not.toBe("");
@@ -133,7 +140,12 @@ describe("output with --json", () => {
 
   it("is covered for every command, or excluded with a reason; and schemas refuse unknown fields", () => {
     const commands = programOf([], () => undefined).commands.map((command) => command.name());
-    const here = [...ANSWERS.map(([, [command]]) => command), "watch", ...Object.keys(ELSEWHERE)];
+    const here = [
+      ...ANSWERS.map(([, [command]]) => command),
+      "watch",
+      "dev",
+      ...Object.keys(ELSEWHERE),
+    ];
     expect(commands.filter((command) => !here.includes(command))).toEqual([]);
     expect(Object.keys(ELSEWHERE).filter((command) => !commands.includes(command))).toEqual([]);
     expect(wrongIn('{"name":"a","resigned":true,"more":1}', "resign")).toHaveLength(1);

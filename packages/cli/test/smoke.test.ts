@@ -34,6 +34,7 @@ const ENDING: readonly (readonly [line: string, status: number])[] = [
 const ENDLESS: readonly (readonly [line: string, output: RegExp])[] = [
   ["watch none --json", /^\{.*"change":"seen".*"state":"absent".*\}\n$/],
   ["serve --json", /^\{"url":"http.*\}\n$/],
+  ["dev --port 0 --json", /^\{"endpoint":"http.*\}\n$/],
 ];
 
 function titlesOf(command: Command, path: readonly string[] = []): string[] {

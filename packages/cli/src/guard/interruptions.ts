@@ -80,3 +80,11 @@ export class Interruptions {
 export function exitCodeOf(signal: NodeJS.Signals): number {
   return EXIT.signalled + constants.signals[signal];
 }
+
+/** Resolves once the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
+}

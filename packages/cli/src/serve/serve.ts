@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Holdfast } from "holdfast";
 import { durationMs } from "holdfast/internal";
 import { locksOf } from "../connection.js";
-import { Interruptions } from "../guard/interruptions.js";
+import { aborted, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
@@ -34,10 +34,7 @@ export async function serve(options: ServeOptions, output: Output, host: Host): 
     const { port, url } = server;
     output.out(output.isJson ? jsonLine({ url, port }) : url);
     output.note("Open this URL in a browser on this machine. Ctrl-C ends the server.");
-    await new Promise<void>((resolve) => {
-      interruptions.ending.addEventListener("abort", () => resolve(), { once: true });
-      if (interruptions.ending.aborted) resolve();
-    });
+    await aborted(interruptions.ending);
     await server.close();
     return interruptions.exitCode ?? EXIT.ok;
   } finally {
@@ -68,7 +65,8 @@ export function startServing(
   return startPageServer(parts, port, limits);
 }
 
-function portOf(text = "0"): number {
+/** The port in an option's text; 0 is any free port. Throws a usage error. */
+export function portOf(text = "0"): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw usageError(`--port must be a number from 0 to 65535; it is "${text}".`);

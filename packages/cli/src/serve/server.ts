@@ -92,12 +92,15 @@ export async function startPageServer(
 
 function listen(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const why = `Port ${port} of 127.0.0.1 cannot be used (${error.code}). Choose another --port.`;
-      reject(new CliError("port", EXIT.unavailable, why));
-    });
+    server.once("error", (error: NodeJS.ErrnoException) => reject(portError(port, error)));
     server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
+}
+
+/** The failure of a server whose port another process has, or nobody may have. */
+export function portError(port: number, { code }: NodeJS.ErrnoException): CliError {
+  const why = `Port ${port} of 127.0.0.1 cannot be used (${code}). Choose another --port.`;
+  return new CliError("port", EXIT.unavailable, why);
 }
 
 function send(response: ServerResponse, answer: Answer, isHead: boolean): void {

@@ -10,6 +10,8 @@ export interface MemoryServerOptions {
   readonly port?: number;
   /** The clock of the table and of the `Date` header. Default: this machine's clock. */
   readonly clock?: Pick<Clock, "wallMs">;
+  /** The engine to serve, which has a clock of its own; default a new one. */
+  readonly dynamodb?: MemoryDynamoDB;
 }
 
 /** A running server. */
@@ -56,7 +58,7 @@ function send(
  */
 export async function startMemoryServer(options: MemoryServerOptions = {}): Promise<MemoryServer> {
   const clock = options.clock ?? systemClock;
-  const dynamodb = new MemoryDynamoDB({ nowMs: () => clock.wallMs() });
+  const dynamodb = options.dynamodb ?? new MemoryDynamoDB({ nowMs: () => clock.wallMs() });
   let requests = 0;
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
