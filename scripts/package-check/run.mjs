@@ -17,6 +17,7 @@ import { built } from "../lib/ready.mjs";
 import { toolCommand } from "../lib/tools.mjs";
 import { checkCommandAlone, checkInstaller, INSTALLERS } from "./installers.mjs";
 import { checkReproducible } from "./reproducible.mjs";
+import { checkStart } from "./start.mjs";
 
 await built();
 
@@ -133,6 +134,9 @@ finish([
   ...installs,
   await attempt("npm: install @holdfast/cli alone, and run every command", () =>
     checkCommandAlone(tarballs),
+  ),
+  await attempt("docs/start.md, from the installation to the takeover in two minutes", () =>
+    checkStart(tarballs),
   ),
   await attempt("content of the packages", checkContent),
   await attempt("no install script", checkInstallScripts),

@@ -29,6 +29,11 @@ const dev = (...words: readonly string[]): Running => {
   return running;
 };
 
+function pageOf(url: string, path: string): Promise<Response> {
+  const token = new URL(url).searchParams.get("token");
+  return fetch(new URL(path, url), { headers: { authorization: `Bearer ${token}` } });
+}
+
 /** Takes the lock of the name once, with the printed variables. Returns its fence. */
 async function fence(name: string, env: NodeJS.ProcessEnv): Promise<string> {
   const command = [process.execPath, "-p", "process.env.HOLDFAST_LEASE_FENCE"];
@@ -47,9 +52,7 @@ describe("holdfast dev", () => {
     await fence("a", env);
     const listed = await world.spawn(["ls", "--all", "--json"], env).result;
     expect(JSON.parse(listed.stdout)).toMatchObject({ name: "a" });
-    const token = new URL(url).searchParams.get("token");
-    const headers = { authorization: `Bearer ${token}` };
-    const page = await fetch(new URL("/api/table", url), { headers });
+    const page = await pageOf(url, "/api/table");
     expect(await page.json()).toMatchObject({ table: "mine", view: { rows: [{ name: "a" }] } });
     running.kill("SIGINT");
     expect(await running.result).toMatchObject({ status: 130 });
@@ -90,6 +93,8 @@ describe("holdfast dev --data", () => {
     const words = ["dev", "--json", "--port", "0", "--data", data];
     const killed = world.spawn(words);
     const before = await started(killed);
+    // Of the built program, which has its files in other places.
+    expect((await pageOf(before.url, "/")).status).toBe(200);
     const first = await fence("a", before.env);
     await world.spawn(["table", "create", "--table", "other", "--sk", "none"], before.env).result;
     killed.kill("SIGKILL");

@@ -45,7 +45,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 const NAMELESS: Readonly<Record<string, readonly string[]>> = {
   watch: ["--prefix", "p"],
 };
-const RUN_A_COMMAND = ["lock", "semaphore", "elect"];
+const RUN_A_COMMAND = ["lock", "semaphore", "elect", "coalesce"];
 
 const ALL = verbs(programOf([], () => undefined)).map(({ words, command }) => {
   const title = words.join(" ");

@@ -20,6 +20,7 @@ const ENDING: readonly (readonly [line: string, status: number])[] = [
   ["queue none", 0],
   ["release none --holder h", 76],
   ["interrupt none", 0],
+  ["coalesce sync -- echo ran", 0],
   ["table create", 0],
   ["table check --sk none --json", 78],
   ["table policy --for lock", 0],

@@ -12,8 +12,7 @@ import type { Host } from "../host.js";
 import type { CliError } from "../output/exit-codes.js";
 import { EXIT } from "../output/exit-codes.js";
 import { jsonLine, type Output } from "../output/output.js";
-import { portOf, startServing } from "../serve/serve.js";
-import { portError } from "../serve/server.js";
+import { portError, portOf } from "../port.js";
 import { KeptDynamoDB } from "./kept-dynamodb.js";
 
 /** The options of `holdfast dev`, in commander's form. */
@@ -66,6 +65,8 @@ async function serveUntil(
     await createTable({ client, table });
     server = await startOn(port, dynamodb);
     await using locks = new Holdfast({ client, table });
+    // Later, as in the demo: the built module then keeps its place beside the files of the page.
+    const { startServing } = await import("../serve/serve.js");
     const page = await startServing(locks, { table, refresh: REFRESH });
     const { endpoint } = server;
     tell({ endpoint, table, url: page.url, env: variables(endpoint, table, host), data }, output);

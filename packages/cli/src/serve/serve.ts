@@ -8,6 +8,7 @@ import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { assertNative } from "../output/format.js";
 import { jsonLine, type Output } from "../output/output.js";
+import { portOf } from "../port.js";
 import { DetailReader } from "./detail-reader.js";
 import { releaserOf } from "./release.js";
 import { type PageServer, type ServerLimits, startPageServer } from "./server.js";
@@ -63,11 +64,4 @@ export function startServing(
   const release = releaserOf(locks);
   const parts = { reader, details, release, table, prefix, refreshMs, token, allowRelease };
   return startPageServer(parts, port, limits);
-}
-
-/** The port in an option's text; 0 is any free port. Throws a usage error. */
-export function portOf(text = "0"): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw usageError(`--port must be a number from 0 to 65535; it is "${text}".`);
 }

@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "holdfast/internal";
-import { CliError, EXIT, failureOf } from "../output/exit-codes.js";
+import { failureOf } from "../output/exit-codes.js";
 import { isPermitKind } from "../output/permits.js";
+import { portError } from "../port.js";
 import { cookieHeader, HEADERS, hasTokenInUrl, type Policy, refusalOf } from "./access.js";
 import type { DetailReader } from "./detail-reader.js";
 import { metricsText } from "./metrics.js";
@@ -95,12 +96,6 @@ function listen(server: Server, port: number): Promise<number> {
     server.once("error", (error: NodeJS.ErrnoException) => reject(portError(port, error)));
     server.listen(port, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-/** The failure of a server whose port another process has, or nobody may have. */
-export function portError(port: number, { code }: NodeJS.ErrnoException): CliError {
-  const why = `Port ${port} of 127.0.0.1 cannot be used (${code}). Choose another --port.`;
-  return new CliError("port", EXIT.unavailable, why);
 }
 
 function send(response: ServerResponse, answer: Answer, isHead: boolean): void {
