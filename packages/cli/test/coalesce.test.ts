@@ -58,6 +58,10 @@ describe("holdfast coalesce", () => {
     expect(await first.result).toMatchObject({ status: 143 });
     expect(runs().length).toBe(1);
     expect((await inspect(world.locks, "c")).state).toBe("free");
+    const shown = async (...words: string[]) => (await world.run(words)).stdout;
+    expect(await shown("inspect", "c")).toMatch(/^calls {2,}a run is owed$/m);
+    expect(await shown("ls", "--prefix", "c", "--all")).toMatch(/^c +free; a run is owed/m);
+    expect(JSON.parse(await shown("inspect", "c", "--json"))).toMatchObject({ isOwed: true });
     const sweep = ["coalesce", "c", "--if-owed", "--", "sh", "-c", "exit 5"];
     expect((await world.run(sweep)).status).toBe(5);
     expect(await world.run(sweep)).toMatchObject({

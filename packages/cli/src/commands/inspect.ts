@@ -9,6 +9,7 @@ import {
   endText,
   nameOf,
   nameText,
+  OWED,
   requestText,
   type SortOptions,
 } from "../output/format.js";
@@ -61,6 +62,7 @@ function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): st
     ["forced", forced(lock)],
     // The line about the forced release says more.
     ["request", lock.request?.kind === "release" ? undefined : requestText(lock)],
+    ["calls", lock.isOwed === true ? OWED : undefined],
     ["occurrence", occurrence],
     ["data", lock.data === undefined || occurrence !== undefined ? undefined : dataText(lock.data)],
     ["attributes", lock.attributes && jsonOf(lock.attributes)],

@@ -10,7 +10,7 @@ import { shown, systemClock } from "holdfast/internal";
 import { locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
-import { type AnyLocks, endText, lockText, withRequest } from "../output/format.js";
+import { type AnyLocks, endText, lockText, withPending } from "../output/format.js";
 import { age, cell, columns, jsonLine, type Output, seconds } from "../output/output.js";
 import { isPermitKind } from "../output/permits.js";
 
@@ -96,7 +96,7 @@ function byName(rows: readonly string[][]): readonly string[][] {
 function rowOf(lock: Inspection<AnyLocks>): string[] {
   return [
     lockText(lock),
-    withRequest(lock.state, lock),
+    withPending(lock.state, lock),
     lock.owner ?? "",
     lock.fence?.toString() ?? "",
     lock.leaseMs === undefined ? "" : seconds(lock.leaseMs),
@@ -120,7 +120,7 @@ function permitRow({
   return [
     ...[
       name,
-      withRequest(state, { request }),
+      withPending(state, { request }),
       String(used),
       limit?.toString() ?? "",
       String(permits.length),

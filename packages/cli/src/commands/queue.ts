@@ -11,7 +11,7 @@ import { Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
-import { withRequest } from "../output/format.js";
+import { withPending } from "../output/format.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
 import { assertNoNamespace, hasPermits, isPermitKind, permitsText } from "../output/permits.js";
 
@@ -67,7 +67,7 @@ export async function queue(
 function described({ lock, waiters }: QueueListing | PermitQueueListing, width: number): string {
   if (hasPermits(lock)) return `${permitsText(lock, width)}\n${waitersText(waiters, width)}`;
   const held = lock.state === "held" ? `held by ${lock.owner ?? lock.holder}` : lock.state;
-  return `${columns([lock.name, withRequest(held, lock)], [], width)}\n${waitersText(waiters, width)}`;
+  return `${columns([lock.name, withPending(held, lock)], [], width)}\n${waitersText(waiters, width)}`;
 }
 
 function waitersText(waiters: readonly QueuedWaiter[], width: number): string {

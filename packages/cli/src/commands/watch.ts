@@ -13,7 +13,7 @@ import {
   nameOf,
   nameText,
   type SortOptions,
-  withRequest,
+  withPending,
 } from "../output/format.js";
 import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
 
@@ -157,7 +157,7 @@ function detailsOf(found: Inspection<AnyLocks>, missed: bigint | undefined): str
     endsInMs === undefined ? "" : `, lease ${endsInMs > 0 ? "ends" : "ended"} at ${endsAt}`;
   if (state === "held") {
     const who = `${shown(owner ?? "unnamed")} (${shown(holder ?? "")})`;
-    return `  ${withRequest(`${number}${who}${end}${unseen}`, found)}`;
+    return `  ${withPending(`${number}${who}${end}${unseen}`, found)}`;
   }
   if (state !== "free") return `  ${state}`;
   return fence === undefined ? "  free" : `  free, fence ${fence}${unseen}`;

@@ -73,10 +73,21 @@ const ASKED = Object.freeze({
   prefer: "a preferred candidate stands by",
 });
 
-/** The request after the state or the label of a holder. */
-export function withRequest(text: string, found: Pick<Inspection<AnyLocks>, "request">): string {
-  const request = requestText(found);
-  return request === undefined ? text : `${text}; ${request}`;
+/** The request to the present holder, and what its lock is owed, in words that follow its label. Pure. */
+export function pendingText(found: Pending): string | undefined {
+  const texts = [requestText(found), found.isOwed === true ? OWED : undefined];
+  return texts.filter((text) => text !== undefined).join("; ") || undefined;
+}
+
+type Pending = Pick<Inspection<AnyLocks>, "request" | "isOwed">;
+
+/** Calls of `coalesce()` wait for a run. */
+export const OWED = "a run is owed";
+
+/** The request and the debt after the state or the label of a holder. */
+export function withPending(text: string, found: Pending): string {
+  const pending = pendingText(found);
+  return pending === undefined ? text : `${text}; ${pending}`;
 }
 
 /** User data from the command line: text for native records, bytes for formats of other clients. */

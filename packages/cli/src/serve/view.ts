@@ -1,6 +1,6 @@
 import type { Inspection, RecordKind, Survey } from "holdfast/admin";
 import { type Breaks, epochMsOf } from "holdfast/internal";
-import { requestText } from "../output/format.js";
+import { pendingText } from "../output/format.js";
 import { rowOfPermits } from "./permits.js";
 import { silenceOf } from "./silence.js";
 import { termsAfter } from "./terms.js";
@@ -32,7 +32,7 @@ export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
     !isHeld || acquiredMs === undefined ? undefined : Math.max(0, beside.nowMs - acquiredMs);
   return {
     ...{ kind, name, namespace, owner, holder, fence: fence?.toString(), session },
-    ...{ leaseMs, heldForMs, acquirableInMs, request: requestText(lock) },
+    ...{ leaseMs, heldForMs, acquirableInMs, request: pendingText(lock) },
     ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs },
     ...(isHeld ? silenceOf(lock, leaseMs) : { state: "free" }),
   };

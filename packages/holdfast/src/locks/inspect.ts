@@ -55,6 +55,8 @@ export interface Inspection<S extends FormatTypes = NativeTypes> {
   readonly forced: ForcedRelease | undefined;
   /** The strongest request to the present holder, or of permits the last request to one of the present holders. */
   readonly request: PendingRequest | undefined;
+  /** Whether a run is owed to calls of `coalesce()`. Undefined if the name has had no such call. */
+  readonly isOwed?: boolean | undefined;
   /**
    * The end of the lease, in ISO 8601 and in the table's time. If a session keeps the lease alive, the end of the
    * session's lease. Undefined unless held, if this client has not read the session, and if the holder wrote no end:
@@ -138,6 +140,7 @@ export function inspectionOf(
     data: known?.data as Json | undefined,
     forced: forcedReleaseIn(known),
     request: held && pendingIn(held),
+    isOwed: known?.calls === undefined ? undefined : (known.ran ?? 0n) < known.calls,
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
     isQueued: known !== undefined && standing(known.queue, undefined) === "queued",

@@ -3,7 +3,7 @@ import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { dynamolock } from "../../../formats/src/index.js";
 import { unlocked } from "../../../testing/src/local/local.js";
 import { type CoalesceResult, coalesce, runOwed } from "../../src/coalesce/index.js";
-import { type Lease, mutex, sharedSession } from "../../src/index.js";
+import { inspect, type Lease, mutex, sharedSession } from "../../src/index.js";
 
 let world: World;
 let runs: { who: Inhabitant; fence: bigint; fromMs: number; untilMs?: number }[];
@@ -222,6 +222,19 @@ describe("coalesce", () => {
 });
 
 describe("a debt", () => {
+  it("shows to those who look, until its run has ended", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const isOwed = async () => (await world.until(inspect(b.locks, "sync"))).isOwed;
+    expect(await isOwed()).toBeUndefined();
+    const first = call(a);
+    await world.time.advance(50);
+    await world.until(call(b));
+    expect(await isOwed()).toBe(true);
+    await world.until(first);
+    await world.time.advance(1_000);
+    expect(await isOwed()).toBe(false);
+  });
+
   // rule: protocol 128
   it("is run by a process that called, once the holder's process has died", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
