@@ -26,6 +26,7 @@ const SHORT_OPTIMISATION = {
   session: "-O0",
   queue: "-O0",
   several: "-O0",
+  interrupting: "-O0",
   coalesced: "-O0",
   "first-sight": "-O1",
   permits: "-O1",

@@ -458,6 +458,52 @@ const SEVERAL_MUTANTS = [
   },
 ];
 
+const INTERRUPTING_SEARCHES = [
+  { name: "two calls each, beside a plain one", bounds: { CALLS: 2 } },
+  { name: "three askers, crashes", bounds: { PROCESSES: 3, ASKERS: 3, CRASHES: 1, SLEEPS: 1 } },
+  { name: "lost requests and answers", bounds: { LOST: 2, CRASHES: 1 } },
+  { name: "copies of requests", bounds: { LATE: 2, LOST: 1, SLEEPS: 1 } },
+];
+
+const INTERRUPTING_MUTANTS = [
+  {
+    name: "CLAIM",
+    breaks: "NewestFirst",
+    what: "a claim does not require that no later caller has a number",
+    bounds: { ASKERS: 3 },
+  },
+  {
+    name: "FREE",
+    breaks: "NewestFirst",
+    what: "a caller that finds the lock free takes no number",
+    bounds: { ASKERS: 3 },
+  },
+  {
+    name: "LOST",
+    breaks: "NewestFirst",
+    what: "a caller whose request was not answered takes a new number above a later one",
+    bounds: { ASKERS: 3, LOST: 1 },
+  },
+  {
+    name: "SAME",
+    breaks: "NewestFirst",
+    what: "a late copy of a request sets an earlier number of its caller",
+    bounds: { LATE: 1 },
+  },
+  {
+    name: "ADDRESS",
+    breaks: "Addressed",
+    what: "a holder obeys a request to an earlier holder",
+    bounds: {},
+  },
+  {
+    name: "STOP",
+    breaks: "Stopped",
+    what: "an interrupted holder renews its lease",
+    bounds: {},
+  },
+];
+
 const COALESCED_SEARCHES = [
   { name: "crashes, beliefs that end early", bounds: { CRASHES: 1, SLEEPS: 1 } },
   { name: "lost answers, copies of writes", bounds: { LOST: 1, LATE: 1, SLEEPS: 1 } },
@@ -697,6 +743,12 @@ export const MODELS = [
     searches: SEVERAL_SEARCHES,
     shortSearches: SEVERAL_SEARCHES,
     mutants: SEVERAL_MUTANTS,
+  },
+  {
+    name: "interrupting",
+    searches: INTERRUPTING_SEARCHES,
+    shortSearches: INTERRUPTING_SEARCHES,
+    mutants: INTERRUPTING_MUTANTS,
   },
   {
     name: "coalesced",

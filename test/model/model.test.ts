@@ -31,6 +31,7 @@ describe("the models of the protocol", () => {
     "session",
     "queue",
     "several",
+    "interrupting",
     "coalesced",
     "first-sight",
     "permits",

@@ -48,10 +48,12 @@ function holderRequest(ref: RecordRef, request: HolderRequest, asked: Asked | un
   };
 }
 
-// The same asker asks each holder that it meets with the same number, and its own repeated write is no rival.
+// The same asker asks each holder that it meets with the same number, and its own repeated write is no rival. It has had a
+// lower number if another asker came first: a late copy of that request must not set the lower number again.
 function noLaterAsker({ number, by = "" }: Asked): Condition {
   const below = { kind: "below", attribute: "asked", value: n(number) } as const;
-  return any(isAbsent("asked"), below, equals("asker", s(by)));
+  const own = all(equals("asker", s(by)), equals("asked", n(number)));
+  return any(isAbsent("asked"), below, own);
 }
 
 // The kinds that a request of each kind may replace, if both are to the same holder. Every request may replace

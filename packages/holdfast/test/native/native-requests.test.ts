@@ -91,6 +91,22 @@ describe("a request to a holder", () => {
     },
   );
 
+  // rule: protocol 122
+  it("of an asker never lowers the number, not even by a late copy of its own", () => {
+    const asked = (number: bigint, by: string) =>
+      requests.ask(ref, requestOf("interrupt", "first"), { number, by });
+    const first = written(granted("first"), asked(1n, "a")) as Item;
+    const numbers = (item: Item | undefined) => [item?.["asked"], item?.["asker"]];
+    expect(numbers(first)).toEqual([{ N: "1" }, { S: "a" }]);
+    // Again by itself, but not by another with the same number.
+    expect(numbers(written(first, asked(1n, "a")))).toEqual(numbers(first));
+    expect(written(first, asked(1n, "b"))).toBe(first);
+    const second = written(first, asked(2n, "b"));
+    expect(numbers(second)).toEqual([{ N: "2" }, { S: "b" }]);
+    expect(written(second, asked(1n, "b"))).toBe(second);
+    expect(written(second, asked(1n, "a"))).toBe(second);
+  });
+
   it.each(["prefer", "resign"] as const)("to %s changes nothing else in the record", (kind) => {
     const item = granted("first");
     const { request, ...rest } = written(item, requests.ask(ref, requestOf(kind, "first"))) as Item;
