@@ -1,5 +1,5 @@
 /**
- * One turn at a time for each conversation, whichever replica gets the message; a newer message stops the turn that
+ * One turn at a time for each conversation, whichever replica or Lambda function gets the message; a newer message stops the turn that
  * answers an older one, and the next turn answers both.
  *
  * What is not promised: that a stopped turn has changed nothing. It may be stopped between two steps, and a turn that
@@ -42,10 +42,22 @@ async function receive(locks: Holdfast, message: string): Promise<void> {
   }
 }
 
+const ofFunction = new Holdfast({ client, table, owner: "a function" });
+
+/**
+ * The same in a Lambda function, whose client is outside of the handler. An invocation that times out leaves its lock for a
+ * lease: another invocation, or a replica, then takes the lock over.
+ */
+const handler = async ({ message }: { readonly message: string }): Promise<string> => {
+  await receive(ofFunction, message);
+  return conversation.at(-1) ?? "";
+};
+
 const [first, second] = replicas as [Holdfast, Holdfast];
 const older = receive(first, "hello");
 await pause(500);
 const newer = receive(second, "wait");
 await Promise.all([older, newer]);
-console.log(conversation.join(" | "));
-await Promise.all(replicas.map((locks) => locks.close()));
+console.log(conversation.splice(0).join(" | "));
+console.log(await handler({ message: "thanks" }));
+await Promise.all([...replicas, ofFunction].map((locks) => locks.close()));

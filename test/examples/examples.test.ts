@@ -36,6 +36,8 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     "a newer message stopped the turn for hello",
     "replica 2 begins a turn",
     "hello | wait | This answers hello and wait.",
+    "a function begins a turn",
+    "This answers thanks.",
   ],
   "guarded-transaction.ts": [
     "the first holder, before: written",
