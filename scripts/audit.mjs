@@ -23,6 +23,7 @@ const FOR_TOOLS = [
   "MIT OR Apache-2.0",
   "Apache 2.0",
   "(MIT OR GPL-3.0-or-later)",
+  "(MIT OR CC0-1.0)",
 ];
 
 /** Their package.json names no licence, or in an old form; their repositories have the MIT licence. */
