@@ -251,6 +251,16 @@ const BAD: readonly Case[] = [
     history: of(record("p1", 1n, "h1"), record("p2", 2n, "h1")),
   },
   {
+    invariant: "newest first",
+    because: "a waiter that interrupts is granted after another has taken its number",
+    history: of(
+      { kind: "number", by: "p1", name: "a", asker: "first" },
+      { kind: "number", by: "p2", name: "a", asker: "second" },
+      { ...p1, kind: "asker", asker: "second" },
+      { ...p1, kind: "interrupts" },
+    ),
+  },
+  {
     invariant: "no barging",
     because: "a grant without a ticket passes a queue",
     history: of(queue, { ...queue, by: "p2", fence: 2n, holder: "h2" }),

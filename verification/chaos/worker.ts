@@ -13,7 +13,7 @@ import {
   semaphore,
   sharedSession,
 } from "../../packages/holdfast/src/index.js";
-import { inMs } from "../../packages/holdfast/src/internal/duration.js";
+import { type Duration, inMs } from "../../packages/holdfast/src/internal/duration.js";
 import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { type FromWorker, ledgerKeyOf, REFEREE_FD, type WorkerSetup } from "./messages.js";
 import { HEAVIEST } from "./permit-checks.js";
@@ -75,7 +75,7 @@ let session: Session | undefined;
 let opening: Promise<Session> | undefined;
 
 /** Returns the session of all tasks in the process; a new session after a loss. */
-async function sessionFor(lease: number): Promise<Session> {
+async function sessionFor(lease: Duration): Promise<Session> {
   if (session?.isHeld === true) return session;
   opening ??= openSession(locks, { lease, wait: 3_000 }).finally(() => {
     opening = undefined;
@@ -86,7 +86,7 @@ async function sessionFor(lease: number): Promise<Session> {
 
 /** Most leases use the worker's way of staying alive; some renew their own record all the same. */
 async function mutexOf(random: SeededRandom, name: string) {
-  const lease = random.integer(...setup.leaseMs);
+  const lease = inMs(random.integer(...setup.leaseMs));
   if (setup.keptAliveBy === "leases" || random.chance(0.2)) return mutex(locks, name, { lease });
   if (setup.keptAliveBy === "shared") return mutex(locks, name);
   return mutex(locks, name, { session: await sessionFor(lease) });

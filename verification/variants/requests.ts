@@ -48,8 +48,8 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { Requested },
-        from: "if (request?.holder === holder && (request.kind",
-        to: "if (request !== undefined && holder !== undefined && (request.kind",
+        from: "const asked = pendingIn(record);",
+        to: 'const asked = pendingIn({ ...record, holder: record.request?.holder ?? "" });',
       },
     ],
     caughtBy: { invariant: "obedience", within: 40, of: "calm world" },
