@@ -23,7 +23,8 @@ function testFiles() {
   return ["test", ...folders].flatMap((folder) =>
     readdirSync(folder, { recursive: true })
       .map((path) => join(folder, path).split(sep).join("/"))
-      .filter((path) => path.endsWith(".test.ts")),
+      // Tools that a test installs beside itself bring tests of their own.
+      .filter((path) => path.endsWith(".test.ts") && !path.includes("/node_modules/")),
   );
 }
 
