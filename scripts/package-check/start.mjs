@@ -67,7 +67,7 @@ function terminal(lines, folder) {
 }
 
 /** Installs the packages of the command from their tarballs: no registry has this version yet. */
-async function install(command, tarballs, open) {
+async function install(command, tarballs, open, timeout) {
   const [program, verb, ...names] = command.split(" ");
   const others = names.filter((name) => name !== "holdfast" && !name.startsWith("@holdfast/"));
   if (`${program} ${verb} ${others}` !== `npm install ${SDK}`) {
@@ -75,7 +75,10 @@ async function install(command, tarballs, open) {
   }
   const line = [program, verb, ...tarballs, `${SDK}@${TOOLS[SDK]}`].join(" ");
   const installing = open(line);
-  const status = await installing.ended;
+  const status = await Promise.race([
+    installing.ended,
+    new Promise((resolve) => timeout.addEventListener("abort", () => resolve("time is up"))),
+  ]);
   if (status !== 0) throw new Error(`${command} ended with ${status}\n${installing.printed()}`);
 }
 
@@ -93,7 +96,7 @@ export async function checkStart(tarballs) {
   const sinceS = (start) => ((performance.now() - start) / 1_000).toFixed(1);
   try {
     const [installation, dev] = commandsOfSection();
-    await install(installation, tarballs, open);
+    await install(installation, tarballs, open, timeout);
     const installedS = sinceS(from);
     const said = await open(dev).sees(/^ {2}export [\s\S]* -- echo .*\n/m, timeout);
     const lines = said[0].split("\n").map((line) => line.trim());

@@ -3,10 +3,9 @@ import { sourcePaths, textOf } from "./source.js";
 
 /**
  * The output escapes control characters, and reports a failed write; the host writes to the streams; the diagnosis of an
- * engine writes items; `dev` keeps its table in a file.
+ * engine writes items.
  */
-const OUTPUT =
-  /^packages\/cli\/src\/(?:output\/output|host|engine\/[\w-]+|dev\/kept-dynamodb)\.ts$/;
+const OUTPUT = /^packages\/cli\/src\/(?:output\/output|host|engine\/[\w-]+)\.ts$/;
 
 // A call without arguments writes nothing: `write()` of a read-write lock.
 it("no command writes past the output", () => {

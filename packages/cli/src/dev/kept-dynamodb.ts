@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   closeSync,
   fstatSync,
   mkdirSync,
@@ -7,7 +8,6 @@ import {
   renameSync,
   statSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { type MemoryAnswer, MemoryDynamoDB, type MemoryDynamoDBOptions } from "@holdfast/testing";
@@ -106,7 +106,8 @@ export class KeptDynamoDB extends MemoryDynamoDB {
     if (statSync(this.#path).ino !== fstatSync(this.#file).ino) {
       throw this.#problem("was taken over by another process");
     }
-    writeSync(this.#file, lineOf(request));
+    // Writes all bytes, unlike a single write.
+    appendFileSync(this.#file, lineOf(request));
     this.#lines += 1;
     if (this.#lines > MOST_LINES) this.#rewrite();
   }
