@@ -42,6 +42,23 @@ export const REQUESTS: readonly Variant[] = [
     },
   },
   {
+    name: "interrupted-lease-forgotten-by-its-move",
+    what: "A move to a session whose answer shows the interruption leaves the lease without a visit at its end.",
+    rules: [],
+    edits: [
+      {
+        in: { Hold },
+        from: "if (this.requested.isInterrupted) this.context.scheduler.visit(this, this.#nextVisitMs());\n    else this",
+        to: "this",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "does not keep a lock whose move to it shows the interruption, and whose holder does nothing",
+    },
+  },
+  {
     name: "interruption-of-a-later-holder",
     what: "A holder obeys an interruption that names an earlier holder.",
     rules: [],

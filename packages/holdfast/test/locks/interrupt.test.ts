@@ -116,6 +116,18 @@ describe.each([
 });
 
 describe("a session", () => {
+  // rule: protocol 124
+  it("does not keep a lock whose move to it shows the interruption, and whose holder does nothing", async () => {
+    const stage = scene(true);
+    const { world, asker } = stage;
+    await held(stage);
+    const fromMs = world.time.nowMs;
+    // Before the first renewal, which is the move.
+    const next = mutex(asker.locks, "a").acquire({ ...INTERRUPT, wait: "5m" });
+    expect(await world.until(next)).toMatchObject({ owner: "asker" });
+    expect(world.time.nowMs - fromMs).toBeLessThan(2 * LEASE_MS);
+  });
+
   it("keeps no note of an interrupted holder", async () => {
     const stage = scene(true);
     const { world, asker } = stage;

@@ -320,7 +320,9 @@ export class Hold implements Kept {
     this.living.moved();
     this.#version = version;
     this.#leaseMs = this.living.life?.leaseMs ?? this.#leaseMs;
-    this.context.scheduler.forget(this);
+    // The answer to the move may have shown an interruption: the lease then ends before its session does.
+    if (this.requested.isInterrupted) this.context.scheduler.visit(this, this.#nextVisitMs());
+    else this.context.scheduler.forget(this);
   }
 
   /** The values of a renewal that DynamoDB may apply late or twice. */
