@@ -21,9 +21,10 @@ describe("processes that coalesce calls, under faults, in simulated time", () =>
     "run after every call while a process that called lives, and never two at once",
     async () => {
       const first: string[] = [];
-      let [calls, runs, noted] = [0, 0, 0];
+      let [calls, runs, noted, interrupted] = [0, 0, 0, 0];
       for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
-        const outcome = await simulateCoalesce(seed);
+        const outcome = await simulateCoalesce(seed, { asks: seed % 2 === 0 });
+        interrupted += outcome.interrupted;
         calls += outcome.calls;
         runs += outcome.runs;
         noted += outcome.noted;
@@ -33,6 +34,7 @@ describe("processes that coalesce calls, under faults, in simulated time", () =>
       expect(calls).toBeGreaterThan(SEEDS * 50);
       expect(noted).toBeGreaterThan(SEEDS * 10);
       expect(runs).toBeGreaterThan(SEEDS * 30);
+      expect(interrupted).toBeGreaterThan(SEEDS / 2);
     },
     60_000 + 2_000 * SEEDS,
   );
@@ -45,7 +47,7 @@ describe("the ways that programs build by hand, with the same calls,", () => {
     for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
       const sum = { overlaps: 0, lost: 0, runs: 0, calls: 0 };
       for (let seed = 1; seed <= NAIVE_SEEDS; seed += 1) {
-        const outcome = await simulateCoalesce(seed, way);
+        const outcome = await simulateCoalesce(seed, { way });
         for (const key of ["overlaps", "lost", "runs", "calls"] as const) sum[key] += outcome[key];
       }
       sums[way] = sum;

@@ -54,6 +54,13 @@ export const COALESCED: readonly Variant[] = [
     caughtBy: SIMULATION,
   },
   {
+    name: "coalesced-interrupted-run-counts",
+    what: "A run that was interrupted and failed covers the calls before it.",
+    rules: [],
+    edits: [{ in: { Work }, from: "isCut = hold.requested.isInterrupted;", to: "isCut = false;" }],
+    caughtBy: SIMULATION,
+  },
+  {
     name: "coalesced-run-without-a-grant",
     what: "A further run uses the lease of the run before, which has ended for its release.",
     rules: ["R2"],

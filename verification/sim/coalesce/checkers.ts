@@ -1,4 +1,4 @@
-/** What happened to a name, in order. A run that began has a fence; so has what its function did. */
+/** What happened to a name, in order. A run that began has a fence; so has what its function did, and what other holders do. */
 export type CoalesceEvent =
   | {
       readonly kind: "called" | "resolved";
@@ -7,7 +7,7 @@ export type CoalesceEvent =
       readonly call: number;
     }
   | {
-      readonly kind: "began" | "acted" | "ended";
+      readonly kind: "began" | "took" | "acted" | "ended";
       readonly name: string;
       readonly by: string;
       readonly fence: bigint;
@@ -55,7 +55,7 @@ function hasRun(history: readonly CoalesceEvent[], name: string): boolean {
   });
 }
 
-/** Two runs never act at once: none acts after a later one began. Returns the runs that did. */
+/** Two holders never act at once: none acts after a later one began. Returns those that did. */
 export function overlapping(history: readonly CoalesceEvent[]): string[] {
   const found = new Set<string>();
   const latest = new Map<string, bigint>();
@@ -64,7 +64,7 @@ export function overlapping(history: readonly CoalesceEvent[]): string[] {
     const { kind, name, by, fence } = event;
     const last = latest.get(name) ?? 0n;
     if (fence < last) found.add(`${by}'s run ${fence} of "${name}"`);
-    else if (kind === "began") latest.set(name, fence);
+    else if (kind === "began" || kind === "took") latest.set(name, fence);
   }
   return [...found];
 }

@@ -5,6 +5,7 @@ import {
   type Lease,
   mutex,
 } from "../../../packages/holdfast/src/index.js";
+import { interrupt } from "../../../packages/holdfast/src/requests/index.js";
 import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
 import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
 import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
@@ -38,10 +39,14 @@ export interface CoalesceOutcome {
   /** How many calls resolved without an own run. */
   readonly noted: number;
   readonly mishaps: number;
+  /** How many runs were interrupted. */
+  readonly interrupted: number;
 }
 
 class Simulation {
   readonly way: keyof typeof WAYS;
+  /** Whether callers of a plain mutex interrupt the holder. */
+  readonly asks: boolean;
   readonly #triggers = new Set<string>();
   readonly history: CoalesceEvent[] = [];
   readonly time = new VirtualTime();
@@ -53,10 +58,12 @@ class Simulation {
   calls = 0;
   noted = 0;
   mishaps = 0;
+  interrupted = 0;
   isOver = false;
 
-  constructor(seed: number, way: keyof typeof WAYS) {
+  constructor(seed: number, way: keyof typeof WAYS, asks: boolean) {
     this.way = way;
+    this.asks = asks;
     this.random = seededRandom(seed);
     this.#table = new MemoryTable({
       ...{ keyAttributes: ["pk", "sk"], time: this.time, tellsDate: false, keepsLog: false },
@@ -220,10 +227,7 @@ class Process implements Parts {
   async #use(name: string): Promise<void> {
     const { random, locks } = this;
     if (this.#run.isOver) return;
-    if (random.chance(0.1)) {
-      await mutex(locks, name).run({ wait: "2s" }, () => this.#sleep(1_000 * random.fraction()));
-      return;
-    }
+    if (random.chance(0.1)) return this.#hold(name);
     if (this.#run.way === "coalesce" && random.chance(0.05)) {
       await this.sweep(name).catch(unlessOwn);
       return;
@@ -240,15 +244,33 @@ class Process implements Parts {
     history.push({ kind: "resolved", name, by, call });
   }
 
+  /** Holds the lock without a run, also past others that it interrupts. */
+  async #hold(name: string): Promise<void> {
+    const { random } = this;
+    const asks = this.#run.asks && random.chance(0.5);
+    const options = asks ? { wait: "10s", ifHeld: interrupt } : { wait: "2s" };
+    await mutex(this.locks, name).run(options, async (lease) => {
+      const { history } = this.#run;
+      const of = { name, by: this.name, fence: lease.fence } as const;
+      history.push({ kind: "took", ...of });
+      await this.#sleep(1_000 * random.fraction());
+      if (lease.isHeld) history.push({ kind: "acted", ...of });
+    });
+  }
+
   async #body(name: string, lease: Lease): Promise<void> {
     const { random } = this;
     const of = { name, by: this.name, fence: lease.fence } as const;
     const { history, time } = this.#run;
     history.push({ kind: "began", ...of });
     const untilMs = time.nowMs + (random.chance(0.2) ? 8_000 : 800) * random.fraction();
+    const obeys = this.#run.asks && random.chance(0.7);
     while (time.nowMs < untilMs && lease.isHeld) {
       history.push({ kind: "acted", ...of });
       await this.#sleep(Math.min(300 * random.fraction(), lease.remainingMs()));
+      if (!isHoldfastError(lease.signal.reason, "interrupted")) continue;
+      this.#run.interrupted += 1;
+      if (obeys) throw lease.signal.reason;
     }
     if (!lease.isHeld) return;
     history.push({ kind: "ended", ...of });
@@ -269,15 +291,15 @@ function unlessOwn(error: unknown): undefined {
 
 /**
  * Runs one seed: processes that call, pause, die and close for a minute of virtual time, and then settle. `way`: how they
- * run once more; by default the library's.
+ * run once more; by default the library's. `asks`: callers of a plain mutex interrupt runs; default false.
  */
 export async function simulateCoalesce(
   seed: number,
-  way: keyof typeof WAYS = "coalesce",
+  { way = "coalesce", asks = false }: { way?: keyof typeof WAYS; asks?: boolean } = {},
 ): Promise<CoalesceOutcome> {
-  const simulation = new Simulation(seed, way);
+  const simulation = new Simulation(seed, way, asks);
   await simulation.run();
-  const { history, calls, noted, mishaps } = simulation;
+  const { history, calls, noted, mishaps, interrupted } = simulation;
   const overlaps = overlapping(history);
   const left = unfollowed(history);
   const violations = [
@@ -292,7 +314,7 @@ export async function simulateCoalesce(
     violations,
     overlaps: overlaps.length,
     lost: left.filter(({ isGone }) => !isGone).length,
-    ...{ calls, noted, mishaps },
+    ...{ calls, noted, mishaps, interrupted },
     runs: history.filter(({ kind }) => kind === "began").length,
   };
 }

@@ -22,7 +22,7 @@ export type CoalesceResult<T> =
  * `drain()` of the client waits for that. If it dies, any process that got `ran: false` and still lives runs instead, once
  * the lease is over. **Not** promised if all these processes die, or their clients close: the record then keeps the debt
  * until the next call, or the next {@link runOwed}, and at least seven days. A run that throws counts as a run; a run that
- * has lost its lease does not.
+ * has lost its lease does not, nor one that throws after it was interrupted.
  *
  * The lock is that of `mutex(locks, name)`: the two exclude each other, and a call passes the queue of that lock. Behind a
  * holder that knows nothing of calls, the run follows when a process that called finds the lock free, up to a lease later.

@@ -30,6 +30,8 @@ export interface Run {
   readonly hold: Hold;
   /** The run follows every call up to this number. */
   readonly covered: bigint;
+  /** Gives up the run. What is owed stays in the record. */
+  release(): Promise<void>;
 }
 
 /** A call that another run will follow. */
@@ -59,7 +61,6 @@ class Begun implements Run {
     this.covered = record.calls ?? 0n;
   }
 
-  /** Gives up a run that has not begun. What is owed stays in the record. */
   release(): Promise<void> {
     return new HeldLease(this.hold).release();
   }

@@ -95,14 +95,30 @@ export class Work {
   }
 
   #run<T>(run: Run, call: Call<T>): Promise<T> {
-    const lease = new RunLease(run.hold);
+    const { hold } = run;
+    const lease = new RunLease(hold);
+    let isCut = false;
+    const body = async (): Promise<T> => {
+      try {
+        return await call.fn(lease as RunLease as unknown as Lease);
+      } catch (error) {
+        isCut = hold.requested.isInterrupted;
+        throw error;
+      }
+    };
     const ending = {
       get signal() {
         return lease.signal;
       },
-      [Symbol.asyncDispose]: () => this.#end(run),
+      [Symbol.asyncDispose]: () => (isCut ? this.#giveUp(run) : this.#end(run)),
     };
-    return runHolding([() => call.fn(lease as RunLease as unknown as Lease)], async () => ending);
+    return runHolding([body], async () => ending);
+  }
+
+  /** Ends a run that was interrupted before it had done its work: it does not count, and another follows. Never rejects. */
+  async #giveUp(run: Run): Promise<void> {
+    await run.release().catch((error: HoldfastError) => this.#context.report(error));
+    this.#await(run.covered);
   }
 
   /** Ends a run. Waits for an answer as long as a release does. Never rejects. */

@@ -4,6 +4,7 @@ import { dynamolock } from "../../../formats/src/index.js";
 import { unlocked } from "../../../testing/src/local/local.js";
 import { type CoalesceResult, coalesce, runOwed } from "../../src/coalesce/index.js";
 import { inspect, type Lease, mutex, sharedSession } from "../../src/index.js";
+import { interrupt } from "../../src/requests/index.js";
 
 let world: World;
 let runs: { who: Inhabitant; fence: bigint; fromMs: number; untilMs?: number }[];
@@ -65,6 +66,34 @@ describe("coalesce", () => {
     expect(runs.map(({ who }) => who)).toEqual([a, a]);
     expect(runs[1]?.fromMs).toBeGreaterThan(calledMs);
     expect(runs[1]?.fence).toBeGreaterThan(runs[0]?.fence ?? 0n);
+    expectNothingOwed();
+  });
+
+  it("does not count a run that was interrupted before its end: another follows", async () => {
+    const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const first = coalesce(a.locks, "sync", async (lease) => {
+      await work(a, 60_000)(lease);
+      lease.signal.throwIfAborted();
+    });
+    await world.time.advance(1_000);
+    expect(await world.until(call(b))).toMatchObject({ ran: false });
+    const interrupting = mutex(c.locks, "sync").run({ ifHeld: interrupt, wait: "60s" }, () => 1);
+    await expect(world.until(first)).rejects.toMatchObject({ code: "interrupted" });
+    expect(await world.until(interrupting)).toBe(1);
+    const { calls, ran } = numbers();
+    expect(ran).toBeLessThan(calls);
+    await world.time.advance(120_000);
+    expect(runs.length).toBeGreaterThan(1);
+    expectNothingOwed();
+  });
+
+  it("counts a run that ends well although it was interrupted", async () => {
+    const [a, c] = [world.inhabitant(), world.inhabitant()];
+    const first = call(a, 60_000);
+    await world.time.advance(1_000);
+    const interrupting = mutex(c.locks, "sync").run({ ifHeld: interrupt, wait: "60s" }, () => 1);
+    expect(await world.until(first)).toMatchObject({ ran: true });
+    await world.until(interrupting);
     expectNothingOwed();
   });
 
