@@ -316,6 +316,24 @@ export function nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compile
       kind: "prefer",
       holder: held.holder,
     }),
+    "request of a waiter to know that it waits": requests.ask(ref, {
+      ...{ kind: "want", holder: held.holder, by: OWNER },
+    }),
+    "request to stop, with the number of its caller": requests.ask(
+      ref,
+      { kind: "interrupt", holder: held.holder, by: OWNER },
+      { number: 7n, by: OTHER },
+    ),
+    "claim of a caller with this number": format.lease.claim(
+      ref,
+      { ...GRANT, passage: { kind: "asker", number: 7n } },
+      { kind: "blind" },
+    ),
+    "claim of a caller without a number": format.lease.claim(
+      ref,
+      { ...GRANT, passage: { kind: "asker", number: undefined } },
+      { kind: "blind" },
+    ),
     "claim of a coalesced run": format.lease.claim(
       ref,
       { ...GRANT, passage: { kind: "barge" }, attributes: runs.granted(START_MS) },
