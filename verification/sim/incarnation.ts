@@ -81,6 +81,7 @@ export class Incarnation {
   readonly #budget: Budget;
   /** The holders of the leases that this process released before their loss. */
   readonly #released = new Set<string>();
+  readonly #exported = new Set<string>();
 
   constructor(run: Run, name: string, rate: number, random: SeededRandom, workers: number) {
     const { plan, time } = run;
@@ -203,7 +204,12 @@ export class Incarnation {
   }
 
   note(event: NoteOf): void {
-    if (event.kind === "released" && event.holder !== undefined) this.#released.add(event.holder);
+    if (event.kind === "exports") this.#exported.add(`${event.fence} ${event.name}`);
+    // An export without an answer is rolled back, by a write for each send: late copies of it may still arrive.
+    if (event.kind === "released" && event.holder !== undefined) {
+      const isExport = this.#exported.has(`${event.fence} ${event.name}`);
+      if (!isExport) this.#released.add(event.holder);
+    }
     this.run.note({ ...event, by: this.name } as Event);
   }
 

@@ -14,6 +14,7 @@ const LEAST_OUTAGE_MS = 2_000;
  */
 export class OutageWatch {
   readonly #context: ClientContext;
+  readonly #calledMs: number;
   #timer: Timer | undefined;
   #last: Unavailable | undefined;
   #sinceMs = 0;
@@ -26,8 +27,10 @@ export class OutageWatch {
   /** The operations that DynamoDB refused since it last served a request of the call. */
   readonly #denied = new Set<string | undefined>();
 
-  constructor(context: ClientContext) {
+  /** `calledMs`: when the call began to wait; by default, only its own failures count. */
+  constructor(context: ClientContext, calledMs = Number.POSITIVE_INFINITY) {
     this.#context = context;
+    this.#calledMs = calledMs;
   }
 
   /** The call calls this after a request that DynamoDB served. */
@@ -45,8 +48,12 @@ export class OutageWatch {
     const { kind } = unavailable;
     // Other clients write to one record, or this client has too many requests: the table is well.
     if (kind === "conflict" || kind === "queued" || this.#isOver) return;
+    if (kind === "unknown" && unavailable.isCutOff) return;
     if (this.#last === undefined || this.#wasAnotherOutage) {
-      this.#sinceMs = this.#context.nowMs();
+      // Requests of other calls, and those that several calls share, may have failed before.
+      const nowMs = this.#context.nowMs();
+      const silentSinceMs = kind === "unknown" ? this.#context.outages.silentSinceMs : undefined;
+      this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs ?? nowMs, this.#calledMs));
       this.#failures = 0;
       this.#toldKind = undefined;
       this.#isDue = false;
@@ -56,7 +63,10 @@ export class OutageWatch {
     if (kind === "denied") this.#onDenied(unavailable);
     else if (kind === this.#toldKind) return;
     else if (this.#isDue) this.#tell();
-    else if (this.#timer === undefined) this.#setTimer(this.#leastMs);
+    else if (this.#timer === undefined) {
+      const passedMs = this.#context.nowMs() - this.#sinceMs;
+      this.#setTimer(Math.max(0, this.#leastMs - passedMs));
+    }
   }
 
   #onDenied(unavailable: Unavailable): void {

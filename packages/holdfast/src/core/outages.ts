@@ -8,15 +8,29 @@ export class Outages {
   readonly #refused = new WeakMap<object, string>();
   readonly #told = new Set<string>();
   #wasServed = false;
+  #silentSinceMs: number | undefined;
 
   /** Whether DynamoDB has ever served a request of this client. */
   get wasServed(): boolean {
     return this.#wasServed;
   }
 
-  /** Notes the answer to a request. */
-  see(operation: string, answer: { readonly kind: string; readonly error?: HoldfastError }): void {
-    if (answer.kind === "unknown") return;
+  /** When the first request since the last answer failed, by the monotonic clock; undefined if none has. */
+  get silentSinceMs(): number | undefined {
+    return this.#silentSinceMs;
+  }
+
+  /** Notes the answer to a request, or that it has none. */
+  see(
+    operation: string,
+    answer: { readonly kind: string; readonly error?: HoldfastError },
+    nowMs: () => number,
+  ): void {
+    if (answer.kind === "unknown") {
+      this.#silentSinceMs ??= nowMs();
+      return;
+    }
+    this.#silentSinceMs = undefined;
     if (this.#told.size > 0) this.#told.delete("unknown");
     if (isNoAnswer(answer)) this.#refused.set(answer, operation);
     else if (answer.error !== undefined) this.#refused.set(answer.error, operation);

@@ -120,7 +120,7 @@ export function glanceAtSession(context: ClientContext, session: string, item: I
 function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unknown> {
   if (signal === undefined) return answer;
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => resolve({ kind: "unknown", cause: signal.reason });
+    const onAbort = (): void => resolve({ kind: "unknown", cause: signal.reason, isCutOff: true });
     signal.addEventListener("abort", onAbort);
     if (signal.aborted) onAbort();
     answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));

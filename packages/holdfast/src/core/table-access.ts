@@ -177,7 +177,8 @@ export class TableAccess {
 
   /** Sends the write of a grant that has its turn. `sent` is an instant before the send. */
   claim(write: Write, sent: Instant, timeoutMs: number, signal: SignalLike): Promise<WriteAnswer> {
-    return this.#answerTo("write", sent, this.table.write(write, this.#callOf(timeoutMs, signal)));
+    const answering = this.table.write(write, this.#callOf(timeoutMs, signal));
+    return this.#answerTo("write", sent, answering, signal);
   }
 
   /** Sends a transaction that has its turn. */
@@ -191,7 +192,8 @@ export class TableAccess {
       throw new Error("The table does not support transactions.");
     }
     const sent = instantOf(this.clock);
-    return this.#answerTo("transaction", sent, table.transact(transaction, { timeoutMs, signal }));
+    const answering = table.transact(transaction, { timeoutMs, signal });
+    return this.#answerTo("transaction", sent, answering, signal);
   }
 
   async #inTurn<A extends Answer>(
@@ -204,14 +206,14 @@ export class TableAccess {
     const { admission } = this;
     const isAtOnce = admission.tryEnter(priority);
     if (!isAtOnce && !(await admission.enter(priority, signal, rank ?? this.nowMs() + timeoutMs))) {
-      return { kind: "unknown", cause: signal?.reason };
+      return { kind: "unknown", cause: signal?.reason, isCutOff: true };
     }
     try {
       const late = isAtOnce || afterWait === undefined ? { timeoutMs } : afterWait();
       if (late === undefined) return { kind: "unknown", cause: new Error(TOO_LATE) };
       const sent = instantOf(this.clock);
       const answering = send(this.#callOf(late.timeoutMs, signal), late);
-      return await this.#answerTo(operation, sent, answering);
+      return await this.#answerTo(operation, sent, answering, signal);
     } finally {
       this.admission.leave(priority);
     }
@@ -242,17 +244,19 @@ export class TableAccess {
     operation: RequestEvent["operation"] | "query",
     sent: Instant,
     answering: Promise<A>,
+    signal: SignalLike | undefined,
   ): Promise<A> {
     const isTold = operation !== "query" && hasSubscribers(LEASE_CHANNELS.request);
     const fromMs = isTold ? this.nowMs() : undefined;
     const answer = await answering;
     this.#seeDate(sent, answer);
     if (answer.kind === "throttled") this.#throttling.see(this.nowMs());
-    this.outages.see(operation, answer);
+    const isCutOff = answer.kind === "unknown" && signal?.aborted === true;
+    if (!isCutOff) this.outages.see(operation, answer, () => this.nowMs());
     if (fromMs !== undefined && operation !== "query") {
       emitRequest(operation, answer, this.nowMs() - fromMs);
     }
-    return answer;
+    return isCutOff ? { ...answer, isCutOff } : answer;
   }
 
   /** When an answer last arrived, by the monotonic clock. */

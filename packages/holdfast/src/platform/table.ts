@@ -150,6 +150,8 @@ export interface Unknown extends Dated {
   readonly cause: unknown;
   /** Where the client sends its requests, for messages; undefined if not known. */
   readonly endpoint?: string | undefined;
+  /** Present if the caller itself ended the wait for the answer: this says nothing of the table. */
+  readonly isCutOff?: true;
 }
 /**
  * The request was certainly not applied; the caller may retry after a pause. `skewed`: DynamoDB refused the

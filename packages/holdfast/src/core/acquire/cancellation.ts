@@ -64,7 +64,7 @@ export class Cancellation implements Cancelling {
     this.#settings = settings;
     this.#fromMs = fromMs;
     const calledMs = context.nowMs() - fromMs;
-    this.#watch = new OutageWatch(context);
+    this.#watch = new OutageWatch(context, fromMs);
     this.#waitMs = this.#wholeWaitMs([]);
     if (settings.signal !== undefined) {
       // One signal may end hundreds of acquisitions; Node warns from the eleventh listener on.

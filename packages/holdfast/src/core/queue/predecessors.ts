@@ -234,7 +234,7 @@ function noteUnanswered(
   answer: ReadAnswer | WriteAnswer,
   cancellation: Cancelling,
 ): void {
-  if (!cancellation.waits || cancellation.isStopped) return;
+  if (!cancellation.waits) return;
   const seen = context.unlessLasting(answer, true);
   if (isNoAnswer(seen)) cancellation.onNoResponse(seen);
 }

@@ -2,12 +2,14 @@ import { describe, expect, it } from "vitest";
 import { Cancellation } from "../../../src/core/acquire/cancellation.js";
 import type { AcquireContext } from "../../../src/core/acquire/context.js";
 import type { HoldSettings } from "../../../src/core/hold/hold.js";
+import { Outages } from "../../../src/core/outages.js";
 import type { RecordRef } from "../../../src/core/record/format.js";
 import { Abort } from "../../../src/platform/abort.js";
 
 const WAIT_MS = 1_000;
 const throttled = { kind: "throttled", cause: new Error("slow down") } as const;
 const unknown = { kind: "unknown", cause: new Error("cut off") } as const;
+const cutOff = { ...unknown, isCutOff: true } as const;
 
 /** An acquisition whose wait ends at `end()`. */
 function waiting(more: Partial<HoldSettings> = {}) {
@@ -17,7 +19,10 @@ function waiting(more: Partial<HoldSettings> = {}) {
   const outages: { readonly ms: number; isCancelled: boolean }[] = [];
   const timers: number[] = [];
   const seen: { record?: object } = {};
+  const known = new Outages();
   const context = {
+    outages: known,
+    lastAnswerMs: Number.NEGATIVE_INFINITY,
     nowMs: () => now.ms,
     closing: new Abort(),
     settings: { maxClockDrift: 0.01, requestTimeoutMs: 5_000 },
@@ -46,7 +51,7 @@ function waiting(more: Partial<HoldSettings> = {}) {
     now.ms = atMs;
     atEnd();
   };
-  return { cancellation, end, outages, timers, seen };
+  return { cancellation, end, outages, timers, seen, known, now };
 }
 
 describe("the error at the end of a wait", () => {
@@ -115,6 +120,25 @@ describe("an outage", () => {
     cancellation.onResponse();
     for (let i = 0; i < 3; i += 1) cancellation.onNoResponse(unknown);
     expect(outages).toEqual([{ ms: 5_000, isCancelled: false }]);
+  });
+
+  it("is watched from the first failure of any request during the wait, and no earlier one", () => {
+    for (const [failedMs, leftMs] of [
+      [1_000, 2_000],
+      [-3_000, 1_000],
+    ] as const) {
+      const { cancellation, outages, known, now } = waiting();
+      known.see("read", unknown, () => failedMs);
+      now.ms = 4_000;
+      cancellation.onNoResponse(unknown);
+      expect(outages).toEqual([{ ms: leftMs, isCancelled: false }]);
+    }
+  });
+
+  it("does not begin with a request that the call itself cut off", () => {
+    const { cancellation, outages } = waiting();
+    cancellation.onNoResponse(cutOff);
+    expect(outages).toEqual([]);
   });
 
   it("is over after an answer, and the next is watched again", () => {
