@@ -108,6 +108,23 @@ export const GRANTS: readonly Variant[] = [
     caughtBy: { invariant: "deadline", within: 100 },
   },
   {
+    name: "old-grant-sent-again",
+    what: "A grant that was refused for now is sent again after days of sleep, with the dates of then.",
+    rules: ["R10"],
+    edits: [
+      {
+        in: { GrantRetry },
+        from: "if (isOld) return undefined;",
+        to: "if (isOld && false) return undefined;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/acquire/old-requests.test.ts",
+      title:
+        "the claim of a mutex, sent again by a process that slept for days, has the dates of now",
+    },
+  },
+  {
     name: "grant-applied-twice",
     what: "A claim also accepts its own holder, so a repetition is a second grant.",
     rules: ["R5"],

@@ -1,4 +1,4 @@
-import { type Instant, instantOf } from "../../platform/clock.js";
+import { elapsedMsSince, type Instant, instantOf } from "../../platform/clock.js";
 import { isNoAnswer, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
@@ -11,7 +11,11 @@ import type { AcquireSettings, Acquisition } from "./settings.js";
 // The last send has half of the lease left, and a timeout of a quarter. So only a pause of the process leaves less.
 const LEAST_PART_LEFT = 1 / 5;
 
-/** DynamoDB did not answer in the first half of the lease. */
+// The dates in a request are of the time at which it was composed. A process may sleep for days between two sends, and a
+// TTL of then would delete the record of a live lease. Far below the retention of a record (R10).
+const OLDEST_MS = 3_600_000;
+
+/** DynamoDB did not answer in the first half of the lease, or the request is too old to be sent again. */
 export interface Silent {
   readonly kind: "silent";
 }
@@ -60,7 +64,7 @@ export class GrantRetry {
   readonly #settings: AcquireSettings;
   readonly #cancellation: Cancelling;
   readonly #turn: ClaimTurn;
-  readonly #firstMs: number;
+  readonly #first: Instant;
   #start: Instant;
   #leftMs: number;
   #pauseMs: number;
@@ -72,7 +76,7 @@ export class GrantRetry {
     this.#cancellation = cancellation;
     this.#turn = turn;
     this.#start = instantOf(context.clock);
-    this.#firstMs = this.#start.monotonicMs;
+    this.#first = this.#start;
     // No part of the lease has passed yet, so a second reading of the clocks is not needed. The reading is the most
     // expensive step here.
     this.#leftMs = this.#lengthMs;
@@ -123,9 +127,13 @@ export class GrantRetry {
     return this.#start;
   }
 
-  /** Returns the timeout of the next send, or undefined if half of the lease has passed. */
+  /** Returns the timeout of the next send, or undefined if half of the lease has passed, or the request is too old. */
   #nextTimeoutMs(): number | undefined {
     if (this.#leftMs <= this.#settings.leaseMs / 2) return undefined;
+    // Before the first send the two are one.
+    const isOld =
+      this.#start !== this.#first && elapsedMsSince(this.#first, this.#context.clock) > OLDEST_MS;
+    if (isOld) return undefined;
     return this.#context.timeoutWithin(this.#leftMs);
   }
 
@@ -149,7 +157,7 @@ export class GrantRetry {
   /** Pauses before the next send. Rejects with the error of the cancellation. */
   async #pause(): Promise<void> {
     const { waitMs, maxPollMs } = this.#settings;
-    const triedMs = this.#context.nowMs() - this.#firstMs;
+    const triedMs = this.#context.nowMs() - this.#first.monotonicMs;
     if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {
       throw this.#cancellation.error();
     }

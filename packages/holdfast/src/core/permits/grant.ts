@@ -118,8 +118,10 @@ export function withdraw(
   const { holder, weight } = grant;
   const permits = requireCapability(context.format, PERMITS);
   const own = permits.permitOf(ref, { holder, weight, leavesMark: true });
-  const mark = permits.withdraw(ref, grant);
   life.untilAnswered(async () => {
+    // Dated anew for each send, as every write that may create a record (R10).
+    const dates = { wallMs: context.wallMs(), fenceSeed: context.fenceSeed(ref) };
+    const mark = permits.withdraw(ref, { ...grant, ...dates });
     const marked = await context.write(mark, context.settings.requestTimeoutMs);
     if (marked.kind !== "refused" || !permits.has(marked.item, holder)) return marked;
     const freed = await freeOnce(context, own, { maybe: [holder] }, { keepData: false });

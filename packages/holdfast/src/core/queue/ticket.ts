@@ -36,10 +36,12 @@ export async function takeTickets(
   const asking = { pauseMs, backoff: steady(pauseMs) };
   let served: bigint | undefined;
   while (!cancellation.isStopped) {
-    const write = ticketsAbove(context, ref, count, served);
-    const answer = await untilAnswered(acquisition, asking, (timeoutMs) =>
-      context.write(write, timeoutMs, cancellation.signal, CLAIM),
-    );
+    const above = served;
+    // Composed for each send: a process may sleep for days between two sends, and a dated write must be of now (R10).
+    const answer = await untilAnswered(acquisition, asking, (timeoutMs) => {
+      const write = ticketsAbove(context, ref, count, above);
+      return context.write(write, timeoutMs, cancellation.signal, CLAIM);
+    });
     const record = context.seeRecord(ref, answer, "strong");
     if (record.state === "absent") return undefined;
     const tickets = lastTickets(record.queue, count);
