@@ -424,6 +424,18 @@ const SEVERAL_SEARCHES = [
     bounds: { PROCESSES: 3, FIRST_ALONE: 1, SECOND_ALONE: 1, TRIES: 2, LATE: 1, SLEEPS: 1 },
   },
   { name: "three that want both, two late copies", bounds: { PROCESSES: 3, LATE: 2 } },
+  {
+    name: "a lock and a semaphore, twice, late copies",
+    bounds: { SECOND_ROOM: 2, TRIES: 2, LATE: 2, SLEEPS: 1, CRASHES: 1 },
+  },
+  {
+    name: "a lock and a semaphore, one that wants a permit alone",
+    bounds: { PROCESSES: 3, SECOND_ROOM: 2, SECOND_ALONE: 1, LATE: 2, SLEEPS: 1, CRASHES: 1 },
+  },
+  {
+    name: "two semaphores, three that want both",
+    bounds: { PROCESSES: 3, FIRST_ROOM: 2, SECOND_ROOM: 2, LATE: 2, SLEEPS: 1, CRASHES: 1 },
+  },
 ];
 
 const SEVERAL_MUTANTS = [
@@ -455,6 +467,18 @@ const SEVERAL_MUTANTS = [
     breaks: "ServedOrder",
     what: "a grant of several has no condition",
     bounds: { LATE: 1, FIRST_ALONE: 1 },
+  },
+  {
+    name: "ROOM",
+    breaks: "Room",
+    what: "the grant of a permit among several does not ask for room",
+    bounds: { PROCESSES: 3, FIRST_ROOM: 2, SECOND_ROOM: 2 },
+  },
+  {
+    name: "MARK",
+    breaks: "NoLeak",
+    what: "an attempt at several that is withdrawn leaves no mark",
+    bounds: { FIRST_ROOM: 2, SECOND_ROOM: 2, LATE: 1 },
   },
 ];
 

@@ -1,6 +1,7 @@
 /*
  * Several locks at once, for Spin: `node scripts/model.mjs`. The lease is assumed to be correct, as in queue.pml; this is the queue
- * of queue.pml before two records. Omitted: more than two names, the loss of all locks together.
+ * of queue.pml before two records. Omitted: more than two names, the loss of all locks together, weights, limits that
+ * change, and sessions that end while their process lives (permits.pml and session.pml have them).
  *
  * PROCESSES processes contend for both records, except these: FIRST_ALONE processes contend only for the first
  * record, SECOND_ALONE only for the second. A process which wants both takes one ticket for both queues, in one
@@ -8,12 +9,18 @@
  * network and take effect at any later time, whether applied before or not. A belief ends at any time, where
  * SLEEPS allows this.
  *
+ * A record of which ROOM is 1 is a lock. With more room it is a semaphore: its grants require room and that the attempt was
+ * not withdrawn, and its permits count until their process has stopped. A process that gives up an attempt whose request
+ * may still arrive withdraws it later: it frees the permit, or marks the attempt.
+ *
  * Invariants, each a variable which is true until the invariant fails:
  *
  *   Exclusion    no two processes believe at once that they hold one record
  *   AllOrNothing a process which wants both records is granted both at once
  *   OneNumber    no two entries of one queue have one ticket
  *   ServedOrder  a ticket is granted only if no ticket as high was granted before
+ *   Room         the permits of live processes never exceed the room of their record
+ *   NoLeak       when all other steps have ended, a live process has no permit that no part of it uses
  *   NoDeadlock   no process waits when all other steps have ended
  *
  * A flag -DDROP_... plants one defect. Each must break the invariant in scripts/lib/models.mjs.
@@ -43,13 +50,23 @@
 #define CRASHES 0
 #endif
 
+#ifndef FIRST_ROOM
+#define FIRST_ROOM 1
+#endif
+#ifndef SECOND_ROOM
+#define SECOND_ROOM 1
+#endif
+
 #define NAMES 2
+#define ROOM(r) (r == 0 -> FIRST_ROOM : SECOND_ROOM)
 #define MOST_TICKETS 5
 
 /* ---- the table, and the processes ---------------------------------------------------------------- */
 
 typedef Record {
-  byte holder;  /* a process + 1; 0 while the record is free */
+  byte holder;  /* of a lock: a process + 1; 0 while the record is free */
+  byte permit[6]; /* of a semaphore: its owner + 1, by the ticket of its attempt */
+  bit isMarked[6]; /* the attempt with this ticket was withdrawn */
   byte version; /* new with every grant and every release */
   byte tail, served;
   byte entry[6] /* its owner + 1, by its ticket */
@@ -64,6 +81,7 @@ typedef Process {
   bit believes[NAMES];
   bit keeps; /* in its places */
   byte ticket[NAMES];
+  byte owes[NAMES]; /* the tickets of an attempt to withdraw */
   byte tries
 }
 Process at[PROCESSES];
@@ -73,7 +91,8 @@ Copy late[LATE + 1];
 byte lateUsed, sleepsUsed, crashesUsed;
 byte n, q, e;
 
-bool Exclusion = true, AllOrNothing = true, OneNumber = true, ServedOrder = true, NoDeadlock = true;
+bool Exclusion = true, AllOrNothing = true, OneNumber = true, ServedOrder = true, NoDeadlock = true,
+  Room = true, NoLeak = true;
 
 #define require(invariant, holds) \
   if \
@@ -81,7 +100,16 @@ bool Exclusion = true, AllOrNothing = true, OneNumber = true, ServedOrder = true
   :: else -> invariant = false; assert(invariant) \
   fi
 
-#define IS_FREE(r) (record[r].holder == 0 || !at[record[r].holder - 1].believes[r])
+#define IS_LOCK(r) (ROOM(r) == 1)
+/* The session of a process that has stopped counts as ended. */
+#define IS_USED(r, t) (record[r].permit[t] != 0 && at[record[r].permit[t] - 1].phase != crashed)
+#define USED(r) (IS_USED(r, 1) + IS_USED(r, 2) + IS_USED(r, 3) + IS_USED(r, 4) + IS_USED(r, 5))
+#ifdef DROP_ROOM
+#define HAS_ROOM(r) true
+#else
+#define HAS_ROOM(r) (USED(r) < ROOM(r))
+#endif
+#define IS_FREE(r) (IS_LOCK(r) -> (record[r].holder == 0 || !at[record[r].holder - 1].believes[r]) : HAS_ROOM(r))
 #define IS_KEPT(r, t) (record[r].entry[t] != 0 && at[record[r].entry[t] - 1].keeps && \
   at[record[r].entry[t] - 1].ticket[r] == (t))
 #define AHEAD(r, e, t) (e > record[r].served && e < t && IS_KEPT(r, e))
@@ -96,7 +124,7 @@ inline checkExclusion() {
   for (n : 0 .. NAMES - 1) {
     for (q : 0 .. PROCESSES - 1) {
       for (e : 0 .. PROCESSES - 1) {
-        require(Exclusion, q == e || !at[q].believes[n] || !at[e].believes[n])
+        require(Exclusion, !IS_LOCK(n) || q == e || !at[q].believes[n] || !at[e].believes[n])
       }
     }
   }
@@ -106,7 +134,11 @@ inline checkExclusion() {
 /* One record of a grant, from any sender. */
 inline take(by, r, with) {
   require(ServedOrder, with > record[r].served);
-  record[r].served = with; record[r].holder = by + 1; record[r].version++
+  record[r].served = with; record[r].version++;
+  if
+  :: IS_LOCK(r) -> record[r].holder = by + 1
+  :: else -> record[r].permit[with] = by + 1; require(Room, USED(r) <= ROOM(r))
+  fi
 }
 
 inline forget(by) {
@@ -139,6 +171,7 @@ inline stay(what, by) {
 #define MAY_TAKE(p) (MAY_HAVE(p, 0) && MAY_HAVE(p, 1))
 #endif
 
+#define OWES(p) (at[p].owes[0] != 0 || at[p].owes[1] != 0)
 #define MAY_ENTER(p) (at[p].phase == idle && at[p].tries < TRIES && HIGHEST(p) < MOST_TICKETS)
 
 inline enterAll(by) {
@@ -197,9 +230,30 @@ end:
       :: else
       fi }
   /* A sent grant, not yet applied, when it gives up. */
-  :: d_step { at[p].phase == waiting && at[p].keeps && MAY_TAKE(p) && lateUsed < LATE ->
+  :: d_step { at[p].phase == waiting && at[p].keeps && MAY_TAKE(p) && lateUsed < LATE && !OWES(p) ->
       printf("p%d gives up, its grant on its way\n", p);
-      stay(grant, p); forget(p); at[p].phase = idle }
+      stay(grant, p);
+      for (n : 0 .. NAMES - 1) { at[p].owes[n] = (!IS_LOCK(n) -> at[p].ticket[n] : 0) }
+      n = 0;
+      forget(p); at[p].phase = idle }
+  :: d_step { OWES(p) && at[p].phase != crashed ->
+      printf("p%d withdraws its attempt\n", p);
+      for (n : 0 .. NAMES - 1) {
+        if
+        :: at[p].owes[n] != 0 ->
+          if
+          :: record[n].permit[at[p].owes[n]] != 0 -> record[n].permit[at[p].owes[n]] = 0; record[n].version++
+#ifndef DROP_MARK
+          :: else -> record[n].isMarked[at[p].owes[n]] = 1
+#else
+          :: else
+#endif
+          fi;
+          at[p].owes[n] = 0
+        :: else
+        fi
+      }
+      n = 0 }
   /* Passed over in one queue, it leaves both. */
   :: d_step { at[p].phase == waiting && (IS_PASSED_OVER(p, 0) || IS_PASSED_OVER(p, 1)) ->
       printf("p%d was passed over\n", p);
@@ -209,15 +263,17 @@ end:
       sleepsUsed++; forget(p); at[p].phase = idle }
   :: d_step { at[p].phase == holding ->
       printf("p%d releases\n", p);
-      forget(p);
       for (n : 0 .. NAMES - 1) {
         if
         :: at[p].believes[n] && record[n].holder == p + 1 -> record[n].holder = 0; record[n].version++
+        :: at[p].believes[n] && record[n].permit[at[p].ticket[n]] == p + 1 ->
+          record[n].permit[at[p].ticket[n]] = 0; record[n].version++
         :: else
         fi;
         at[p].believes[n] = 0
       }
-      n = 0; at[p].phase = idle }
+      n = 0;
+      forget(p); at[p].phase = idle }
   :: d_step { at[p].phase != crashed && crashesUsed < CRASHES ->
       printf("p%d crashes\n", p);
       crashesUsed++; at[p].phase = crashed; at[p].keeps = 0;
@@ -230,8 +286,11 @@ end:
 #define FITS(copy, r) true
 #else
 #define FITS(copy, r) (late[copy].ticket[r] == 0 || \
-  (IS_AS_SEEN(copy, r) && IS_FREE(r) && late[copy].ticket[r] > record[r].served))
+  (IS_GRANTABLE(copy, r) && late[copy].ticket[r] > record[r].served))
 #endif
+/* The condition of a lock names the record that was seen. That of a permit asks for room, and for no mark. */
+#define IS_GRANTABLE(copy, r) (IS_LOCK(r) -> (IS_AS_SEEN(copy, r) && IS_FREE(r)) : \
+  (IS_FREE(r) && !record[r].isMarked[late[copy].ticket[r]] && record[r].permit[late[copy].ticket[r]] == 0))
 #ifdef DROP_WHOLE
 #define ALL_FIT(copy) (FITS(copy, 0) || FITS(copy, 1))
 #else
@@ -288,6 +347,7 @@ end:
   for (q : 0 .. PROCESSES - 1) {
     require(NoDeadlock, at[q].phase == idle || at[q].phase == crashed)
   }
+  require(NoLeak, USED(0) == 0 && USED(1) == 0)
 }
 
 init {
