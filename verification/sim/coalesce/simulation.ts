@@ -55,6 +55,9 @@ class Simulation {
   readonly #isDated: boolean;
   readonly #isWild: boolean;
   readonly #processes: Process[] = [];
+  /** The holders that a record showed as asked. */
+  readonly #asked = new Set<string>();
+  readonly wronglyInterrupted: string[] = [];
   calls = 0;
   noted = 0;
   mishaps = 0;
@@ -67,6 +70,11 @@ class Simulation {
     this.random = seededRandom(seed);
     this.#table = new MemoryTable({
       ...{ keyAttributes: ["pk", "sk"], time: this.time, tellsDate: false, keepsLog: false },
+      onChange: ({ after }) => {
+        const asked = after?.["request"];
+        const holder = asked !== undefined && "M" in asked ? asked.M["holder"] : undefined;
+        if (holder !== undefined && "S" in holder) this.#asked.add(holder.S);
+      },
     });
     this.#isDated = this.random.chance(0.5);
     this.#isWild = this.random.chance(0.8);
@@ -102,6 +110,12 @@ class Simulation {
       },
       longestDelayMs: 4_000,
     };
+  }
+
+  /** A holder stops only for a request to itself. */
+  checkInterrupted({ name, holder }: Lease): void {
+    this.interrupted += 1;
+    if (!this.#asked.has(holder)) this.wronglyInterrupted.push(`${holder} of "${name}"`);
   }
 
   /** The triggers that programs leave beside a lock, in a store that never fails. */
@@ -269,7 +283,7 @@ class Process implements Parts {
       history.push({ kind: "acted", ...of });
       await this.#sleep(Math.min(300 * random.fraction(), lease.remainingMs()));
       if (!isHoldfastError(lease.signal.reason, "interrupted")) continue;
-      this.#run.interrupted += 1;
+      this.#run.checkInterrupted(lease);
       if (obeys) throw lease.signal.reason;
     }
     if (!lease.isHeld) return;
@@ -305,6 +319,7 @@ export async function simulateCoalesce(
   const violations = [
     ...overlaps.map((run) => `${run} acted after a later one began`),
     ...repeated(history).map((run) => `Run ${run} began twice`),
+    ...simulation.wronglyInterrupted.map((who) => `${who} stopped for a request to another`),
     ...left.map(({ by, call, name }) => `${by}'s call ${call} of "${name}" has no run after it`),
     ...history
       .filter((event) => event.kind === "called" && event.call === 0)
