@@ -62,8 +62,8 @@ export const ADMISSION: readonly Variant[] = [
     edits: [
       {
         in: { closeAll },
-        from: "const clock = stopped(context.clock);",
-        to: "const { clock } = context;",
+        from: "const now = instantOf(context.clock);",
+        to: "const now = undefined;",
       },
     ],
     caughtBy: {

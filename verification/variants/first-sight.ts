@@ -106,7 +106,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { TableClock },
-        from: "(elapsedMsSince(sent, this.#clock) + bootStepMs) * this.#rate",
+        from: "(elapsedMsUntil(now, sent) + bootStepMs) * this.#rate",
         to: "bootStepMs * this.#rate",
       },
     ],
@@ -122,7 +122,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { correctEnd },
-        from: "if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline)) return",
+        from: "if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline, now)) return",
         to: "if (leaseMs > 0) return",
       },
     ],

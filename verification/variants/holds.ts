@@ -6,7 +6,7 @@ import { lossError } from "../../packages/holdfast/src/core/hold/loss.js";
 import { anySignal, LossSignal } from "../../packages/holdfast/src/core/hold/loss-signal.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
-import { elapsedMsSince } from "../../packages/holdfast/src/platform/clock.js";
+import { elapsedMsUntil } from "../../packages/holdfast/src/platform/clock.js";
 import type { Variant } from "./variant.js";
 
 const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
@@ -102,14 +102,14 @@ export const HOLDS: readonly Variant[] = [
     rules: ["R2"],
     edits: [
       {
-        in: { elapsedMsSince },
+        in: { elapsedMsUntil },
         from: `  return Math.max(
-    clock.monotonicMs() - start.monotonicMs,
-    clock.wallMs() - start.wallMs,
-    clock.bootMs() - start.bootMs,
+    now.monotonicMs - start.monotonicMs,
+    now.wallMs - start.wallMs,
+    now.bootMs - start.bootMs,
   );
 `,
-        to: "  return clock.monotonicMs() - start.monotonicMs;\n",
+        to: "  return now.monotonicMs - start.monotonicMs;\n",
       },
     ],
     caughtBy: { invariant: "deadline", within: 200 },
@@ -120,14 +120,14 @@ export const HOLDS: readonly Variant[] = [
     rules: ["R2"],
     edits: [
       {
-        in: { elapsedMsSince },
+        in: { elapsedMsUntil },
         from: `  return Math.max(
-    clock.monotonicMs() - start.monotonicMs,
-    clock.wallMs() - start.wallMs,
-    clock.bootMs() - start.bootMs,
+    now.monotonicMs - start.monotonicMs,
+    now.wallMs - start.wallMs,
+    now.bootMs - start.bootMs,
   );
 `,
-        to: "  return clock.wallMs() - start.wallMs;\n",
+        to: "  return now.wallMs - start.wallMs;\n",
       },
     ],
     caughtBy: {
@@ -139,7 +139,7 @@ export const HOLDS: readonly Variant[] = [
     name: "boot-clock-ignored",
     what: "The boot clock does not count.",
     rules: ["R2"],
-    edits: [{ in: { elapsedMsSince }, from: "    clock.bootMs() - start.bootMs,\n", to: "" }],
+    edits: [{ in: { elapsedMsUntil }, from: "    now.bootMs - start.bootMs,\n", to: "" }],
     caughtBy: {
       test: "packages/holdfast/test/core/hold/deadline.test.ts",
       title: "does not move when %s",

@@ -2,7 +2,7 @@ import { HoldfastError, type LossReason } from "../errors.js";
 import type { Exclusive } from "../internal/exclusive.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort, type SignalLike } from "../platform/abort.js";
-import { type Clock, isoTimeOf } from "../platform/clock.js";
+import { type Clock, type Instant, isoTimeOf } from "../platform/clock.js";
 import { type Finalization, NO_FINALIZATION } from "../platform/finalization.js";
 import type { Random } from "../platform/random.js";
 import type { Dated, Item, TablePort, Write } from "../platform/table.js";
@@ -68,7 +68,7 @@ export interface OpenLease {
   readonly userData: { readonly leftAtClose: unknown };
   /** Sends the requests about the record one at a time. */
   readonly requests: Exclusive;
-  end(reason: LossReason, forced?: undefined, clock?: Clock): void;
+  end(reason: LossReason, forced?: undefined, now?: Instant): void;
   /** Notes the requests in the lease's record. */
   hear(record: HeldRecord): void;
 }
@@ -171,14 +171,14 @@ export class ClientContext extends TableAccess {
     return sleep(this.timers, delayMs, true, signal);
   }
 
-  /** Returns a grant with a new id. */
-  grant(ref: RecordRef, options: GrantOptions): Grant {
+  /** Returns a grant with a new id. `now`: an instant that this synchronous step has read. */
+  grant(ref: RecordRef, options: GrantOptions, now?: Instant): Grant {
     const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
     const id = this.random.id();
     return {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder: this.format.codec.holderOf(options.owner, id),
-      ...this.datesOf(ref, leaseMs),
+      ...this.datesOf(ref, leaseMs, now),
     };
   }
 
@@ -186,22 +186,23 @@ export class ClientContext extends TableAccess {
   datesOf(
     ref: RecordRef,
     leaseMs: number,
+    now?: Instant,
   ): Pick<Grant, "wallMs" | "acquiredAt" | "fenceSeed" | "endMs"> {
-    const wallMs = this.wallMs();
-    const fenceSeed = this.fenceSeed(ref);
-    const endMs = this.tableClock.endOf(leaseMs);
+    const wallMs = this.wallMs(now);
+    const fenceSeed = this.fenceSeed(ref, wallMs);
+    const endMs = this.tableClock.endOf(leaseMs, now);
     return { wallMs, acquiredAt: isoTimeOf(wallMs), fenceSeed, endMs };
   }
 
-  renewal(version: Version, leaseMs: number): Renewal {
-    const endMs = this.tableClock.endOf(leaseMs);
-    return { mark: this.random.id(), version, leaseMs, endMs, wallMs: this.wallMs() };
+  renewal(version: Version, leaseMs: number, now?: Instant): Renewal {
+    const endMs = this.tableClock.endOf(leaseMs, now);
+    return { mark: this.random.id(), version, leaseMs, endMs, wallMs: this.wallMs(now) };
   }
 
   /** Returns the fence that a grant gives to an absent record. */
-  fenceSeed({ id }: RecordRef): bigint {
+  fenceSeed({ id }: RecordRef, wallMs = this.wallMs()): bigint {
     const seen = this.observations.highestFence(id);
-    const now = BigInt(Math.floor(this.wallMs()));
+    const now = BigInt(Math.floor(wallMs));
     return now > seen ? now : seen;
   }
 

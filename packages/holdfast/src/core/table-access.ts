@@ -43,6 +43,8 @@ export interface Entering {
   readonly rank?: number;
   /** What is sent after a wait for the turn. Undefined: it is too late for the request. */
   readonly afterWait?: () => Late | undefined;
+  /** An instant that this synchronous step has read, for a request that is sent at once. */
+  readonly sent?: Instant | undefined;
 }
 
 /** A request whose turn came later. */
@@ -106,8 +108,8 @@ export class TableAccess {
   }
 
   /** The wall clock, corrected if the table's answers showed a large error of this machine's clock (R10). */
-  wallMs(): number {
-    return this.clock.wallMs() + this.table.clockCorrectionMs;
+  wallMs(now?: Instant): number {
+    return (now?.wallMs ?? this.clock.wallMs()) + this.table.clockCorrectionMs;
   }
 
   /** By how much the pauses before retries grow, because the table throttles this client. */
@@ -123,8 +125,9 @@ export class TableAccess {
   /** The times now, and the bounds, by which a client decides whether a holder is dead. */
   times(): Pick<Circumstances, "nowMs" | "tableNowMs" | "maxClockDrift" | "maxClockErrorMs"> {
     const { maxClockDrift, maxClockErrorMs } = this.settings;
-    const tableNowMs = this.tableClock.earliestMs();
-    return { nowMs: this.nowMs(), tableNowMs, maxClockDrift, maxClockErrorMs };
+    const nowMs = this.nowMs();
+    const tableNowMs = this.tableClock.earliestMs(nowMs);
+    return { nowMs, tableNowMs, maxClockDrift, maxClockErrorMs };
   }
 
   /**
@@ -198,7 +201,7 @@ export class TableAccess {
 
   async #inTurn<A extends Answer>(
     operation: RequestEvent["operation"] | "query",
-    { priority, afterWait, rank }: Entering,
+    { priority, afterWait, rank, sent: askedAt }: Entering,
     timeoutMs: number,
     signal: SignalLike | undefined,
     send: (call: Call, late?: Late) => Promise<A>,
@@ -211,7 +214,7 @@ export class TableAccess {
     try {
       const late = isAtOnce || afterWait === undefined ? { timeoutMs } : afterWait();
       if (late === undefined) return { kind: "unknown", cause: new Error(TOO_LATE) };
-      const sent = instantOf(this.clock);
+      const sent = isAtOnce && askedAt !== undefined ? askedAt : instantOf(this.clock);
       const answering = send(this.#callOf(late.timeoutMs, signal), late);
       return await this.#answerTo(operation, sent, answering, signal);
     } finally {
@@ -292,9 +295,12 @@ export class TableAccess {
 
   // A request without any answer does not show whether answers have a `Date`.
   #seeDate(sent: Instant, { kind, dateMs }: Dated & { readonly kind: string }): void {
-    if (kind !== "unknown") this.#answeredMs = this.nowMs();
-    if (dateMs !== undefined || !["unknown", "misconfigured"].includes(kind)) {
-      const ahead = this.tableClock.see(sent, dateMs);
+    const isAnswered = kind !== "unknown";
+    if (dateMs === undefined && !isAnswered) return;
+    const now = instantOf(this.clock);
+    if (isAnswered) this.#answeredMs = now.monotonicMs;
+    if (dateMs !== undefined || kind !== "misconfigured") {
+      const ahead = this.tableClock.see(sent, dateMs, now);
       if (ahead !== undefined) this.onAheadDate(ahead);
     }
   }

@@ -1,6 +1,6 @@
 import {
   type Clock,
-  elapsedMsSince,
+  elapsedMsUntil,
   type Instant,
   instantOf,
   USUAL_BOOT_STEP_MS,
@@ -92,19 +92,22 @@ export class TableClock {
   }
 
   /**
-   * Notes the `Date` of an answer to a request sent at `sent`, or that the answer has none. Returns what this answer
-   * shows about an answer before whose `Date` was ahead.
+   * Notes the `Date` of an answer that has arrived `now`, to a request sent at `sent`, or that the answer has none. Returns
+   * what this answer shows about an answer before whose `Date` was ahead.
    */
-  see(sent: Instant, dateMs: number | undefined): AheadDate | undefined {
+  see(
+    sent: Instant,
+    dateMs: number | undefined,
+    now = instantOf(this.#clock),
+  ): AheadDate | undefined {
     if (dateMs === undefined) {
       if (this.#bound === undefined) this.#tellsDate = false;
       return undefined;
     }
     this.#tellsDate = true;
-    const knownMs = this.isConfirmed && this.#bound ? this.#nowBy(this.#bound) : undefined;
-    const { monotonicMs } = instantOf(this.#clock);
-    const seen = { sent, belowMs: dateMs + DATE_STEP_MS, dateMs, atMs: monotonicMs };
-    const wall = this.#wallNear(seen);
+    const knownMs = this.isConfirmed && this.#bound ? this.#nowBy(this.#bound, now) : undefined;
+    const seen = { sent, belowMs: dateMs + DATE_STEP_MS, dateMs, atMs: now.monotonicMs };
+    const wall = this.#wallNear(seen, now);
     const witnesses = [this.#last ?? [], wall ?? []].flat();
     this.#witnesses = witnesses;
     this.#last = seen;
@@ -115,25 +118,25 @@ export class TableClock {
     // still.
     const isConfirmed = isAhead && before !== undefined;
     if (isConfirmed) this.#aheadMs = undefined;
-    const confirmed = this.#confirmed(seen);
-    if (knownMs === undefined || isConfirmed || this.#nowBy(confirmed) < knownMs) {
+    const confirmed = this.#confirmed(seen, now);
+    if (knownMs === undefined || isConfirmed || this.#nowBy(confirmed, now) < knownMs) {
       this.#bound = confirmed;
     }
-    this.#raise(seen);
+    this.#raise(seen, now.monotonicMs);
     return before === undefined ? undefined : { aheadMs: before, isConfirmed };
   }
 
   /**
-   * Returns the end of a lease that begins now, in the table's time: never too early. If no answer has shown the
+   * Returns the end of a lease that begins `now`, in the table's time: never too early. If no answer has shown the
    * table's time, the end comes from the wall clock, and {@link isSound} must confirm it. If answers have no `Date`:
    * undefined, or by the wall clock in a format that knows no other end.
    */
-  endOf(leaseMs: number): number | undefined {
+  endOf(leaseMs: number, now?: Instant): number | undefined {
     if (!this.#tellsDate) return this.#endsByWallClock ? this.#wallMs() + leaseMs : undefined;
     const nowMs =
       this.#bound === undefined
         ? this.#wallMs() + DATE_STEP_MS + WALL_ALLOWANCE_MS
-        : this.#nowBy(this.#bound);
+        : this.#nowBy(this.#bound, now);
     return Math.ceil(nowMs + leaseMs);
   }
 
@@ -147,15 +150,16 @@ export class TableClock {
     endMs: number | undefined,
     lease: { readonly leaseMs: number; readonly leftMs: number },
     aheadMs: number,
+    now = instantOf(this.#clock),
   ): boolean {
     if (endMs === undefined) return true;
     if (this.#bound === undefined || this.#last === undefined) {
       return this.#endsByWallClock && !this.#tellsDate;
     }
     if (this.#aheadMs !== undefined) return false;
-    const nowMs = this.#nowBy(this.#bound);
+    const nowMs = this.#nowBy(this.#bound, now);
     // The bound of a client's first two answers is wrong if one of them was ahead.
-    const earliestMs = Math.min(nowMs, this.#nowBy(this.#last));
+    const earliestMs = Math.min(nowMs, this.#nowBy(this.#last, now));
     const mostMs = lease.leaseMs + DATE_STEP_MS + WALL_ALLOWANCE_MS + aheadMs;
     const leastMs = lease.leftMs - MOST_LOST * lease.leaseMs;
     return endMs - nowMs >= leastMs && endMs - earliestMs <= mostMs;
@@ -174,12 +178,13 @@ export class TableClock {
     if (this.#bound === undefined || this.#last === undefined || !this.isConfirmed) {
       return undefined;
     }
-    return Math.ceil(Math.max(this.#nowBy(this.#last), this.#nowBy(this.#bound)));
+    const now = instantOf(this.#clock);
+    return Math.ceil(Math.max(this.#nowBy(this.#last, now), this.#nowBy(this.#bound, now)));
   }
 
   /** Returns a lower bound of the table's time now, shown by two witnesses. Minus infinity without two. */
-  earliestMs(): number {
-    return this.#atLeast(this.#least);
+  earliestMs(nowMs = this.#clock.monotonicMs()): number {
+    return this.#atLeast(this.#least, nowMs);
   }
 
   /** Returns for how long after which instant the table's time is certainly before `endMs`. */
@@ -191,48 +196,47 @@ export class TableClock {
   }
 
   /** Returns the bound that the answer and another witness show. The answer's own bound if there is no other witness. */
-  #confirmed(seen: Witness): Bound {
-    const [first, second] = this.#witnesses.map((witness) => this.#later(seen, witness));
+  #confirmed(seen: Witness, now: Instant): Bound {
+    const [first, second] = this.#witnesses.map((witness) => this.#later(seen, witness, now));
     if (first === undefined) return seen;
-    return second === undefined || this.#later(first, second) === second ? first : second;
+    return second === undefined || this.#later(first, second, now) === second ? first : second;
   }
 
-  #later(one: Bound, other: Bound): Bound {
-    return this.#nowBy(one) < this.#nowBy(other) ? other : one;
+  #later(one: Bound, other: Bound, now: Instant): Bound {
+    return this.#nowBy(one, now) < this.#nowBy(other, now) ? other : one;
   }
 
   /**
    * Returns the wall clock as a witness of an answer that has arrived now, if both show nearly the same time. Without a
    * correction: the client corrects its wall clock by a `Date`.
    */
-  #wallNear({ sent, belowMs, dateMs }: Witness): Witness | undefined {
-    const now = instantOf(this.#clock);
+  #wallNear({ sent, belowMs, dateMs }: Witness, now: Instant): Witness | undefined {
     const isNear =
       dateMs <= now.wallMs + WALL_ALLOWANCE_MS && belowMs + WALL_ALLOWANCE_MS >= sent.wallMs;
     if (!isNear) return undefined;
     return { sent: now, belowMs: now.wallMs, dateMs: now.wallMs, atMs: now.monotonicMs };
   }
 
-  #atLeast(least: Least | undefined): number {
+  #atLeast(least: Least | undefined, nowMs: number): number {
     if (least === undefined) return Number.NEGATIVE_INFINITY;
-    return least.dateMs + (this.#clock.monotonicMs() - least.atMs) / this.#rate;
+    return least.dateMs + (nowMs - least.atMs) / this.#rate;
   }
 
   /** Raises the lower bound. If two successive answers are before the bound, the bound is wrong, and goes back. */
-  #raise(seen: Witness): void {
+  #raise(seen: Witness, nowMs: number): void {
     if (!this.isConfirmed) return;
-    const leastMs = this.earliestMs();
+    const leastMs = this.earliestMs(nowMs);
     const wasBehind = this.#isBehind;
     this.#isBehind = seen.belowMs + this.#differMs < leastMs;
-    const latestMs = Math.max(...this.#witnesses.map((witness) => this.#atLeast(witness)));
+    const latestMs = Math.max(...this.#witnesses.map((witness) => this.#atLeast(witness, nowMs)));
     const dateMs = Math.min(seen.dateMs, latestMs);
     if (dateMs > leastMs || (wasBehind && this.#isBehind)) {
       this.#least = { dateMs, atMs: seen.atMs };
     }
   }
 
-  #nowBy({ sent, belowMs }: Bound): number {
+  #nowBy({ sent, belowMs }: Bound, now = instantOf(this.#clock)): number {
     const { bootStepMs = USUAL_BOOT_STEP_MS } = this.#clock;
-    return belowMs + (elapsedMsSince(sent, this.#clock) + bootStepMs) * this.#rate;
+    return belowMs + (elapsedMsUntil(now, sent) + bootStepMs) * this.#rate;
   }
 }

@@ -24,28 +24,32 @@ export interface Instant {
   readonly bootMs: number;
 }
 
-/** Reads all three clocks. */
+/**
+ * Reads all three clocks. To read the boot clock takes microseconds, because Node.js opens a file for it: code reads an
+ * instant once in a synchronous step, and passes it on.
+ */
 export function instantOf(clock: Clock): Instant {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };
 }
 
-/** Returns a clock that stands still, for one decision about many leases: to read a clock takes microseconds. */
-export function stopped(clock: Clock): Clock {
-  const { monotonicMs, wallMs, bootMs } = instantOf(clock);
-  return { monotonicMs: () => monotonicMs, wallMs: () => wallMs, bootMs: () => bootMs };
+/**
+ * Returns the milliseconds from `start` until `now`, by the clock that shows the longest time (R2). A suspended machine
+ * stops the monotonic clock, and a frozen Lambda function stops timers. A step of the wall clock can only make the result
+ * longer. So a holder may stop too early, never too late.
+ *
+ * `now` must be read in the same synchronous step as the result is used: between two steps, the process may be paused.
+ */
+export function elapsedMsUntil(now: Instant, start: Instant): number {
+  return Math.max(
+    now.monotonicMs - start.monotonicMs,
+    now.wallMs - start.wallMs,
+    now.bootMs - start.bootMs,
+  );
 }
 
-/**
- * Returns the milliseconds since `start`, by the clock that shows the longest time (R2). A suspended machine stops the
- * monotonic clock, and a frozen Lambda function stops timers. A step of the wall clock can only make the result longer.
- * So a holder may stop too early, never too late.
- */
+/** Reads all three clocks, and returns the milliseconds since `start` as {@link elapsedMsUntil} does. */
 export function elapsedMsSince(start: Instant, clock: Clock): number {
-  return Math.max(
-    clock.monotonicMs() - start.monotonicMs,
-    clock.wallMs() - start.wallMs,
-    clock.bootMs() - start.bootMs,
-  );
+  return elapsedMsUntil(instantOf(clock), start);
 }
 
 /** Returns the instant `ms` milliseconds before the given instant, on every clock. */

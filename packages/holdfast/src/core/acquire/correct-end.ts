@@ -1,3 +1,4 @@
+import type { Instant } from "../../platform/clock.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { GrantResult } from "../hold/hold.js";
 import type { Held, Renewal } from "../record/format.js";
@@ -25,16 +26,18 @@ const REFUSED = { kind: "refused" } as const;
  * watch.
  *
  * The correction is a renewal on the exact version, because only such a write may set an earlier end. If no
- * answer comes within half of the lease, the caller gets no lease. Sends no request if the end is correct.
+ * answer comes within half of the lease, the caller gets no lease. Sends no request if the end is correct. `now`: an
+ * instant that this synchronous step has read.
  */
 export async function correctEnd(
   acquisition: RecordAcquisition,
   { deadline, ...result }: CheckedGrant,
+  now?: Instant,
 ): Promise<Corrected | Refused | Silent> {
   const { context } = acquisition;
   const { leaseMs, minPollMs } = result.settings;
   // The length in a record of another client's format may be longer than the lease.
-  if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline))
+  if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline, now))
     return { kind: "granted", result };
   const held = { holder: result.record.holder, fence: result.record.fence };
   let renewal: Renewal | undefined;
@@ -68,10 +71,11 @@ export function hasSoundEnd(
   context: AcquireContext,
   { endMs, leaseMs }: HeldRecord,
   deadline: Deadline,
+  now?: Instant,
 ): boolean {
   const { maxClockErrorMs } = context.settings;
-  const lease = { leaseMs, leftMs: deadline.remainingMs() };
-  return context.tableClock.isSound(endMs, lease, Math.min(maxClockErrorMs, MOST_AHEAD_MS));
+  const lease = { leaseMs, leftMs: deadline.remainingMs(now) };
+  return context.tableClock.isSound(endMs, lease, Math.min(maxClockErrorMs, MOST_AHEAD_MS), now);
 }
 
 /** Sends one write. Answers with the record if it still has this grant. */

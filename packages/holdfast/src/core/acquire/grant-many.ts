@@ -1,4 +1,4 @@
-import type { Instant } from "../../platform/clock.js";
+import { type Instant, instantOf } from "../../platform/clock.js";
 import { mayBeApplied, type TransactionAnswer, type Write } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
 import type { GrantResult } from "../hold/hold.js";
@@ -90,13 +90,14 @@ export class GrantManyWrite {
     this.#context = context;
     this.#settings = settings;
     this.#cancellation = cancellation;
+    this.#repetition = new GrantRetry(acquisition, turn);
+    const { start } = this.#repetition;
     this.#parts = parts.map((part) => {
-      const grant = context.grant(part.ref, settings);
+      const grant = context.grant(part.ref, settings, start);
       return { ...part, grant, write: writeOf(context, part, grant) };
     });
     this.#asides = asides;
     this.#joined = joined;
-    this.#repetition = new GrantRetry(acquisition, turn);
   }
 
   /** Resolves and rejects like {@link GrantWrite.run}. */
@@ -129,16 +130,16 @@ export class GrantManyWrite {
       if (doing !== "others") repetition.countFound();
       if (doing !== "own") return REFUSED;
     }
-    if (!repetition.isInTime() || this.#joined?.isHeld === false) return REFUSED;
-    const nowMs = this.#context.nowMs();
+    const now = instantOf(this.#context.clock);
+    if (!repetition.isInTime(now) || this.#joined?.isHeld === false) return REFUSED;
     const results = this.#parts.map(({ ref, before, grant }) => {
       const record = grantedOnto(before, grant);
-      this.#context.observations.see(ref.id, record, "strong", nowMs);
+      this.#context.observations.see(ref.id, record, "strong", now.monotonicMs);
       return { record, start: repetition.start, settings: this.#settings };
     });
     // The clocks of this machine stood still or jumped before the send. The next transaction has the right ends.
     const { deadline } = repetition;
-    if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline)))
+    if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline, now)))
       return REFUSED;
     const joined = this.#joined?.begin(repetition.start, answer);
     return { kind: "granted", results, joined };

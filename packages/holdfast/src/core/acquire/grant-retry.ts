@@ -57,7 +57,7 @@ interface GrantSteps<A extends { readonly kind: string }, R extends { readonly k
 
 /**
  * Tracks the sends of one request that may grant: the start of the lease, the timeout of the next send, and how many
- * sends DynamoDB may have applied or may still apply. Create it just before the first send.
+ * sends DynamoDB may have applied or may still apply. Create it just before the first send, in the same synchronous step.
  */
 export class GrantRetry {
   readonly #context: AcquireContext;
@@ -175,11 +175,12 @@ export class GrantRetry {
 
   /**
    * Whether the caller may get the lease: false if too little of the lease was left when the answer arrived. The first
-   * renewal of such a lease could come too late. Throws the error of the cancellation.
+   * renewal of such a lease could come too late. Throws the error of the cancellation. `now`: an instant that this
+   * synchronous step has read.
    */
-  isInTime(): boolean {
+  isInTime(now?: Instant): boolean {
     if (this.#cancellation.isStopped) throw this.#cancellation.error();
-    return this.deadline.remainingMs() > this.#settings.leaseMs * LEAST_PART_LEFT;
+    return this.deadline.remainingMs(now) > this.#settings.leaseMs * LEAST_PART_LEFT;
   }
 
   /** The deadline of the lease, after which the holder must not act. */

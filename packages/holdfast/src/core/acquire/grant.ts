@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { type Instant, instantOf } from "../../platform/clock.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
 import type { GrantResult } from "../hold/hold.js";
@@ -22,6 +23,11 @@ export type Granting =
 const REFUSED = { kind: "refused" } as const;
 
 type Answered = Extract<WriteAnswer, { readonly kind: "applied" | "refused" }>;
+
+/** What an answer means. `now`: when it was judged. */
+type Verdict =
+  | { readonly kind: "granted"; readonly result: GrantResult; readonly now: Instant }
+  | { readonly kind: "refused" };
 
 /** The result of one grant. */
 export type GrantAnswer =
@@ -59,9 +65,9 @@ export class GrantWrite {
     this.#cancellation = cancellation;
     this.#decision = decision;
     this.#correctionMs = context.table.clockCorrectionMs;
-    this.#grant = context.grant(ref, settings);
-    this.#write = this.#compose();
     this.#repetition = new GrantRetry(acquisition, turn);
+    this.#grant = context.grant(ref, settings, this.#repetition.start);
+    this.#write = this.#compose();
   }
 
   /** Rejects with the error of {@link Cancellation}, of an unreadable record (R12) or of a wrong configuration. */
@@ -73,7 +79,7 @@ export class GrantWrite {
         this.#context.claim(this.#current(), repetition.start, timeoutMs, signal),
       judge: (sent) => {
         const verdict = this.#verdictOn(sent);
-        return verdict.kind === "granted" ? this.#settled(verdict.result) : verdict;
+        return verdict.kind === "granted" ? this.#settled(verdict) : verdict;
       },
       undo: (isSilent) => {
         // If DynamoDB applies a delayed send later, this client must not take the record for held. An id under which
@@ -101,13 +107,18 @@ export class GrantWrite {
     return this.#write;
   }
 
-  async #settled(result: GrantResult): Promise<GrantAnswer> {
+  async #settled({
+    result,
+    now,
+  }: Extract<Verdict, { readonly kind: "granted" }>): Promise<GrantAnswer> {
     const { deadline } = this.#repetition;
-    const answer = await correctEnd(this.#acquisition, { ...result, deadline });
+    const answer = await correctEnd(this.#acquisition, { ...result, deadline }, now);
     if (answer.kind !== "granted") return answer;
     const fenced = await this.#withFence(answer.result);
+    if (fenced.kind !== "granted") return fenced;
     // The process may have been paused while it corrected the end or assigned the fence.
-    return fenced.kind === "granted" && !this.#repetition.isInTime() ? REFUSED : fenced;
+    const hasSent = fenced.result.record !== result.record || fenced.result.number !== undefined;
+    return hasSent && !this.#repetition.isInTime() ? REFUSED : fenced;
   }
 
   async #withFence(result: GrantResult): Promise<GrantAnswer> {
@@ -125,7 +136,7 @@ export class GrantWrite {
       : fence;
   }
 
-  #verdictOn(answer: Answered): Exclude<GrantAnswer, Silent> {
+  #verdictOn(answer: Answered): Verdict {
     const repetition = this.#repetition;
     if (answer.item === undefined && this.#acceptsAbsence()) throw blindTable(this.#ref.name);
     // An applied grant has to be rolled back unless its lease is handed out.
@@ -140,9 +151,10 @@ export class GrantWrite {
       return REFUSED;
     }
     repetition.countFound();
-    if (!repetition.isInTime()) return REFUSED;
+    const now = instantOf(this.#context.clock);
+    if (!repetition.isInTime(now)) return REFUSED;
     const result = { record, start: repetition.start, settings: this.#settings };
-    return { kind: "granted", result };
+    return { kind: "granted", result, now };
   }
 
   // The condition accepts an absent item. So if a refusal has no item, the table did not return the item found.

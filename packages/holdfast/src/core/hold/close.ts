@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
-import { stopped } from "../../platform/clock.js";
+import { instantOf } from "../../platform/clock.js";
 import { type Denied, retry } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
@@ -43,8 +43,8 @@ export async function closeInOrder(
 export async function closeAll(context: ClientContext): Promise<void> {
   context.beginClosing();
   const holds = context.unreleased();
-  const clock = stopped(context.clock);
-  for (const hold of holds) hold.end("closed", undefined, clock);
+  const now = instantOf(context.clock);
+  for (const hold of holds) hold.end("closed", undefined, now);
   const errors = await freeAll(context, holds, context.drain());
   if (errors.length > 0) throw unreleased(errors, holds.length);
 }

@@ -1,8 +1,9 @@
 import { HoldfastError } from "../../errors.js";
 import {
   type Clock,
-  elapsedMsSince,
+  elapsedMsUntil,
   type Instant,
+  instantOf,
   USUAL_BOOT_STEP_MS,
 } from "../../platform/clock.js";
 import type { ClientContext } from "../context.js";
@@ -22,11 +23,14 @@ export class Deadline {
     this.#spans = [{ start, lengthMs }];
   }
 
-  /** Returns the milliseconds left, by the clock with the longest elapsed time. After the deadline: 0 or less. */
-  remainingMs(clock = this.#clock): number {
+  /**
+   * Returns the milliseconds left, by the clock with the longest elapsed time. After the deadline: 0 or less. `now`: an
+   * instant that this synchronous step has read.
+   */
+  remainingMs(now = instantOf(this.#clock)): number {
     let leastMs = Number.POSITIVE_INFINITY;
     for (const { start, lengthMs } of this.#spans) {
-      leastMs = Math.min(leastMs, lengthMs - elapsedMsSince(start, clock));
+      leastMs = Math.min(leastMs, lengthMs - elapsedMsUntil(now, start));
     }
     return leastMs;
   }

@@ -133,12 +133,15 @@ export class Hold implements Kept {
     return this.#loss;
   }
 
-  /** Returns the milliseconds left, or 0 after the end. The first check after the deadline ends the hold. */
-  check(): number {
+  /**
+   * Returns the milliseconds left, or 0 after the end. The first check after the deadline ends the hold. `now`: an instant
+   * that this synchronous step has read.
+   */
+  check(now = instantOf(this.context.clock)): number {
     // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
-    const leftMs = this.deadline.remainingMs();
-    if (leftMs <= 0) this.end(this.#whyOver);
+    const leftMs = this.deadline.remainingMs(now);
+    if (leftMs <= 0) this.end(this.#whyOver, undefined, now);
     return this.#isOver ? 0 : leftMs;
   }
 
@@ -154,12 +157,14 @@ export class Hold implements Kept {
   }
 
   /**
-   * Ends the hold without the holder's request, once, and reports the loss (R8). `clock`: reads the times of the loss.
+   * Ends the hold without the holder's request, once, and reports the loss (R8). `now`: an instant that this synchronous
+   * step has read.
    */
-  end(reason: LossReason, forced?: ForcedRelease, clock = this.context.clock): void {
+  end(reason: LossReason, forced?: ForcedRelease, now?: Instant): void {
     if (this.#isOver) return;
     const visitMs = this.#nextVisitMs();
-    const timing = this.times.lossTiming(clock, this.deadline.remainingMs(clock), visitMs);
+    const at = now ?? instantOf(this.context.clock);
+    const timing = this.times.lossTiming(at, this.deadline.remainingMs(at), visitMs);
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
@@ -265,17 +270,18 @@ export class Hold implements Kept {
       }
       let start = instantOf(this.context.clock);
       const lateMs = Math.max(0, start.monotonicMs - this.times.nextMs);
-      let renewal = this.renewal(this.leaseMs);
+      let renewal = this.renewal(this.leaseMs, undefined, start);
       const compose = (): Write => this.context.format.lease.renew(this.ref, this.held, renewal);
       const answer = await this.send({
         write: compose(),
         again: () => {
           // Nothing was sent yet, so the lease counts from now.
           start = instantOf(this.context.clock);
-          renewal = this.renewal(this.leaseMs);
+          renewal = this.renewal(this.leaseMs, undefined, start);
           return compose();
         },
         isIn: (record) => record.mark === renewal.mark,
+        now: start,
       });
       if (answer.kind === "applied") {
         this.renewed(start, this.leaseMs, answer.record);
@@ -326,23 +332,25 @@ export class Hold implements Kept {
   }
 
   /** The values of a renewal that DynamoDB may apply late or twice. */
-  renewal(leaseMs: number, data?: NumberedData): Renewal {
-    return { ...this.exactRenewal(leaseMs, data), endMs: this.#leaseEnd.nextMs(leaseMs) };
+  renewal(leaseMs: number, data?: NumberedData, now?: Instant): Renewal {
+    const endMs = this.#leaseEnd.nextMs(leaseMs, now);
+    return { ...this.exactRenewal(leaseMs, data, now), endMs };
   }
 
   /** The values of a renewal on the exact version, which may set an earlier end: DynamoDB applies it once or never. */
-  exactRenewal(leaseMs: number, data?: NumberedData): Renewal {
-    return { ...this.context.renewal(this.#version, leaseMs), data };
+  exactRenewal(leaseMs: number, data?: NumberedData, now?: Instant): Renewal {
+    return { ...this.context.renewal(this.#version, leaseMs, now), data };
   }
 
   /** Sends one write under the hold. The item of the answer decides whether the lease is lost. */
-  async send({ write, again, isIn }: HoldWrite): Promise<HoldAnswer> {
-    // This write may have waited for a turn until the lease ended.
-    const leftMs = this.check();
-    if (leftMs <= 0) return { kind: "lost" };
+  async send({ write, again, isIn, now }: HoldWrite): Promise<HoldAnswer> {
     const { context } = this;
+    const sent = now ?? instantOf(context.clock);
+    // This write may have waited for a turn until the lease ended.
+    const leftMs = this.check(sent);
+    if (leftMs <= 0) return { kind: "lost" };
     const timeoutMs = context.timeoutWithin(leftMs);
-    const answer = await context.write(write, timeoutMs, undefined, this.#entering(again));
+    const answer = await context.write(write, timeoutMs, undefined, this.#entering(again, sent));
     if (answer.kind !== "applied" && answer.kind !== "refused") {
       if (!this.isHeld) return { kind: "lost" };
       this.#lastTrouble = causeOf(answer);
@@ -369,13 +377,13 @@ export class Hold implements Kept {
   }
 
   // After a wait for its turn, a request has the time that is then left of the lease. An ended hold sends nothing.
-  #entering(again?: () => Write): Entering {
+  #entering(again?: () => Write, sent?: Instant): Entering {
     const afterWait = () => {
       const leftMs = this.check();
       if (leftMs <= 0) return undefined;
       return { timeoutMs: this.context.timeoutWithin(leftMs), write: again?.() };
     };
-    return { priority: "keep", afterWait };
+    return { priority: "keep", afterWait, sent };
   }
 
   /** Reads the lease's own record: another client may have written a request for this holder. */

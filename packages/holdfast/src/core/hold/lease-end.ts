@@ -1,3 +1,4 @@
+import { type Instant, instantOf } from "../../platform/clock.js";
 import type { ClientContext } from "../context.js";
 import type { HeldRecord } from "../record/record.js";
 import { Deadline } from "./deadline.js";
@@ -17,9 +18,9 @@ export class LeaseEnd {
     this.#endMs = endMs;
   }
 
-  /** Returns the end for a renewal that begins now. Undefined if the table's time is not known. */
-  nextMs(leaseMs: number): number | undefined {
-    this.#endMs = latest(this.#endMs, this.#context.tableClock.endOf(leaseMs));
+  /** Returns the end for a renewal that begins `now`. Undefined if the table's time is not known. */
+  nextMs(leaseMs: number, now?: Instant): number | undefined {
+    this.#endMs = latest(this.#endMs, this.#context.tableClock.endOf(leaseMs, now));
     return this.#endMs;
   }
 
@@ -35,9 +36,10 @@ export class LeaseEnd {
     leaseMs: number,
   ): { readonly deadline: Deadline; readonly isTooEarly: boolean } {
     this.#endMs = record.endMs;
-    const lease = { leaseMs, leftMs: own.remainingMs() };
-    const { tableClock } = this.#context;
-    const isTooEarly = !tableClock.isSound(this.#endMs, lease, Number.POSITIVE_INFINITY);
+    const { clock, tableClock } = this.#context;
+    const now = instantOf(clock);
+    const lease = { leaseMs, leftMs: own.remainingMs(now) };
+    const isTooEarly = !tableClock.isSound(this.#endMs, lease, Number.POSITIVE_INFINITY, now);
     return { deadline: this.limit(own, record), isTooEarly };
   }
 

@@ -231,7 +231,7 @@ export class HeldLease implements Handle {
   }
 
   remainingMs(): number {
-    return this.isHeld ? this.#hold.deadline.remainingMs() : 0;
+    return this.#release === undefined ? this.#hold.check() : 0;
   }
 
   assertHeld(): void {

@@ -152,11 +152,11 @@ class LeaseRelease {
     const ref = this.#ref;
     const { settings } = waiter;
     const passage = ticket === undefined ? undefined : ({ kind: "ticket", ticket } as const);
-    const grant = context.grant(ref, { ...this.#grantOptions(settings), passage });
-    const write = context.format.lease.handOver(ref, grant, holdersOf(this.#state));
     const start = instantOf(context.clock);
+    const grant = context.grant(ref, { ...this.#grantOptions(settings), passage }, start);
+    const write = context.format.lease.handOver(ref, grant, holdersOf(this.#state));
     const deadline = new Deadline(context.clock, start, actingMs(context, settings.leaseMs));
-    this.#state = handingOff(this.#state, context.nowMs() + settings.leaseMs);
+    this.#state = handingOff(this.#state, start.monotonicMs + settings.leaseMs);
     const send = () => context.writeWithin(write, () => deadline.remainingMs());
     const retried = await retry(context, send, {
       backoff: context.patient(steady(settings.minPollMs)),

@@ -1,5 +1,5 @@
 import type { LossTiming } from "../../errors.js";
-import { type Clock, elapsedMsSince, type Instant } from "../../platform/clock.js";
+import { elapsedMsUntil, type Instant } from "../../platform/clock.js";
 import type { Random } from "../../platform/random.js";
 import type { Again, NoAnswer } from "../../platform/retry.js";
 import type { Misconfigured, Write } from "../../platform/table.js";
@@ -48,15 +48,15 @@ export class RenewalSchedule {
   }
 
   /**
-   * Returns the timing of a loss that is reported now. `visitMs`: the time of the lease's next check in the scheduler,
+   * Returns the timing of a loss that is reported `now`. `visitMs`: the time of the lease's next check in the scheduler,
    * on the monotonic clock.
    */
-  lossTiming(clock: Clock, remainingMs: number, visitMs: number): LossTiming {
+  lossTiming(now: Instant, remainingMs: number, visitMs: number): LossTiming {
     return {
       lateMs: Math.max(0, -remainingMs),
-      silentMs: elapsedMsSince(this.#acknowledged, clock),
+      silentMs: elapsedMsUntil(now, this.#acknowledged),
       // The scheduler does not check a lease that only the user renews.
-      stalledMs: this.#periodMs === "manual" ? 0 : Math.max(0, clock.monotonicMs() - visitMs),
+      stalledMs: this.#periodMs === "manual" ? 0 : Math.max(0, now.monotonicMs - visitMs),
     };
   }
 
@@ -94,6 +94,8 @@ export interface HoldWrite {
   /** Composes the write again if it had to wait for its turn. Default: the same write. */
   readonly again?: () => Write;
   readonly isIn: (record: HeldRecord) => boolean;
+  /** An instant that this synchronous step has read. Default: the hold reads the clocks. */
+  readonly now?: Instant;
 }
 
 /** The answer to a write under a hold. `mine`: DynamoDB refused the write, but the record still has this grant. */

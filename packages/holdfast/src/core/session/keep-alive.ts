@@ -3,7 +3,7 @@ import { sleep } from "../../internal/sleep.js";
 import { REQUESTS } from "../../native/native-requests.js";
 import { SESSIONS } from "../../native/native-sessions.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
-import { stopped } from "../../platform/clock.js";
+import { instantOf } from "../../platform/clock.js";
 import { type Again, retry } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
@@ -282,9 +282,9 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   #endLeases(): void {
     this.#finish();
     const reason = this.hold.loss?.reason === "closed" ? "closed" : "session-ended";
-    const clock = stopped(this.#context.clock);
+    const now = instantOf(this.#context.clock);
     for (const hold of [...this.#leases]) {
-      if (hold.living.life === this) hold.end(reason, undefined, clock);
+      if (hold.living.life === this) hold.end(reason, undefined, now);
     }
   }
 
@@ -295,8 +295,8 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   async #closeOnce(leases: "release" | "end"): Promise<void> {
     this.#finish();
     const holds = [...this.#leases];
-    const clock = stopped(this.#context.clock);
-    for (const hold of holds) hold.end("closed", undefined, clock);
+    const now = instantOf(this.#context.clock);
+    for (const hold of holds) hold.end("closed", undefined, now);
     if (leases === "release") await freeAll(this.#context, holds);
     await this.#lease.release();
   }
