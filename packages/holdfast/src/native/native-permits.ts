@@ -23,7 +23,12 @@
 import type { Capability } from "../core/record/capability.js";
 import type { FreeOptions, Held, Holders, RecordCodec, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
-import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
+import {
+  type FoundPermits,
+  heldBy,
+  type PermitInRecord,
+  type SharedRecord,
+} from "../core/record/permits.js";
 import type { Found, FreeRecord, HolderRequest } from "../core/record/record.js";
 import type { SharedCodec } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
@@ -229,16 +234,12 @@ function readShared(found: Found, item: Item | undefined, { permit: asked }: Rec
   const { holder } = asked;
   const shared = readPermits(found, item);
   if (shared.state !== "shared" || item === undefined) return shared as Found;
-  const { version, queue } = shared;
-  const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
   const permit = shared.permits.find((one) => one.holder === holder);
   const request = requestIn(item, REQUEST + holder) ?? requestIn(item);
-  if (permit === undefined) {
-    return { state: "free", ...known, fence: shared.fence, owner: undefined, request };
-  }
-  const { fence, session, leaseMs, owner } = permit;
-  const own = { holder, fence, session, leaseMs, owner, mark: undefined, dataSeq: 0 };
-  return { state: "held", ...known, ...own, request };
+  if (permit !== undefined) return { ...heldBy(shared, permit), request };
+  const { version, queue, fence } = shared;
+  const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
+  return { state: "free", ...known, fence, owner: undefined, request };
 }
 
 function withLongestLease(record: FreeRecord, item: Item = {}): FreeRecord {
