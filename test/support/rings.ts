@@ -8,6 +8,8 @@ export interface Sent {
   readonly to: string;
   readonly bytes: Uint8Array;
   deliver(): void;
+  /** Delivers other bytes in their place, at once. */
+  pass(bytes: Uint8Array): void;
 }
 
 /** Connections in memory between the clients of one world: every frame takes `delayMs`. */
@@ -59,7 +61,8 @@ export class MemoryRings {
     const lineTo = (end: "near" | "far", to: string): RingLine => ({
       send: (bytes) => {
         const deliver = (): void => this.#later(() => ends[end]?.received(bytes));
-        if (this.carries({ to, bytes, deliver })) deliver();
+        const pass = (other: Uint8Array): void => ends[end]?.received(other);
+        if (this.carries({ to, bytes, deliver, pass })) deliver();
       },
       close,
     });

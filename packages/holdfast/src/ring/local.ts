@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HoldfastError } from "../errors.js";
+import { runtimeFolder, userId } from "../platform/process.js";
 import type { Sockets } from "./sockets.js";
 
 const ADDRESS = /^local:([a-z\d]{16})$/;
@@ -39,8 +40,8 @@ export function localSockets(id: string): Sockets {
 
 /** Returns the folder, which it makes if it is not there. Throws if others could put sockets into it. */
 function ownFolder(): string {
-  const { XDG_RUNTIME_DIR: runtime = "" } = process.env;
-  const user = process.getuid?.();
+  const runtime = runtimeFolder() ?? "";
+  const user = userId();
   if (user === undefined) {
     throw new HoldfastError(
       "misconfigured",

@@ -152,6 +152,7 @@ describe("a ring over sockets", () => {
   });
 });
 
+// rule: protocol 130
 describe("without a ring, the waiter polls as ever", () => {
   async function byPolls(advertise: string) {
     const over = table();
@@ -268,6 +269,7 @@ describe("a client that listens", () => {
   });
 });
 
+// rule: protocol 132
 describe("forged rings", () => {
   it("cost a waiter a bounded number of requests a grant, however many come", async () => {
     let rings = 0;
