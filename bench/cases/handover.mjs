@@ -23,13 +23,24 @@ export async function withinOne(context, { subject, options }, name, count) {
   }
 }
 
-/** Passes the lock back and forth between two processes. */
-export async function across(context, { subject, options }, name, count) {
-  const start = () => Worker.start(subject, context.servers, options);
+/** Passes the lock back and forth between two processes. Returns the times. */
+export async function across(context, way, name, count) {
+  return (await passBetween(context, way, name, count)).gaps;
+}
+
+/** As {@link across}, and with `meter` the requests of both processes, which the count slows a little. */
+async function passBetween(context, { subject, options }, name, count, meter = false) {
+  const start = () => Worker.start(subject, context.servers, options, { meter });
   const pair = [await start(), await start()];
   const gaps = [];
+  const counts = async () => {
+    if (!meter) return undefined;
+    const found = await Promise.all(pair.map((worker) => worker.do("counts")));
+    return found.reduce((sum, { requests }) => sum + requests, 0);
+  };
   try {
     await pair[0].do("take", { name });
+    await counts();
     for (let at = 0; at < count; at += 1) {
       const [holder, waiter] = [pair[at % 2], pair[(at + 1) % 2]];
       const taken = waiter.do("take", { name });
@@ -38,15 +49,22 @@ export async function across(context, { subject, options }, name, count) {
       const { calledMs } = await holder.do("free", { name });
       gaps.push((await taken).gotMs - calledMs);
     }
+    return { gaps, requests: await counts() };
   } finally {
     await Promise.all(pair.map((worker) => worker.end()));
   }
-  return gaps;
+}
+
+/** The requests of a hand-over between two processes, with those of the waiter during the hold before it. */
+async function requestsAHandover(context, way, name, count) {
+  // Redis counts only the requests of all clients together.
+  if (way.subject.server === "redis") return undefined;
+  const { requests } = await passBetween(context, way, name, count, true);
+  return round(requests / count, 1);
 }
 
 /** The requests of an idle waiter per second, after its first poll. */
 async function waiting(context, { subject, options }, name) {
-  // Redis counts only the requests of all clients together.
   if (subject.server === "redis") return undefined;
   const holder = await Worker.start(subject, context.servers, options);
   const waiter = await Worker.start(subject, context.servers, options, { meter: true });
@@ -73,6 +91,7 @@ export async function run(context) {
     const few = subject.waitsALease ? Math.ceil(count / 3) : count;
     const within = await withinOne(context, way, `within-${at}`, few);
     const gaps = await across(context, way, `across-${at}`, few);
+    const requests = await requestsAHandover(context, way, `counted-${at}`, few);
     const sent = await waiting(context, way, `waiting-${at}`);
     return {
       subject: subject.label,
@@ -81,6 +100,7 @@ export async function run(context) {
       withinMs: spread(within, 1),
       acrossMs: spread(gaps, 1),
       acrossP90Ms: round(quantile(gaps, 0.9), 1),
+      requestsAHandover: requests,
       requestsASecond: aSecond(sent?.requests),
       readUnitsASecond: aSecond(sent?.readUnits),
       writeUnitsASecond: aSecond(sent?.writeUnits),

@@ -188,6 +188,7 @@ export const TABLES = {
       poll: ({ poll }) => poll,
       "within a process, ms": ({ withinMs }) => middle(withinMs, 0),
       "across processes, ms": ({ acrossMs }) => middle(acrossMs, 0),
+      "requests a hand-over": ({ requestsAHandover }) => requestsAHandover ?? "–",
       "read / write units a second": ({ readUnitsASecond, writeUnitsASecond }) =>
         readUnitsASecond === undefined ? "–" : `${readUnitsASecond} / ${writeUnitsASecond}`,
     }),

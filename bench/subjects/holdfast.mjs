@@ -9,6 +9,7 @@ import {
   sharedSession,
 } from "../../packages/holdfast/dist/index.js";
 import { lean } from "../../packages/holdfast/dist/lean/index.js";
+import { ring } from "../../packages/holdfast/dist/ring/index.js";
 import { sdkOptions } from "../lib/sdk.mjs";
 import { TABLES } from "../lib/tables.mjs";
 
@@ -17,7 +18,7 @@ const SOCKETS = 256;
 
 class HoldfastLock {
   constructor(client, options) {
-    const { leaseMs, beatMs, pollMs, isOnSession, isFair, isLean } = options;
+    const { leaseMs, beatMs, pollMs, isOnSession, isFair, isLean, isRung } = options;
     const { table = TABLES.holdfast } = options;
     this.sdk = client;
     this.isFair = isFair;
@@ -29,6 +30,7 @@ class HoldfastLock {
       ...(beatMs && { renew: `${beatMs}ms` }),
       ...(pollMs && { poll: { min: `${pollMs}ms`, max: `${pollMs}ms` } }),
       ...(isOnSession && { sharedSession: sharedSession() }),
+      ...(isRung && { ring: ring({ host: "127.0.0.1" }) }),
       wait: Number.POSITIVE_INFINITY,
       closeTimeout: "10m",
     });
@@ -109,6 +111,20 @@ const WAYS = [
     roles: ["wait", "server"],
     polls: { default: undefined },
     options: { isFair: true },
+  },
+  {
+    label: "holdfast-ring",
+    what: "Holdfast, ring()",
+    roles: ["wait", "server"],
+    polls: { default: undefined },
+    options: { isRung: true },
+  },
+  {
+    label: "holdfast-fair-ring",
+    what: "Holdfast, fair lock, ring()",
+    roles: ["wait", "server"],
+    polls: { default: undefined },
+    options: { isFair: true, isRung: true },
   },
   {
     label: "holdfast-session",

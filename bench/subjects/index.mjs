@@ -11,6 +11,8 @@ const MODULES = {
   holdfast: ["./holdfast.mjs", "holdfastWays"],
   "holdfast-lean": ["./holdfast.mjs", "holdfastWays"],
   "holdfast-fair": ["./holdfast.mjs", "holdfastWays"],
+  "holdfast-ring": ["./holdfast.mjs", "holdfastWays"],
+  "holdfast-fair-ring": ["./holdfast.mjs", "holdfastWays"],
   "holdfast-session": ["./holdfast.mjs", "holdfastWays"],
   "dlc-open": ["../peers/lock-client.mjs", "lockClients"],
   "dlc-open-tlt": ["../peers/lock-client.mjs", "lockClients"],

@@ -22,6 +22,20 @@ describe("a process without further work", () => {
     expect(await inspect(scene.locks(), "held")).toMatchObject({ state: "held" });
   });
 
+  it("ends despite a port and a connection for rings, each way", async () => {
+    const name = "rung";
+    const holder = scene.worker("rung", { name, does: "hold" });
+    await holder.says("held");
+    const waiter = scene.worker("rung", { name, does: "wait" });
+    await waiter.says("connected");
+    await holder.exited();
+    // Cut off from its holder, and with the listening port of its own, it has only its wait.
+    expect(await waiter.says("rejected")).toMatchObject({ code: "not-acquired" });
+    expect(await waiter.exited()).toMatchObject({ code: 0 });
+    expect(await holder.exited()).toMatchObject({ code: 0 });
+    expect(`${holder.errors}${waiter.errors}`).toBe("");
+  });
+
   it("stays alive while an acquire is pending", async () => {
     const lease = await mutex(scene.locks(), "pending").acquire();
     const options = { wait: "900ms", poll: { min: "50ms", max: "50ms" } };

@@ -1,6 +1,6 @@
-import type { ClientEnvironment, NotesGrants } from "./core/context.js";
+import type { ClientEnvironment, HasRings, NotesGrants } from "./core/context.js";
 import { CLIENT_NAMES } from "./core/option-names.js";
-import type { AcquireOptions, ClientOptions, GrantHistory } from "./core/options.js";
+import type { AcquireOptions, ClientOptions, GrantHistory, RingChoice } from "./core/options.js";
 import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
@@ -55,6 +55,11 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
    */
   readonly history?: GrantHistory | undefined;
   /**
+   * `ring()` of `holdfast/ring`: clients that wait tell the holder so, and the holder rings them when it releases, so that a
+   * lock passes between processes without polling. Default: none. See docs/ring.md.
+   */
+  readonly ring?: RingChoice | undefined;
+  /**
    * Receives each error that no caller waits for. Such an error comes from the release after a finished `run`, or
    * from background work. While a call waits, it also receives each outage once: `unreachable` or `throttled` within two
    * request timeouts of the first failed request (at least 2 s), and `access-denied` at the first refusal. The next outage
@@ -73,6 +78,7 @@ const HOLDFAST_NAMES: OptionNames<HoldfastOptions> = {
   format: true,
   keys: true,
   history: true,
+  ring: true,
   onError: true,
   environment: true,
 };
@@ -109,6 +115,7 @@ export function environmentFrom<S extends FormatTypes>(
     random: environment.random ?? systemRandom,
     finalization: environment.finalization ?? NO_FINALIZATION,
     noteGrant: (options.history as NotesGrants | undefined)?.noteGrant(format),
+    startRings: (options.ring as HasRings | undefined)?.startRings(format),
     sendsDocuments: isDocumentClient(options.client),
     report: reporterOf(options.onError),
   };
@@ -149,6 +156,11 @@ function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void 
   if (options.history !== undefined && options.history?.kind !== "grant history") {
     throw refuse(
       `The option \`history\` must be the result of grantHistory(); it is ${String(options.history)}.`,
+    );
+  }
+  if (options.ring !== undefined && options.ring?.kind !== "ring") {
+    throw refuse(
+      `The option \`ring\` must be the result of ring(); it is ${String(options.ring)}.`,
     );
   }
   if (options.format === undefined) return;

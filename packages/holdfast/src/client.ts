@@ -72,7 +72,8 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
    * Rejects with a single error, which lists each lease without an acknowledged release. Idempotent.
    */
   close(): Promise<void> {
-    this.#closed ??= closeInOrder(this.#parts.context, this.#parts.running);
+    const { context, running } = this.#parts;
+    this.#closed ??= closeInOrder(context, running).finally(() => context.rings?.close());
     return this.#closed;
   }
 

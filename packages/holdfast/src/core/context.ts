@@ -11,7 +11,7 @@ import { AbandonedIds } from "./abandoned-ids.js";
 import { spread } from "./backoff.js";
 import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
-import type { GrantHistory } from "./options.js";
+import type { GrantHistory, RingChoice } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
 import type {
   FreeOptions,
@@ -33,6 +33,7 @@ import {
   type Passage,
   type Version,
 } from "./record/record.js";
+import type { Rings } from "./rings.js";
 import { RenewalScheduler } from "./scheduler.js";
 import { type Slices, slices } from "./slices.js";
 import { TableAccess } from "./table-access.js";
@@ -55,6 +56,8 @@ export interface ClientEnvironment {
   readonly onAheadDate?: ((ahead: AheadDate) => void) | undefined;
   /** Notes each grant beside its record. Default: notes none. */
   readonly noteGrant?: NoteGrant | undefined;
+  /** Starts the rings of the client. Default: the client neither rings nor is rung. */
+  readonly startRings?: StartsRings | undefined;
   /** Whether the user's client is lib-dynamodb's document client. Default false. */
   readonly sendsDocuments?: boolean;
 }
@@ -89,6 +92,15 @@ export interface NotesGrants extends GrantHistory {
   noteGrant(format: LeaseFormat): NoteGrant;
 }
 
+/** Makes the rings of one client. */
+export type StartsRings = (context: ClientContext) => Rings;
+
+/** The part of a {@link RingChoice} that the client uses: a program without `ring()` carries none of its code. */
+export interface HasRings extends RingChoice {
+  /** Throws `invalid-argument` if records of the format have no marks. */
+  startRings(format: LeaseFormat): StartsRings;
+}
+
 /** An item, and the `Date` of the answer that shows it. */
 export interface Shown extends Dated {
   readonly item?: Item | undefined;
@@ -114,6 +126,7 @@ export class ClientContext extends TableAccess {
   readonly finalization: Finalization;
   readonly noteGrant: NoteGrant | undefined;
   readonly sendsDocuments: boolean;
+  readonly rings: Rings | undefined;
   readonly observations = new Observations();
   readonly scheduler: RenewalScheduler;
   readonly acquires: Slices;
@@ -146,6 +159,7 @@ export class ClientContext extends TableAccess {
     this.scheduler = new RenewalScheduler(this.clock, this.timers);
     this.acquires = slices(this.timers);
     this.releases = slices(this.timers);
+    this.rings = environment.startRings?.(this);
   }
 
   /** Aborts when the client begins to close. */
@@ -175,9 +189,11 @@ export class ClientContext extends TableAccess {
   grant(ref: RecordRef, options: GrantOptions, now?: Instant): Grant {
     const { leaseMs, owner, data, existingData, attributes, existingAttributes, passage } = options;
     const id = this.random.id();
+    const holder = this.format.codec.holderOf(options.owner, id);
     return {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
-      holder: this.format.codec.holderOf(options.owner, id),
+      holder,
+      ring: this.rings?.markOf(ref, holder),
       ...this.datesOf(ref, leaseMs, now),
     };
   }
@@ -256,9 +272,14 @@ export class ClientContext extends TableAccess {
   }
 
   /** Composes a write that frees a record of these holders. */
-  freeing(ref: RecordRef, from: Holders, options: Omit<FreeOptions, "wallMs" | "mark">): Write {
+  freeing(
+    ref: RecordRef,
+    from: Holders,
+    options: Omit<FreeOptions, "wallMs" | "mark" | "hasRings">,
+  ): Write {
     const mark = this.format.facts.freeNeedsMark ? this.random.id() : "";
-    return this.format.lease.free(ref, from, { ...options, wallMs: this.wallMs(), mark });
+    const hasRings = this.rings !== undefined;
+    return this.format.lease.free(ref, from, { ...options, wallMs: this.wallMs(), mark, hasRings });
   }
 
   /** Remembers the id of a grant that no part of this process uses any more (R14). */

@@ -20,6 +20,11 @@ export interface GrantHistory {
   readonly kind: "grant history";
 }
 
+/** How a client rings others, and is rung: the result of `ring()`. */
+export interface RingChoice {
+  readonly kind: "ring";
+}
+
 /** The options of a client, for all its leases. */
 export interface ClientOptions
   extends Pick<AcquireOptions, "lease" | "renew" | "wait" | "poll" | "owner" | "onWait"> {

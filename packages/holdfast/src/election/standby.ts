@@ -5,6 +5,7 @@ import type { HeldLease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
 import type { Observation, ObservedRecord } from "../core/record/observation.js";
+import type { Ear } from "../core/rings.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { isHoldfastError } from "../errors.js";
 import type { NoAnswer } from "../platform/retry.js";
@@ -67,10 +68,12 @@ export class Standby {
   #yielding: { readonly last: string; readonly untilMs: number } | undefined;
   #lastCause: Gap["cause"] = "vacant";
   readonly #watch: OutageWatch;
+  readonly #ear: Ear | undefined;
 
   constructor(candidate: Candidate, standing: Standing) {
     this.#candidate = candidate;
     this.#watch = new OutageWatch(candidate.context);
+    this.#ear = candidate.context.rings?.ear();
     this.#standing = standing;
     this.#answeredAtMs = candidate.context.nowMs();
     this.#ledAtMs = standing.resignedAtMs;
@@ -81,7 +84,10 @@ export class Standby {
    * `misconfigured`, `foreign-record`, `unsupported-layout`. Refused credentials may heal, so the candidate tries again.
    */
   run(): Promise<Elected> {
-    return this.#untilElected().finally(() => this.#watch.dispose());
+    return this.#untilElected().finally(() => {
+      this.#watch.dispose();
+      this.#ear?.close();
+    });
   }
 
   async #untilElected(): Promise<Elected> {
@@ -245,7 +251,11 @@ export class Standby {
     // After the last read an unanswered read needs its pause, too: a throttled table must not be read in a loop.
     const isLate = !isAnswered && lastReadMs <= 0;
     const pauseMs = isLate ? retryMs : Math.min(isAnswered ? pollLeftMs : retryMs, lastReadMs);
-    await context.sleep(Math.max(1, pauseMs), this.#standing.signal);
+    const restMs = Math.max(1, pauseMs);
+    if (this.#ear === undefined) return context.sleep(restMs, this.#standing.signal);
+    const record = this.#record;
+    this.#ear.listen(record?.state === "held" ? record : undefined);
+    await this.#ear.sleep(restMs, restMs, this.#standing.signal);
   }
 
   /** Waits for the rest of the watch after the last read. */

@@ -131,6 +131,7 @@ class HolderAsker implements Asker {
       hold.hear(record);
       return;
     }
+    context.rings?.asked(record);
     if (record.session === undefined) return;
     const session = context.format.codec.refOf("session", record.session);
     const note = requireCapability(context.format, REQUESTS).notify(session, record.holder);

@@ -26,6 +26,7 @@
  * | `request` | M | the last request to a holder: `holder`, the only addressee, and `kind`: |
  * | | | `prefer`, `resign`, `want`, `interrupt` or `release`; the last three also have `by`, and a release has `reason`, |
  * | | | `at` and `now`, whether at once |
+ * | `ring` | S | how a waiter reaches the holder's client: `holder`, an address and a token; see `native-rings.ts` |
  * | `asked`, `asker` | N, S | the number of the last caller that interrupts holders, and its id while it waits |
  * | `request#` and a holder | BOOL | in a session's record: this holder on the session has a request |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; absent in a record of kind `once` |
@@ -164,6 +165,7 @@ const POLL_ATTRIBUTES = Object.freeze([
   "asked",
   "asker",
   "lastHolder",
+  "ring",
 ]);
 
 function nativeCodec(keys: NativeKeys): RecordCodec {
@@ -269,7 +271,13 @@ function freeing(ref: RecordRef, from: Holders, options: FreeOptions): Write {
           ? {}
           : { request: requestValue({ ...options.forced, kind: "release" }) }),
       },
-      remove: ["holder", "leaseEnd", "session", ...(options.keepData ? [] : ["data"])],
+      remove: [
+        "holder",
+        "leaseEnd",
+        "session",
+        ...(options.keepData ? [] : ["data"]),
+        ...(options.hasRings === true ? ["ring"] : []),
+      ],
     }),
   };
 }
@@ -447,6 +455,7 @@ function grantChange(grant: Grant): Change {
       ...endSet(grant.holder, grant.endMs),
       ...(grant.passage?.kind === "ticket" ? { served: n(grant.passage.ticket) } : {}),
       ...(countsAsAsker(grant) ? { asked: NEXT_ASKER } : {}),
+      ...(grant.ring === undefined ? {} : { ring: s(grant.ring) }),
       ...grant.attributes,
       ...grantedData(grant.data, grant.existingData),
     },
@@ -571,6 +580,7 @@ function readNative(item: Item | undefined): Found {
     session,
     mark: stringIn(item, "mark"),
     dataSeq: Number(numberIn(item, "dataSeq") ?? 0n),
+    ring: stringIn(item, "ring"),
   };
 }
 

@@ -6,6 +6,7 @@ import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import { standing } from "../record/record.js";
 import type { Ending } from "../remote-sessions.js";
+import type { Ear, RingKind } from "../rings.js";
 import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
@@ -20,6 +21,8 @@ import { untilAnswered } from "./until-answered.js";
 
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
 const LEAST_JITTER = 0.75;
+
+type Waiting = Extract<Decision, { readonly kind: "wait" | "queued" }>;
 
 const NO_RIVALS: Rivalry = { passedBy: 0, mostPassed: 1, hasQueue: false };
 
@@ -46,6 +49,7 @@ export class AcquireLoop {
   #hasNoted = false;
   readonly #secondDate: SecondDate;
   readonly #fromMs: number;
+  readonly #ear: Ear | undefined;
 
   constructor(contending: Contending) {
     const { context, ref, localQueue, settings, cancellation, place } = contending;
@@ -60,12 +64,18 @@ export class AcquireLoop {
     this.#fromMs = context.nowMs();
     this.#pace = new PollPace(settings);
     this.#secondDate = new SecondDate(context, ref);
+    this.#ear = context.rings?.ear();
     this.#asker = settings.asks?.(contending);
     this.#followAsker();
   }
 
   /** Rejects with the error of the cancellation, of an unreadable record (R12) or of a wrong configuration. */
-  async run(): Promise<AcquireOutcome> {
+  run(): Promise<AcquireOutcome> {
+    const run = this.#run();
+    return this.#ear === undefined ? run : run.finally(() => this.#ear?.close());
+  }
+
+  async #run(): Promise<AcquireOutcome> {
     await this.#standBack();
     const queueing = this.#context.format.queue === undefined ? undefined : this.#settings.queueing;
     let decision: Decision = this.#firstDecision();
@@ -100,8 +110,9 @@ export class AcquireLoop {
       switch (decision.kind) {
         case "wait":
         case "queued":
-          await this.#wait(decision);
-          break;
+          if (!(await this.#wait(decision))) break;
+          decision = this.#blindClaim();
+          continue;
         case "look-at-session":
           await this.#lookAtSession(decision.session);
           break;
@@ -210,7 +221,11 @@ export class AcquireLoop {
     if (this.#place !== undefined) return decision;
     return decision.kind === "take-over" || decision.kind === "end-session"
       ? decision
-      : { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
+      : this.#blindClaim();
+  }
+
+  #blindClaim(): Decision {
+    return { kind: "claim", onto: { kind: this.#settings.onlyIfExists ? "existing" : "blind" } };
   }
 
   /** Returns the lease of a granted attempt, or undefined if DynamoDB refused the attempt or did not answer. */
@@ -235,21 +250,46 @@ export class AcquireLoop {
     if (isTooSlow) this.#silence = silence;
   }
 
-  /** Waits for the next poll and polls. Does not poll if the holder counts as dead before then. */
-  async #wait(decision: Extract<Decision, { readonly kind: "wait" | "queued" }>): Promise<void> {
+  /**
+   * Waits for the next poll and polls. Does not poll if the holder counts as dead before then. Returns true, without a
+   * poll, if a ring says that the record is free: the claim finds that out in one request.
+   */
+  async #wait(decision: Waiting): Promise<boolean> {
     const fromMs = this.#context.nowMs();
     const pauseMs = this.#pace.pauseMs(this.#context.observations.holdsSeen(this.#ref.id, fromMs));
     const pollMs = this.#context.jittered(pauseMs);
     const takeableMs =
       decision.kind === "wait" ? decision.acquirableAtMs - fromMs : Number.POSITIVE_INFINITY;
-    await this.#context.sleep(Math.min(pollMs, takeableMs), this.#cancellation.signal);
+    const rung = await this.#rest(pollMs, takeableMs);
     this.#pacer.paused();
+    if (this.#cancellation.isStopped) return false;
+    if (rung === "free" && decision.kind === "wait") return true;
     // A takeover needs no read before: its condition is the watched version, and its refusal shows the record.
-    if (this.#cancellation.isStopped || takeableMs <= pollMs) return;
+    if (rung === undefined && takeableMs <= pollMs) return false;
     // The timeout of the poll ends before the takeover is due.
     const sleptMs = this.#context.nowMs() - fromMs;
     const leftMs = Math.min(this.#context.settings.requestTimeoutMs, takeableMs - sleptMs);
-    const timeoutMs = Math.max(leftMs, 1);
+    await this.#poll(pauseMs, Math.max(leftMs, 1));
+    return false;
+  }
+
+  /** Sleeps until the next poll, the takeover or a ring. If the holder will ring, the next poll is as late as a poll may be. */
+  async #rest(pollMs: number, takeableMs: number): Promise<RingKind | undefined> {
+    const { signal } = this.#cancellation;
+    const restMs = Math.min(pollMs, takeableMs);
+    if (this.#ear === undefined) {
+      await this.#context.sleep(restMs, signal);
+      return undefined;
+    }
+    const record = this.#seen;
+    this.#ear.listen(record?.state === "held" ? record : undefined);
+    // The holder's renewals must still show, or each pause would end in a refused takeover.
+    const longestMs = Math.min(this.#settings.maxPollMs, takeableMs / 2);
+    const heardMs = Math.max(restMs, this.#context.jittered(longestMs));
+    return this.#ear.sleep(restMs, heardMs, signal);
+  }
+
+  async #poll(pauseMs: number, timeoutMs: number): Promise<void> {
     const readMs = this.#context.nowMs();
     const answer = await this.#read("eventual", timeoutMs);
     this.#pace.polled(this.#context.nowMs() - readMs);

@@ -100,6 +100,7 @@ export class Hold implements Kept {
     }
     context.holds.add(this);
     settings.keptAliveBy?.begun(this);
+    context.rings?.began(this);
     localQueue.occupy(this);
     if (!this.isManual) context.scheduler.visit(this, this.#nextVisitMs());
   }

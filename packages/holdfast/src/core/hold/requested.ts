@@ -8,7 +8,7 @@ import { phraseOf } from "../unavailable.js";
 export interface WantedBy {
   /**
    * `interrupt`: the holder must stop. `announced`: a waiter asked to be known. `queue`: waiters are queued, in the table
-   * or in this process.
+   * or in this process, or a waiter has told so by a ring.
    */
   readonly kind: "interrupt" | "announced" | "queue";
   /** The label of the asker; undefined for a queue. */
@@ -63,6 +63,11 @@ export class Requested {
     this.#wanted = by;
     for (const listener of this.#listeners) listener(by);
     this.#obey();
+  }
+
+  /** Notes that a waiter of another process has told this client that it waits, beside the table. */
+  waited(): void {
+    if (this.#wanted === undefined) this.tell(QUEUED);
   }
 
   /** Calls `listener` for each one that wants the lock. Returns a function that ends the calls. */

@@ -8,6 +8,7 @@ import { emitPosition } from "../events.js";
 import { FAIR_POLL_MS } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
+import type { Ear, Ringable } from "../rings.js";
 import type { QueueOptions } from "./options.js";
 import {
   clearedOf,
@@ -63,6 +64,8 @@ export class Waiting {
   #movedMs: number;
   /** Whether a read has shown a smaller position since the first one. */
   #hasMoved = false;
+  /** The entry just before this waiter's, by the last read of the queue. */
+  #nearest: Ringable | undefined;
 
   constructor(inOrder: QueueContext, entry: TicketHolder) {
     this.#inOrder = inOrder;
@@ -72,11 +75,16 @@ export class Waiting {
 
   /** Resolves at the turn of this waiter. Rejects with the entry's error when the entry ends. */
   async untilFirst(): Promise<void> {
-    // If the last read showed a predecessor, pause before polling again.
-    let before = this.#position || (await this.#readAll());
-    while (before > 0) {
-      await this.#pause(before);
-      before = await this.#poll(before);
+    const ear = this.#inOrder.context.rings?.ear();
+    try {
+      // If the last read showed a predecessor, pause before polling again.
+      let before = this.#position || (await this.#readAll());
+      while (before > 0) {
+        const isRung = await this.#pause(before, ear);
+        before = await this.#poll(before, isRung);
+      }
+    } finally {
+      ear?.close();
     }
   }
 
@@ -117,19 +125,20 @@ export class Waiting {
   }
 
   /** Counts the predecessors: by the lock's record where that is enough, or else by the entries of the queue. */
-  async #poll(known: number): Promise<number> {
+  async #poll(known: number, isRung: boolean): Promise<number> {
     const { context, ref } = this.#inOrder;
     const isFar = known > WINDOW;
     // The record shows the progress of the queue and the release of the lock, the entries show waiters that died or gave
     // up. So the position is exact among the first sixteen waiters. The next waiter of a semaphore waits for room, and
     // not for a release.
     let left: number | undefined;
-    if (isFar || (known === 1 && ref.kind === "lock")) {
-      if (!(await this.#readRecord())) return known;
+    if (isFar || ((known === 1 || isRung) && ref.kind === "lock")) {
+      if (!(await this.#readRecord(isRung))) return known;
       left = this.#leftByRecord(known);
     }
     const looksEachMs = isFar ? this.#periodMs : this.#longestPollMs;
-    if (left === 0 || (left !== undefined && context.nowMs() - this.#lookedMs < looksEachMs)) {
+    const isFresh = !isRung && context.nowMs() - this.#lookedMs < looksEachMs;
+    if (left === 0 || (left !== undefined && isFresh)) {
       this.#setPosition(left);
       this.#isTurnUnread = left === 0;
       return left;
@@ -139,12 +148,15 @@ export class Waiting {
     return read.before > 0 ? (this.#position ?? 1) : this.#readAll();
   }
 
-  /** Reads the lock's record. Resolves with false if DynamoDB did not answer. */
-  async #readRecord(): Promise<boolean> {
+  /**
+   * Reads the lock's record. Resolves with false if DynamoDB did not answer. After a ring, an eventually consistent read
+   * would often be too early to show the change.
+   */
+  async #readRecord(isRung: boolean): Promise<boolean> {
     const { context, ref } = this.#inOrder;
     const { pollAttributes } = context.format.codec;
     const attributes = ref.kind === "lock" ? { attributes: pollAttributes } : {};
-    const read = { key: ref.key, consistent: false, ...attributes };
+    const read = { key: ref.key, consistent: isRung, ...attributes };
     const { requestTimeoutMs } = context.settings;
     const answer = context.unlessLasting(
       await context.read(read, requestTimeoutMs, this.#entry.signal),
@@ -155,7 +167,7 @@ export class Waiting {
       return false;
     }
     this.#entry.onResponse();
-    context.seeRecord(ref, answer, "eventual");
+    context.seeRecord(ref, answer, isRung ? "strong" : "eventual");
     return true;
   }
 
@@ -171,6 +183,8 @@ export class Waiting {
     const reading = await readQueue(context, ref, this.#entry.ticket - 1n, look, this.#entry);
     if (reading === undefined) return AGAIN;
     const { entries, isWhole } = reading;
+    const [nearest] = entries;
+    this.#nearest = nearest?.record.state === "held" ? nearest.record : undefined;
     const intervalMs = this.#intervalMs(entries.length);
     // A client renews its session once a period, and the next poll shows the renewal.
     const stillMs = this.#periodMs + 2 * intervalMs;
@@ -183,10 +197,21 @@ export class Waiting {
     return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };
   }
 
-  async #pause(before: number): Promise<void> {
+  /** Waits for the next read. Resolves with whether the waiter before this one has rung. */
+  async #pause(before: number, ear: Ear | undefined): Promise<boolean> {
     const { context } = this.#inOrder;
-    await context.sleep(context.jittered(this.#intervalMs(before)), this.#entry.signal);
+    const { signal } = this.#entry;
+    const pauseMs = context.jittered(this.#intervalMs(before));
+    let isRung = false;
+    if (ear === undefined) await context.sleep(pauseMs, signal);
+    else {
+      ear.listen(this.#nearest);
+      const heardMs = before > 1 ? pauseMs : context.jittered(this.#longestPollMs);
+      const rung = await ear.sleep(pauseMs, Math.max(pauseMs, heardMs), signal);
+      isRung = rung !== undefined;
+    }
     if (this.#entry.isStopped) throw this.#entry.error();
+    return isRung;
   }
 
   // The pause before the next read: half of the expected time until the turn of this waiter.

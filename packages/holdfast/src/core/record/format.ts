@@ -29,6 +29,8 @@ export interface Grant {
   readonly fenceSeed: bigint;
   /** The right of this claim to pass a queue; without a passage the claim requires an empty queue. */
   readonly passage?: Passage | undefined;
+  /** By which waiters can be rung by this holder: see {@link HeldRecord.ring}. */
+  readonly ring?: string | undefined;
 }
 
 /**

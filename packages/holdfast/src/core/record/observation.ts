@@ -19,7 +19,7 @@ export type ObservedFree = Pick<FreeRecord, ObservedPart | "permitLeaseMs">;
 /** The remembered part of a held record. */
 export type ObservedHeld = Pick<
   HeldRecord,
-  ObservedPart | "holder" | "leaseMs" | "endMs" | "notBeforeWallMs" | "session"
+  ObservedPart | "holder" | "leaseMs" | "endMs" | "notBeforeWallMs" | "session" | "ring"
 >;
 
 /**
@@ -57,6 +57,9 @@ const LONGEST_LABEL = 100;
 // The longest reason of a forced release: the history repeats the reason in full.
 const LONGEST_REASON = 1_000;
 
+// Longer than each mark that a client writes; the start of a longer one is no mark.
+const LONGEST_RING = 400;
+
 // Far longer than an eventually consistent read of DynamoDB lags. If all such reads look stale for longer than this,
 // they show the current record.
 const LONGEST_LAG_MS = 10_000;
@@ -74,7 +77,8 @@ export function observedOf(record: LeaseRecord): ObservedRecord {
     return { state: "free", ...known, permitLeaseMs: record.permitLeaseMs };
   }
   const { holder, leaseMs, endMs, notBeforeWallMs, session } = record;
-  return { state: "held", ...known, holder, leaseMs, endMs, notBeforeWallMs, session };
+  const ring = record.ring && copyOfStart(record.ring, LONGEST_RING);
+  return { state: "held", ...known, holder, leaseMs, endMs, notBeforeWallMs, session, ring };
 }
 
 function observedRequest(request: HolderRequest): HolderRequest {

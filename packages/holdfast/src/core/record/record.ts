@@ -128,6 +128,8 @@ export interface HeldRecord extends Known {
   readonly mark: string | undefined;
   /** The number of the last write of user data under this grant. */
   readonly dataSeq: number;
+  /** How a waiter reaches the holder's client beside the table: advice, which proves nothing. */
+  readonly ring?: string | undefined;
 }
 
 /** The name has no record. */

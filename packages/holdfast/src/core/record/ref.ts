@@ -78,6 +78,8 @@ export interface FreeOptions {
   readonly lastData?: unknown;
   /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */
   readonly served?: bigint | undefined;
+  /** Whether the releasing client marks its grants, so that the release removes the mark. */
+  readonly hasRings?: boolean;
   /** The id to record as the last holder. */
   readonly lastHolder: string;
   readonly wallMs: number;

@@ -1,0 +1,198 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { ClientContext } from "../core/context.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { RungHold } from "../core/rings.js";
+import type { RingMarks } from "../native/native-rings.js";
+import type { Timer } from "../platform/timers.js";
+import { decodeFrame, encodeFrame, type FrameKind, TOKEN_BYTES } from "./frames.js";
+import { Meter, MOST_FRAMES_PER_SECOND } from "./meter.js";
+import type { LineEvents, RingLine, RingPort } from "./port.js";
+
+// The first bytes of a token find the grant, and the others prove it.
+const LOOKUP_BYTES = 8;
+/** How many grants a client remembers at least, so that a late waiter of an ended one is rung at once. */
+const LEAST_REMEMBERED = 1_024;
+/** How many waiters of one record are rung. The others poll. */
+const MOST_WAITERS = 256;
+/** The shortest time between two reads of one record for requests, and the most such reads of a client in a second. */
+const LOOK_PAUSE_MS = 250;
+const MOST_LOOKS_PER_SECOND = 20;
+
+/** A record that this client held, and who waits for it. */
+interface Bell {
+  /** The last grant of this client. */
+  hold: RungHold;
+  isFreed: boolean;
+  /** In the order in which they came. */
+  readonly waiters: Map<RingLine, string>;
+  /** The connection of the last asker: it is rung before the others, for which a claim would be refused. */
+  asker: RingLine | undefined;
+  lookedMs: number;
+  /** The next read for a request. */
+  look: Timer | undefined;
+}
+
+interface Grant {
+  readonly proof: Buffer;
+  readonly hold: RungHold;
+  readonly bell: Bell;
+}
+
+/**
+ * The holder's side: knows who waits for the records of this client, and rings them. Of the waiters of one record, the
+ * first is told to claim and the others to look: if all claimed, each release would cost a refused write a waiter.
+ */
+export class Bells {
+  readonly #context: ClientContext;
+  readonly #port: RingPort;
+  readonly #marks: RingMarks;
+  /** Two ids, since one has a few fixed bits. */
+  readonly #secret: string;
+  readonly #grants = new Map<string, Grant>();
+  readonly #bells = new Map<string, Bell>();
+  readonly #looks: Meter;
+
+  constructor(context: ClientContext, port: RingPort, marks: RingMarks) {
+    this.#context = context;
+    this.#port = port;
+    this.#marks = marks;
+    this.#secret = context.random.id() + context.random.id();
+    this.#looks = new Meter(() => context.nowMs(), MOST_LOOKS_PER_SECOND);
+  }
+
+  markOf(ref: RecordRef, holder: string): string | undefined {
+    const { address } = this.#port;
+    if (address === undefined || !isRung(ref)) return undefined;
+    return this.#marks.markOf(holder, {
+      address,
+      token: this.#token(holder).toString("base64url"),
+    });
+  }
+
+  began(hold: RungHold): void {
+    const { ref } = hold;
+    if (!isRung(ref)) return;
+    const known = this.#bells.get(ref.id);
+    const bell = known ?? newBell(hold);
+    bell.hold = hold;
+    bell.isFreed = false;
+    this.#bells.set(ref.id, bell);
+    const token = this.#token(hold.held.holder);
+    const proof = token.subarray(LOOKUP_BYTES);
+    this.#grants.set(lookupOf(token), { proof, hold, bell });
+    this.#forgetOldest();
+  }
+
+  freed(ref: RecordRef): void {
+    const bell = this.#bells.get(ref.id);
+    if (bell === undefined) return;
+    bell.isFreed = true;
+    const { asker } = bell;
+    const token = asker && bell.waiters.get(asker);
+    if (asker !== undefined && token !== undefined) {
+      bell.waiters.delete(asker);
+      say(asker, "free", token);
+    }
+    let kind: FrameKind = token === undefined ? "free" : "look";
+    for (const [line, waiting] of bell.waiters) {
+      say(line, kind, waiting);
+      kind = "look";
+    }
+    bell.waiters.clear();
+    bell.asker = undefined;
+  }
+
+  /** Accepts a connection. Closes it after a frame that no client of this table would send. */
+  accept(line: RingLine): LineEvents {
+    const meter = new Meter(() => this.#context.nowMs(), MOST_FRAMES_PER_SECOND);
+    const heard = new Set<Bell>();
+    return {
+      received: (bytes) => {
+        const frame = meter.allows() ? decodeFrame(bytes) : undefined;
+        const grant = frame && this.#grantOf(frame.token);
+        if (frame === undefined || grant === undefined) line.close();
+        else if (frame.kind === "wait") this.#wait(grant.bell, line, frame.token, heard);
+        else if (frame.kind === "asked") this.#asked(grant.bell, line);
+        else line.close();
+      },
+      closed: () => {
+        for (const bell of heard) bell.waiters.delete(line);
+      },
+    };
+  }
+
+  close(): void {
+    for (const { look } of this.#bells.values()) look?.cancel();
+  }
+
+  #wait(bell: Bell, line: RingLine, token: string, heard: Set<Bell>): void {
+    if (bell.isFreed) {
+      say(line, "free", token);
+      return;
+    }
+    if (!bell.waiters.has(line) && bell.waiters.size >= MOST_WAITERS) return;
+    bell.waiters.set(line, token);
+    heard.add(bell);
+    say(line, "heard", token);
+    if (bell.hold.isHeld) bell.hold.requested.waited();
+  }
+
+  #asked(bell: Bell, line: RingLine): void {
+    bell.asker = line;
+    if (bell.look !== undefined || bell.hold.ref.isEntry === true) return;
+    const { timers } = this.#context;
+    const delayMs = Math.max(0, bell.lookedMs + LOOK_PAUSE_MS - this.#context.nowMs());
+    bell.look = timers.set(delayMs, false, () => {
+      bell.look = undefined;
+      if (bell.isFreed || !bell.hold.isHeld || !this.#looks.allows()) return;
+      bell.lookedMs = this.#context.nowMs();
+      this.#context.inBackground(() => bell.hold.look());
+    });
+  }
+
+  #grantOf(token: string): Grant | undefined {
+    const bytes = Buffer.from(token, "base64url");
+    const grant = this.#grants.get(lookupOf(bytes));
+    if (grant === undefined) return undefined;
+    return timingSafeEqual(grant.proof, bytes.subarray(LOOKUP_BYTES)) ? grant : undefined;
+  }
+
+  // Nothing is stored for an attempt: most attempts of a waiter are refused.
+  #token(holder: string): Buffer {
+    return createHmac("sha256", this.#secret).update(holder).digest().subarray(0, TOKEN_BYTES);
+  }
+
+  #forgetOldest(): void {
+    const most = Math.max(LEAST_REMEMBERED, 2 * this.#context.holds.size);
+    for (const [lookup, { hold, bell }] of this.#grants) {
+      if (this.#grants.size <= most) return;
+      if (hold.isHeld) continue;
+      this.#grants.delete(lookup);
+      if (bell.hold === hold) this.#bells.delete(hold.ref.id);
+    }
+  }
+}
+
+function newBell(hold: RungHold): Bell {
+  return {
+    hold,
+    isFreed: false,
+    waiters: new Map(),
+    asker: undefined,
+    lookedMs: Number.NEGATIVE_INFINITY,
+    look: undefined,
+  };
+}
+
+function lookupOf(token: Buffer): string {
+  return token.toString("latin1", 0, LOOKUP_BYTES);
+}
+
+function say(line: RingLine, kind: FrameKind, token: string): void {
+  line.send(encodeFrame({ kind, token }));
+}
+
+/** Whether others wait for the record itself: for a permit they wait at the record of all permits. */
+function isRung({ kind, permit, isEntry }: RecordRef): boolean {
+  return isEntry === true || (permit === undefined && (kind === "lock" || kind === "leader"));
+}

@@ -1,0 +1,279 @@
+import { describe, expect, it } from "vitest";
+import { MemoryRings } from "../../../../test/support/rings.js";
+import { readsIn, World } from "../../../../test/support/world.js";
+import { election } from "../../src/election/index.js";
+import { fairLock, type Holdfast, mutex } from "../../src/index.js";
+import { interrupt, onWanted } from "../../src/requests/index.js";
+
+/** The kinds of frames. */
+const [HEARD, FREE, LOOK] = [2, 3, 4] as const;
+const INSTANT = { latency: { requestMs: 5, responseMs: 5 } } as const;
+
+function scene() {
+  const world = new World();
+  const rings = new MemoryRings(world.time);
+  const inhabitant = () => world.inhabitant({ ...INSTANT, ring: rings.choice() });
+  return { world, rings, inhabitant };
+}
+
+describe("a ring", () => {
+  // rule: protocol 129
+  it("lets a waiter claim at once after the release: two requests a hand-over, and no poll", async () => {
+    const { world, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    let lease = await world.until(mutex(a.locks, "a").acquire());
+    let [waits, holds] = [b, a];
+    for (let round = 0; round < 10; round += 1) {
+      const { locks } = waits;
+      const waiting = mutex(locks, "a").acquire();
+      // The refused claim, which shows the mark.
+      await world.time.advance(500);
+      const before = world.time.nowMs;
+      const seen = await world.requests(async () => {
+        await lease.release();
+        lease = await waiting;
+      });
+      expect(seen).toMatchObject({ writes: 2, reads: 0 });
+      expect(world.time.nowMs - before).toBeLessThan(25);
+      [waits, holds] = [holds, waits];
+    }
+  });
+
+  it("lets no poll come between, however long the hold", async () => {
+    const { world, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const poll = { min: "100ms", max: "60s" } as const;
+    const waiting = mutex(b.locks, "a").acquire({ poll });
+    await world.time.advance(50);
+    const before = { ...world.table.counts };
+    await world.time.advance(5_000);
+    expect(readsIn(world.table.counts)).toBe(readsIn(before));
+    await world.until(lease.release());
+    await world.until(waiting);
+    expect(readsIn(world.table.counts)).toBe(readsIn(before));
+    expect(world.table.counts.writes - before.writes).toBe(2);
+  });
+
+  it("tells the holder that a waiter waits", async () => {
+    const { world, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const wanted: unknown[] = [];
+    onWanted(lease, (by) => wanted.push(by));
+    mutex(b.locks, "a")
+      .acquire()
+      .catch(() => undefined);
+    await world.time.advance(20);
+    expect(wanted).toEqual([{ kind: "queue", by: undefined }]);
+  });
+
+  it("carries an interruption to the holder at once", async () => {
+    const { world, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const { signal } = lease;
+    mutex(b.locks, "a", { ifHeld: interrupt })
+      .acquire()
+      .catch(() => undefined);
+    await world.time.advance(60);
+    expect(signal.aborted).toBe(true);
+  });
+
+  it("passes a queue on in its order", async () => {
+    const { world, inhabitant } = scene();
+    const first = inhabitant();
+    let lease = await world.until(fairLock(first.locks, "a").acquire());
+    const order: number[] = [];
+    const waiting = [];
+    for (let index = 0; index < 10; index += 1) {
+      const { locks } = inhabitant();
+      waiting.push(
+        fairLock(locks, "a")
+          .acquire({ wait: Number.POSITIVE_INFINITY })
+          .then((got) => {
+            order.push(index);
+            return got;
+          }),
+      );
+      await world.time.advance(100);
+    }
+    await world.time.advance(20_000);
+    for (const next of waiting) {
+      const fromMs = world.time.nowMs;
+      await world.until(lease.release());
+      lease = await world.until(next);
+      expect(world.time.nowMs - fromMs).toBeLessThan(60);
+      // The next waiter must learn of its turn.
+      await world.time.advance(40);
+    }
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it("of a queue wakes the waiter behind one that gives up", async () => {
+    const { world, inhabitant } = scene();
+    const [first, second, third] = [inhabitant(), inhabitant(), inhabitant()];
+    const lease = await world.until(fairLock(first.locks, "a").acquire());
+    const leaves = new AbortController();
+    const { signal } = leaves;
+    const left = fairLock(second.locks, "a").acquire({ signal });
+    left.catch(() => undefined);
+    await world.time.advance(1_000);
+    const positions: number[] = [];
+    const waiting = fairLock(third.locks, "a").acquire({ onPosition: (at) => positions.push(at) });
+    await world.time.advance(20_000);
+    expect(positions).toEqual([1]);
+    leaves.abort();
+    await world.time.advance(50 + 75);
+    expect(positions).toEqual([1, 0]);
+    await world.until(lease.release());
+    await world.until(waiting);
+  });
+
+  it("of an election lets a candidate read at once after a resignation", async () => {
+    const { world, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const term = await world.until(election(a.locks, "boss").campaign());
+    const next = election(b.locks, "boss").campaign();
+    await world.time.advance(20_000);
+    const fromMs = world.time.nowMs;
+    await world.until(term.release());
+    await world.until(next);
+    expect(world.time.nowMs - fromMs).toBeLessThan(150);
+  });
+});
+
+describe("of several waiters for a mutex", () => {
+  it("only the first claims, and the others look soon after", async () => {
+    const { world, inhabitant } = scene();
+    const lease = await world.until(mutex(inhabitant().locks, "a").acquire());
+    const waiting = [];
+    const order: number[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      const taken = mutex(inhabitant().locks, "a").acquire({ lease: "1h" });
+      waiting.push(taken.then((got) => order.push(index) && got));
+      await world.time.advance(20);
+    }
+    await world.time.advance(5_000);
+    const before = { ...world.table.counts };
+    await world.until(lease.release());
+    await world.until(waiting[0] as Promise<unknown>);
+    await world.time.advance(100);
+    expect(order).toEqual([0]);
+    // The release and the claim; each other waiter has read once, or a second time by chance.
+    expect(world.table.counts.writes - before.writes).toBe(2);
+    expect(readsIn(world.table.counts) - readsIn(before)).toBeLessThanOrEqual(8);
+    for (const one of waiting) one.catch(() => undefined);
+  });
+
+  it("the one that interrupts the holder is told first", async () => {
+    const { world, inhabitant } = scene();
+    const lease = await world.until(mutex(inhabitant().locks, "a").acquire());
+    const order: string[] = [];
+    mutex(inhabitant().locks, "a")
+      .acquire()
+      .then(() => order.push("waits"))
+      .catch(() => undefined);
+    await world.time.advance(200);
+    const asks = mutex(inhabitant().locks, "a", { ifHeld: interrupt }).acquire();
+    asks.then(() => order.push("interrupts"));
+    await world.time.advance(200);
+    await world.until(lease.release());
+    await world.until(asks);
+    expect(order).toEqual(["interrupts"]);
+  });
+});
+
+describe("a ring that is not as it should be", () => {
+  const ofKind = (bytes: Uint8Array, kind: number) => bytes[1] === kind;
+
+  // rule: protocol 130
+  it("is lost: the next poll finds the release, at most `poll.max` later", async () => {
+    const { world, rings, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    rings.carries = ({ bytes }) => !ofKind(bytes, FREE) && !ofKind(bytes, LOOK);
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const waiting = mutex(b.locks, "a").acquire();
+    await world.time.advance(10_000);
+    const fromMs = world.time.nowMs;
+    await world.until(lease.release());
+    await world.until(waiting);
+    expect(world.time.nowMs - fromMs).toBeLessThan(2_600);
+  });
+
+  // rule: protocol 129, 132
+  it("is forged or doubled: the waiter claims in vain, at most three times a grant, and gets the lock later", async () => {
+    const { world, rings, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    rings.carries = (sent) => {
+      if (!ofKind(sent.bytes, HEARD)) return true;
+      const forged = Uint8Array.from(sent.bytes);
+      forged[1] = FREE;
+      for (let copy = 0; copy < 50; copy += 1) {
+        world.time.timers.set(copy, false, () => sent.pass(forged));
+      }
+      return true;
+    };
+    const lease = await world.until(mutex(a.locks, "a").acquire({ lease: "1h" }));
+    const before = { ...world.table.counts };
+    const waiting = mutex(b.locks, "a").acquire();
+    await world.time.advance(30_000);
+    expect(lease.isHeld).toBe(true);
+    expect(world.table.counts.writes - before.writes).toBeLessThanOrEqual(4);
+    await world.until(lease.release());
+    await world.until(waiting);
+  });
+
+  // rule: protocol 131
+  it("would come from the address of an earlier grant, which a client without rings has left: nobody connects", async () => {
+    const { world, rings, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const mark = (await markAfter(world, a.locks)) ?? { S: "" };
+    const plain = world.inhabitant(INSTANT);
+    await world.until(mutex(plain.locks, "a").acquire());
+    const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+    world.table.putItem(key, { ...world.record("a"), ring: mark });
+    mutex(b.locks, "a")
+      .acquire()
+      .catch(() => undefined);
+    await world.time.advance(5_000);
+    expect(rings.dialled).toEqual([]);
+  });
+
+  it("would come from a client that cannot be reached: it is tried again after 5 s, then ever later", async () => {
+    const { world, rings } = scene();
+    const a = world.inhabitant({ ring: rings.choice("memory:gone") });
+    rings.shut("memory:gone");
+    const b = world.inhabitant({ ring: rings.choice() });
+    await world.until(mutex(a.locks, "a").acquire({ lease: "1h" }));
+    mutex(b.locks, "a")
+      .acquire({ wait: "1h" })
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    // At 0, 5, 15 and 35 s, each at the next poll.
+    expect(rings.dialled).toHaveLength(4);
+  });
+
+  it("is the end of the connection: the waiter looks soon, since the holder's process may have released", async () => {
+    const { world, rings } = scene();
+    const a = world.inhabitant({ ring: rings.choice("memory:ends") });
+    const b = world.inhabitant({ ring: rings.choice() });
+    const lease = await world.until(mutex(a.locks, "a").acquire());
+    const waiting = mutex(b.locks, "a").acquire();
+    await world.time.advance(10_000);
+    rings.carries = ({ bytes }) => !ofKind(bytes, FREE);
+    await world.until(lease.release());
+    const fromMs = world.time.nowMs;
+    rings.shut("memory:ends");
+    await world.until(waiting);
+    expect(world.time.nowMs - fromMs).toBeLessThan(150);
+  });
+});
+
+async function markAfter(world: World, locks: Holdfast) {
+  const lease = await world.until(mutex(locks, "a").acquire());
+  const mark = world.record("a")?.["ring"];
+  await world.until(lease.release());
+  expect(world.record("a")).not.toHaveProperty("ring");
+  return mark;
+}
