@@ -14,6 +14,7 @@ import type { ClientSettings } from "./client-settings.js";
 import type { GrantHistory } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
 import type {
+  FenceBlock,
   FreeOptions,
   Grant,
   Held,
@@ -103,6 +104,9 @@ export interface GrantOptions {
   readonly attributes: Grant["attributes"];
   readonly existingAttributes: ExistingData;
   readonly passage?: Passage | undefined;
+  readonly keep?:
+    | { block(context: ClientContext, ref: RecordRef, passage?: Passage): FenceBlock | undefined }
+    | undefined;
 }
 
 /** Shares the environment, the observations and the abandoned ids between the parts of one client. */
@@ -178,6 +182,7 @@ export class ClientContext extends TableAccess {
     return {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder: this.format.codec.holderOf(options.owner, id),
+      block: options.keep?.block(this, ref, passage),
       ...this.datesOf(ref, leaseMs),
     };
   }

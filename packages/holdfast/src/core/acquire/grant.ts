@@ -141,7 +141,8 @@ export class GrantWrite {
     }
     repetition.countFound();
     if (!repetition.isInTime()) return REFUSED;
-    const result = { record, start: repetition.start, settings: this.#settings };
+    const { block } = this.#grant;
+    const result = { record, start: repetition.start, settings: this.#settings, block };
     return { kind: "granted", result };
   }
 

@@ -25,6 +25,11 @@ export class UserData {
     return this.#value;
   }
 
+  /** Whether the record has no data, and this lease has written none. */
+  get isUnchanged(): boolean {
+    return this.#seq === 0 && this.#value === undefined && this.attributes === undefined;
+  }
+
   /** The data that `close()` of the client leaves in the record. Undefined: the record keeps its data. */
   get leftAtClose(): unknown {
     return this.#leftAtClose;

@@ -29,6 +29,15 @@ export interface Grant {
   readonly fenceSeed: bigint;
   /** The right of this claim to pass a queue; without a passage the claim requires an empty queue. */
   readonly passage?: Passage | undefined;
+  /** The fences that the grant reserves. Undefined: one. */
+  readonly block?: FenceBlock | undefined;
+}
+
+/** Fences for the uses of one grant: the record shows the highest of them from the grant on. */
+export interface FenceBlock {
+  readonly count: number;
+  /** A claim requires a record whose fence is lower: fences must not run away from the clock that a new record begins with. */
+  readonly below: bigint;
 }
 
 /**
