@@ -1,7 +1,7 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { ClientContext } from "../core/context.js";
-import { emitGrant } from "../core/events.js";
+import { emitGrant, emitRelease } from "../core/events.js";
 import { type GrantResult, Hold, type HoldSettings } from "../core/hold/hold.js";
 import type { Keeps, KeptGrant } from "../core/hold/keep-alive.js";
 import { HeldLease } from "../core/hold/lease.js";
@@ -24,7 +24,11 @@ export interface Keep {
 /** The part of a {@link Keep} that the lock uses: a program that imports none carries none of its code. */
 export interface KeepsLease extends Keep {
   /** Returns what changes in the settings of an acquisition. Throws `invalid-argument`. */
-  settings(context: ClientContext, settings: AcquireSettings): Partial<AcquireSettings>;
+  settings(
+    context: ClientContext,
+    settings: AcquireSettings,
+    hasSession: boolean,
+  ): Partial<AcquireSettings>;
   /** Takes the lease that this client keeps for its next use. Undefined if it keeps none, or not for such settings. */
   take(context: AcquireContext, ref: RecordRef, settings: AcquireSettings): HeldLease | undefined;
 }
@@ -85,12 +89,16 @@ class Keeping implements KeepsLease, Keeps<Hold> {
     Object.freeze(this);
   }
 
-  settings({ format }: ClientContext, { renewMs }: AcquireSettings): Partial<AcquireSettings> {
+  settings(
+    { format }: ClientContext,
+    { renewMs }: AcquireSettings,
+    hasSession: boolean,
+  ): Partial<AcquireSettings> {
     requireCapability(format, FENCE_BLOCKS);
-    if (renewMs !== "manual") return { keep: this };
+    if (renewMs !== "manual" && !hasSession) return { keep: this };
     throw new HoldfastError(
       "invalid-argument",
-      'The option `keep` needs leases that renew themselves, so not `renew: "manual"`.',
+      'The option `keep` needs leases that renew themselves: not `renew: "manual"`, and no `session`.',
     );
   }
 
@@ -151,14 +159,13 @@ class Uses implements KeptGrant<Hold> {
 
   release(use: Hold, leavesData: boolean): boolean {
     const { context, ref, localQueue, requested, settings } = use;
-    this.latest = use;
     if (!use.isHeld) return false;
     if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;
-    if (this.isOver || leavesData || !use.isQuiet || this.#fence >= this.#last) return false;
+    if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
     if (context.closing.aborted || localQueue.place !== undefined) return false;
     const waiter = localQueue.first;
     if (waiter !== undefined && !fits(use, waiter.settings)) return false;
-    use.emitReleased();
+    emitRelease(use, context.nowMs() - use.grantedAtMs);
     if (this.#untilMs === undefined) this.#begin(use);
     const idle = new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
     const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
@@ -225,6 +232,13 @@ class Uses implements KeptGrant<Hold> {
     idleOf(this.#idle.context).delete(this.#idle.ref.id);
     this.#idle = undefined;
   }
+}
+
+/** Whether the record has no user data, and no write but a renewal of the scheduler may be in flight. */
+function isQuiet({ requests, isRenewing, userData }: Hold): boolean {
+  const { seq, value, attributes } = userData;
+  const hasData = seq > 0 || value !== undefined || attributes !== undefined;
+  return !hasData && requests.pending <= (isRenewing ? 1 : 0);
 }
 
 function isQueued({ context, ref }: Hold): boolean {

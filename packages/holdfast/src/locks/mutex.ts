@@ -137,8 +137,8 @@ export class Mutex implements Lock {
     this.#ref = kind.refOf(context, name, asked);
     this.name = this.#ref.name;
     this.#context = context;
-    this.#keep = keepOf(asked);
-    const life = keepAliveChoice(asked.session, this.#keep === undefined ? shared : undefined);
+    this.#keep = asked.keep as KeepsLease | undefined;
+    const life = keepAliveChoice(asked.session, this.#keep ? undefined : shared);
     this.#layers = [asked, life.options, ...defaultsOf(this.#isFair, clientOptions)];
     this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
@@ -206,7 +206,7 @@ export class Mutex implements Lock {
   #withoutAsking(options: AnyAcquireOptions): AcquireSettings {
     const layers = [options, ...this.#layers];
     const resolved = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
-    const settings = { ...resolved, ...this.#keep?.settings(this.#context, resolved) };
+    const settings = { ...resolved, ...this.#keeping(resolved) };
     const asked = <K extends "onPlaceExpired" | "onPosition">(key: K): AnyAcquireOptions[K] =>
       layers.find((layer) => layer[key] !== undefined)?.[key];
     const onPlaceExpired = asked("onPlaceExpired");
@@ -216,6 +216,15 @@ export class Mutex implements Lock {
     }
     const inQueue = checkQueueOptions({ onPlaceExpired, onPosition });
     return { ...settings, queueing: queueing(this.#isFair ? "at once" : "behind others", inQueue) };
+  }
+
+  #keeping(settings: AcquireSettings): Partial<AcquireSettings> | undefined {
+    const keep: Partial<KeepsLease> | undefined = this.#keep;
+    if (keep === undefined) return undefined;
+    const hasSession = this.#keptAliveBy !== undefined;
+    const kept = keep?.settings?.(this.#context, settings, hasSession);
+    if (kept !== undefined) return kept;
+    throw wrong("The option `keep` must be keepFor() of holdfast/keep.");
   }
 
   #asking(settings: AcquireSettings, ifHeld: Partial<AsksHolder>): AcquireSettings {
@@ -234,17 +243,6 @@ export class Mutex implements Lock {
   }
 }
 
-/** Throws `invalid-argument` for a value that is not from `keepFor()`, and together with a session. */
-function keepOf({ keep, session }: LockOptions): KeepsLease | undefined {
-  if (keep === undefined) return undefined;
-  const keeps = keep as Partial<KeepsLease> | null;
-  if (typeof keeps?.take === "function" && session === undefined) return keeps as KeepsLease;
-  throw new HoldfastError(
-    "invalid-argument",
-    "The option `keep` must be the result of keepFor() from holdfast/keep, and excludes `session`.",
-  );
-}
-
 /** Throws `invalid-argument` for another value than the type allows. */
 function reentryOf(
   asked: LockOptions["reentrant"],
@@ -254,8 +252,7 @@ function reentryOf(
   if (asked === undefined || asked === false) return undefined;
   if (asked === true) return new ReentryOfObject();
   if (asked === "context") return new ReentryOfContext(context, ref);
-  throw new HoldfastError(
-    "invalid-argument",
+  throw wrong(
     `The option \`reentrant\` must be true, false or "context"; it is ${String(asked)}.`,
   );
 }
@@ -313,12 +310,12 @@ export function fairLock<S extends FormatTypes = NativeTypes>(
   return lockOf<S>(FAIR, client, name, options as LockOptions | undefined);
 }
 
-function wrongIfHeld(): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
+const wrong = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+const wrongIfHeld = (): HoldfastError =>
+  wrong(
     "The option `ifHeld` is for mutexes that wait, and must be `interrupt` or `announce` from holdfast/requests.",
   );
-}
 
 // Inside, the format knows the types of its records; only the caller's types name them.
 function lockOf<S extends FormatTypes>(

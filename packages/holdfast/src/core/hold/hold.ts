@@ -69,8 +69,6 @@ export class Hold implements Kept {
   readonly kept: KeptGrant<Hold> | undefined;
   /** Whether the grant waits for its next use, without a holder. */
   readonly isIdle: boolean;
-  /** Whether the grant goes on in another hold. */
-  #isPassedOn = false;
   readonly handles = new Handles();
   readonly userData: UserData;
   /** What others have asked of this holder. */
@@ -85,7 +83,7 @@ export class Hold implements Kept {
   readonly times: RenewalSchedule;
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
-  readonly #grantedAtMs: number;
+  readonly grantedAtMs: number;
   readonly #longest: LongestHold | undefined;
   /** An end that no renewal moves, neither of the lease nor of its session. */
   #last: Deadline | undefined;
@@ -113,7 +111,7 @@ export class Hold implements Kept {
     this.userData = new UserData(record);
     this.living = former?.living ?? this.#livingFrom(start, record);
     this.times = former?.times ?? new RenewalSchedule(settings.renewMs, context.random, start);
-    this.#grantedAtMs = context.nowMs();
+    this.grantedAtMs = context.nowMs();
     const { maxHoldMs } = settings;
     // A place in a queue has the settings of its waiter.
     if (maxHoldMs !== undefined && ref.isEntry !== true && !isIdle) {
@@ -124,7 +122,8 @@ export class Hold implements Kept {
     settings.keptAliveBy?.begun(this);
     localQueue.occupy(this);
     if (!this.isManual) context.scheduler.visit(this, this.#nextVisitMs());
-    if (former !== undefined) former.#passTo(this);
+    if (this.kept !== undefined) this.kept.latest = this;
+    former?.passTo(this);
   }
 
   #livingFrom(start: Instant, record: HeldRecord): EffectiveDeadline<Hold> {
@@ -132,7 +131,8 @@ export class Hold implements Kept {
     return new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
   }
 
-  #passTo(heir: Hold): void {
+  /** Ends the hold, whose grant goes on in `heir`. */
+  passTo(heir: Hold): void {
     // Such as by `close()`, since the waiter of this process accepted the grant.
     if (this.#isOver) {
       heir.end(this.#loss?.reason ?? "closed");
@@ -140,20 +140,17 @@ export class Hold implements Kept {
     }
     heir.#isRenewing = this.#isRenewing;
     heir.#renewedAtMs = this.#renewedAtMs;
-    heir.#lastTrouble = this.#lastTrouble;
-    this.#isPassedOn = true;
-    if (this.kept !== undefined) this.kept.latest = heir;
     this.#finish(undefined);
   }
 
   /** The hold that the grant has now: a request outlives the use that sent it. */
   get latest(): Hold {
-    return this.#isPassedOn ? (this.kept?.latest ?? this) : this;
+    return this.kept?.latest ?? this;
   }
 
-  /** Whether only a renewal of the scheduler may be in flight. */
-  get isQuiet(): boolean {
-    return this.requests.pending <= (this.#isRenewing ? 1 : 0) && this.userData.isUnchanged;
+  /** Whether a renewal of the scheduler is in flight. */
+  get isRenewing(): boolean {
+    return this.#isRenewing;
   }
 
   yields(): Promise<void> | undefined {
@@ -191,6 +188,8 @@ export class Hold implements Kept {
 
   /** Returns the milliseconds left, or 0 after the end. The first check after the deadline ends the hold. */
   check(): number {
+    // To read the clocks takes microseconds, and an ended hold stays ended.
+    if (this.#isOver) return 0;
     // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
     const leftMs = this.deadline.remainingMs();
@@ -206,7 +205,7 @@ export class Hold implements Kept {
 
   /** Publishes that the hold is about to be the longest allowed. */
   nearsEnd(leftMs: number): void {
-    emitLongHold(this, this.context.nowMs() - this.#grantedAtMs, leftMs);
+    emitLongHold(this, this.context.nowMs() - this.grantedAtMs, leftMs);
   }
 
   /**
@@ -219,7 +218,7 @@ export class Hold implements Kept {
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
     // Nobody uses a kept lease, so that its end is no loss.
-    if (!this.isIdle) emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
+    if (!this.isIdle) emitLoss(this, reason, this.context.nowMs() - this.grantedAtMs);
     this.#abort(this.#loss);
     this.localQueue.next();
     const leases = SWEEP_AFTER_LEASES[reason];
@@ -266,13 +265,8 @@ export class Hold implements Kept {
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
-    if (!this.isIdle) this.emitReleased();
+    if (!this.isIdle) emitRelease(this, this.context.nowMs() - this.grantedAtMs);
     return true;
-  }
-
-  /** Publishes that the holder has ended the hold. */
-  emitReleased(): void {
-    emitRelease(this, this.context.nowMs() - this.#grantedAtMs);
   }
 
   #finish(reason: LossReason | undefined): void {
@@ -280,7 +274,7 @@ export class Hold implements Kept {
     if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
       this.context.abandon(this.held.holder);
     this.context.holds.delete(this);
-    if (!this.#isPassedOn) this.kept?.ended();
+    if (this.latest === this) this.kept?.ended();
     this.#longest?.stop();
     this.context.scheduler.forget(this);
     this.settings.keptAliveBy?.ended(this);

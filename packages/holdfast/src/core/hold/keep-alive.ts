@@ -76,7 +76,7 @@ export interface Keeps<L> {
 
 /** A grant with a block of fences: each use is a lease of its own, and so is each time between two uses. */
 export interface KeptGrant<L> {
-  /** The use, or the time between two, that the grant is in. Undefined during the first. */
+  /** The use, or the time between two, that the grant is in. */
   latest: L | undefined;
   /** Whether the lock is for other processes now, so that no waiter of this process comes before them. */
   readonly isOver: boolean;

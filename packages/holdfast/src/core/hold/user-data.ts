@@ -25,9 +25,9 @@ export class UserData {
     return this.#value;
   }
 
-  /** Whether the record has no data, and this lease has written none. */
-  get isUnchanged(): boolean {
-    return this.#seq === 0 && this.#value === undefined && this.attributes === undefined;
+  /** The number of the last data write under this grant, also of one without an answer. */
+  get seq(): number {
+    return this.#seq;
   }
 
   /** The data that `close()` of the client leaves in the record. Undefined: the record keeps its data. */
