@@ -14,6 +14,7 @@ import type { ClientSettings } from "./client-settings.js";
 import type { GrantHistory, RingChoice } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
 import type {
+  FenceBlock,
   FreeOptions,
   Grant,
   Held,
@@ -115,6 +116,9 @@ export interface GrantOptions {
   readonly attributes: Grant["attributes"];
   readonly existingAttributes: ExistingData;
   readonly passage?: Passage | undefined;
+  readonly keep?:
+    | { block(context: ClientContext, ref: RecordRef, passage?: Passage): FenceBlock | undefined }
+    | undefined;
 }
 
 /** Shares the environment, the observations and the abandoned ids between the parts of one client. */
@@ -194,6 +198,7 @@ export class ClientContext extends TableAccess {
       ...{ leaseMs, owner, data, existingData, attributes, existingAttributes, passage },
       holder,
       ring: this.rings?.markOf(ref, holder),
+      block: options.keep?.block(this, ref, passage),
       ...this.datesOf(ref, leaseMs, now),
     };
   }

@@ -105,8 +105,11 @@ export interface LeaseEvent extends LeaseSubject {
 
 /** Emitted before the acquisition resolves. */
 export interface GrantEvent extends LeaseEvent {
-  /** How the holder got the lease: a free record, a dead holder, a holder of the same process, or an export. */
-  readonly how: "claim" | "takeover" | "hand-over" | "import";
+  /**
+   * How the holder got the lease: a free record, a dead holder, a holder of the same process, an export, or `kept`: from an
+   * earlier use in this process, without a request.
+   */
+  readonly how: "claim" | "takeover" | "hand-over" | "import" | "kept";
   /** From the call to the grant, in milliseconds. */
   readonly waitedMs: number;
   readonly leaseMs: number;
@@ -269,5 +272,6 @@ export function emitRelease(lease: LeaseFacts, heldMs: number): void {
 
 function leaseOf({ ref, settings, held }: LeaseFacts): LeaseEvent {
   const { kind, name } = ref;
-  return { kind, name, owner: settings.owner, holder: held.holder, fence: held.fence };
+  const { holder, fence, number = fence } = held;
+  return { kind, name, owner: settings.owner, holder, fence: number };
 }

@@ -98,6 +98,8 @@ interface Occupant {
   remainingMs(): number;
   /** Ends the hold if its deadline has passed. */
   check(): void;
+  /** Gives the lock back if it is only kept for a next use. Undefined if it is not. The promise never rejects. */
+  yields?(): Promise<void> | undefined;
 }
 
 /**
@@ -128,6 +130,10 @@ export class LocalQueue<Settings, Granted> {
 
   get hasWaiters(): boolean {
     return this.#waiting.size > 0;
+  }
+
+  get first(): LocalWaiter<Settings, Granted> | undefined {
+    return this.#waiting.first;
   }
 
   get waiterCount(): number {
@@ -234,10 +240,16 @@ export class LocalQueue<Settings, Granted> {
     return true;
   }
 
+  /** Gives the lock back if it is only kept for a next use. Undefined if it is not. */
+  yields(): Promise<void> | undefined {
+    return this.#occupant?.yields?.();
+  }
+
   wait(waiter: LocalWaiter<Settings, Granted>): void {
     this.#waiting.addLast(waiter);
     if (waiter.follows) this.#followers += 1;
     this.#watchOccupant();
+    void this.yields();
     if (this.#before !== undefined) this.#tell(waiter, this.#before + this.#waiting.size - 1);
   }
 

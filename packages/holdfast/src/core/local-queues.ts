@@ -23,6 +23,11 @@ export class LocalQueues<Settings, Granted> {
     return this.#localQueues.get(id)?.isBusy === true;
   }
 
+  /** As {@link LocalQueue.yields}. */
+  yields(id: string): Promise<void> | undefined {
+    return this.#localQueues.get(id)?.yields();
+  }
+
   /** Returns the queue of a name. The caller enters it or waits in it at once: a queue is only deleted when idle. */
   of(id: string): LocalQueue<Settings, Granted> {
     if (!this.#isShared) return this.alone();

@@ -14,6 +14,10 @@ export class LinkedList<T> implements Iterable<T> {
     return this.#nodes.size;
   }
 
+  get first(): T | undefined {
+    return this.#first?.value;
+  }
+
   addLast(value: T): void {
     const node: Node<T> = { value, before: this.#last, after: undefined };
     if (this.#last === undefined) this.#first = node;

@@ -101,8 +101,8 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
   }
   // Check after the release, since the release may be the first request to notice the loss. A body that ended well after
   // an interruption held the lock to its end.
-  const { aborted, reason } = lease.signal;
-  if (aborted && !isHoldfastError(reason, "interrupted")) throw reason;
+  const { signal } = lease;
+  if (signal.aborted && !isHoldfastError(signal.reason, "interrupted")) throw signal.reason;
   return result;
 }
 

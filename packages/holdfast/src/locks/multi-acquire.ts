@@ -27,7 +27,9 @@ const READ_ONLY: Place = { isFirst: async () => false };
  * available. A client never holds one of these locks while it waits for another, so two clients cannot deadlock.
  */
 export async function acquireMany(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
-  const { refs, permits, settings } = together;
+  const { refs, permits, settings, context } = together;
+  const kept = refs.flatMap(({ id }) => context.localQueues.yields(id) ?? []);
+  if (kept.length > 0) await Promise.all(kept);
   try {
     await openSessions(together);
     await readAll(

@@ -22,6 +22,7 @@ import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { AsksHolder } from "./asking.js";
 import { type Inspection, inspectRecord } from "./inspect.js";
+import type { Keep, KeepsLease } from "./keeping.js";
 import type { Lock } from "./lock.js";
 import {
   keepAliveChoice,
@@ -56,6 +57,12 @@ export interface LockOptions<S extends FormatTypes = NativeTypes>
    * opens it for the first permit, and closes it when it has had no permit for a lease.
    */
   readonly session?: S extends NativeTypes ? Session | undefined : undefined;
+  /**
+   * `keepFor("5s")` of `holdfast/keep`: keeps the lease for the next use in this process, which then costs no request. Not
+   * with `session`; the leases renew themselves, also of a client with `sharedSession`. For {@link mutex} and
+   * {@link fairLock} only, in native records. Default: the release gives the lease back.
+   */
+  readonly keep?: S extends NativeTypes ? Keep | undefined : undefined;
 }
 
 const MUTEX_NAMES: OptionNames<Omit<LockOptions, "namespace">> = {
@@ -63,6 +70,7 @@ const MUTEX_NAMES: OptionNames<Omit<LockOptions, "namespace">> = {
   reentrant: true,
   session: true,
   ifHeld: true,
+  keep: true,
 };
 const FAIR_NAMES: OptionNames<LockOptions> = { ...MUTEX_NAMES, namespace: true };
 
@@ -115,6 +123,7 @@ export class Mutex implements Lock {
   readonly #defaults: AcquireSettings;
   readonly #reentry: Reentry | undefined;
   readonly #keptAliveBy: KeepAliveSource<Hold> | undefined;
+  readonly #keep: KeepsLease | undefined;
 
   constructor(
     kind: Kind,
@@ -128,7 +137,8 @@ export class Mutex implements Lock {
     this.#ref = kind.refOf(context, name, asked);
     this.name = this.#ref.name;
     this.#context = context;
-    const life = keepAliveChoice(asked.session, shared);
+    this.#keep = asked.keep as KeepsLease | undefined;
+    const life = keepAliveChoice(asked.session, this.#keep ? undefined : shared);
     this.#layers = [asked, life.options, ...defaultsOf(this.#isFair, clientOptions)];
     this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
@@ -195,7 +205,8 @@ export class Mutex implements Lock {
 
   #withoutAsking(options: AnyAcquireOptions): AcquireSettings {
     const layers = [options, ...this.#layers];
-    const settings = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
+    const resolved = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
+    const settings = { ...resolved, ...this.#keeping(resolved) };
     const asked = <K extends "onPlaceExpired" | "onPosition">(key: K): AnyAcquireOptions[K] =>
       layers.find((layer) => layer[key] !== undefined)?.[key];
     const onPlaceExpired = asked("onPlaceExpired");
@@ -207,6 +218,15 @@ export class Mutex implements Lock {
     return { ...settings, queueing: queueing(this.#isFair ? "at once" : "behind others", inQueue) };
   }
 
+  #keeping(settings: AcquireSettings): Partial<AcquireSettings> | undefined {
+    const keep: Partial<KeepsLease> | undefined = this.#keep;
+    if (keep === undefined) return undefined;
+    const hasSession = this.#keptAliveBy !== undefined;
+    const kept = keep?.settings?.(this.#context, settings, hasSession);
+    if (kept !== undefined) return kept;
+    throw wrong("The option `keep` must be keepFor() of holdfast/keep.");
+  }
+
   #asking(settings: AcquireSettings, ifHeld: Partial<AsksHolder>): AcquireSettings {
     const asks = this.#isFair ? undefined : ifHeld?.settings?.(this.#context.format);
     if (asks === undefined) throw wrongIfHeld();
@@ -214,7 +234,11 @@ export class Mutex implements Lock {
   }
 
   #acquire(settings: AcquireSettings, asked: AnyAcquireOptions): Promise<HeldLease | undefined> {
-    const take = () => acquire(this.#context, this.#ref, settings);
+    const take = () => {
+      const kept = this.#keep?.take(this.#context, this.#ref, settings);
+      if (kept !== undefined) return Promise.resolve(kept);
+      return acquire(this.#context, this.#ref, settings);
+    };
     return this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
   }
 }
@@ -228,8 +252,7 @@ function reentryOf(
   if (asked === undefined || asked === false) return undefined;
   if (asked === true) return new ReentryOfObject();
   if (asked === "context") return new ReentryOfContext(context, ref);
-  throw new HoldfastError(
-    "invalid-argument",
+  throw wrong(
     `The option \`reentrant\` must be true, false or "context"; it is ${String(asked)}.`,
   );
 }
@@ -287,12 +310,12 @@ export function fairLock<S extends FormatTypes = NativeTypes>(
   return lockOf<S>(FAIR, client, name, options as LockOptions | undefined);
 }
 
-function wrongIfHeld(): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
+const wrong = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
+
+const wrongIfHeld = (): HoldfastError =>
+  wrong(
     "The option `ifHeld` is for mutexes that wait, and must be `interrupt` or `announce` from holdfast/requests.",
   );
-}
 
 // Inside, the format knows the types of its records; only the caller's types name them.
 function lockOf<S extends FormatTypes>(

@@ -202,7 +202,7 @@ function leaseWrites(pk: string): LeaseWrites {
   return {
     claim: (ref, grant, onto) => ({
       key: ref.key,
-      condition: all(ontoCondition(onto, pk), ...queueCondition(grant)),
+      condition: all(ontoCondition(onto, pk), ...queueCondition(grant), ...blockCondition(grant)),
       change: lasting(ref, grantChange(grant)),
     }),
     takeOver: (ref, grant, watched) => ({
@@ -437,6 +437,12 @@ function lasting({ kind }: RecordRef, change: Change): Change {
   return { set, remove: [...change.remove, "expiresAt"] };
 }
 
+// The other grants of a block follow an observation of the fence.
+function blockCondition({ block }: Grant): Condition[] {
+  if (block === undefined) return [];
+  return [any(isAbsent("fence"), { kind: "below", attribute: "fence", value: n(block.below) })];
+}
+
 // A grant replaces all attributes by which waiters decide whether a holder is dead. Otherwise they would use the former
 // holder's lease length, or an ended session, for the new holder.
 function grantChange(grant: Grant): Change {
@@ -445,7 +451,10 @@ function grantChange(grant: Grant): Change {
       v: { N: LAYOUT },
       holder: s(grant.holder),
       version: NEXT_VERSION,
-      fence: { incrementFrom: grant.fenceSeed.toString() },
+      fence: {
+        incrementFrom: grant.fenceSeed.toString(),
+        ...(grant.block === undefined ? {} : { by: grant.block.count }),
+      },
       leaseMs: n(grant.leaseMs),
       owner: s(grant.owner),
       acquiredAt: s(grant.acquiredAt),

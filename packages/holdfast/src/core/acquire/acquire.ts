@@ -54,7 +54,9 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
     }
     for (const one of granted) {
       emitGrant(one.hold, one.how, waitedMs);
-      context.noteGrant?.(context, one);
+      const { how } = one;
+      // The history has the grants of the table.
+      if (how !== "kept") context.noteGrant?.(context, { ...one, how });
     }
     const { keptAliveBy } = settings;
     if (keptAliveBy?.prepare !== undefined) {
@@ -125,14 +127,15 @@ async function granted({
   const contending = { context, ref, localQueue, settings, cancellation };
   cancellation.standIn(localQueue);
   if (!localQueue.tryEnter()) {
-    if (settings.waitMs === 0) return undefined;
+    if (settings.waitMs === 0 && localQueue.yields() === undefined) return undefined;
     cancellation.onWait(settings.owner);
     // A listener to that event may just have ended the wait. Nothing would then remove the waiter from the queue.
     if (cancellation.isStopped) throw cancellation.error();
     const turn = await localTurn(contending);
     if (turn.kind === "granted") {
       const hold = new Hold(context, ref, localQueue, turn.result);
-      return [{ hold, record: turn.result.record, how: "hand-over" }];
+      const how = turn.result.former === undefined ? "hand-over" : "kept";
+      return [{ hold, record: turn.result.record, how }];
     }
   }
   let got: Granted | undefined;

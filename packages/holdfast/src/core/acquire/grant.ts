@@ -153,7 +153,8 @@ export class GrantWrite {
     repetition.countFound();
     const now = instantOf(this.#context.clock);
     if (!repetition.isInTime(now)) return REFUSED;
-    const result = { record, start: repetition.start, settings: this.#settings };
+    const { block } = this.#grant;
+    const result = { record, start: repetition.start, settings: this.#settings, block };
     return { kind: "granted", result, now };
   }
 

@@ -7,12 +7,18 @@ import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
 import { emitLongHold, emitLoss, emitRelease, emitRenewal } from "../events.js";
 import type { LocalQueue } from "../local-queue.js";
-import type { Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
+import type { FenceBlock, Held, NumberedData, RecordRef, Renewal } from "../record/format.js";
 import type { ForcedRelease, HeldRecord, Version } from "../record/record.js";
 import type { Kept } from "../scheduler.js";
 import type { Entering } from "../table-access.js";
 import { actingMs, Deadline } from "./deadline.js";
-import { EffectiveDeadline, Handles, type KeptSettings, renewOrMove } from "./keep-alive.js";
+import {
+  EffectiveDeadline,
+  Handles,
+  type KeptGrant,
+  type KeptSettings,
+  renewOrMove,
+} from "./keep-alive.js";
 import { LeaseEnd } from "./lease-end.js";
 import { LongestHold } from "./longest-hold.js";
 import { forcedIn, lossError, lossIn, RESERVED_AFTER_LOSS, SWEEP_AFTER_LEASES } from "./loss.js";
@@ -32,11 +38,18 @@ export interface GrantResult {
   readonly start: Instant;
   readonly settings: HoldSettings;
   readonly number?: bigint;
+  /** The fences that the grant has reserved. */
+  readonly block?: FenceBlock | undefined;
+  /** The hold whose grant goes on in this one: the grant is kept between its uses. */
+  readonly former?: Hold | undefined;
+  /** Whether the grant waits for its next use. */
+  readonly isIdle?: boolean;
 }
 
 /**
  * The state of a grant in the holder's process, until the deadline, a loss or a release. Writes of a hold never
- * overlap (R7), and an ended hold stays ended (R2).
+ * overlap (R7), and an ended hold stays ended (R2). A grant that is kept has one hold after another: they share the
+ * deadline and the writes, and nothing else.
  */
 export class Hold implements Kept {
   readonly context: ClientContext;
@@ -51,7 +64,11 @@ export class Hold implements Kept {
   /** Aborts when the holder must stop: when the lease is lost, or earlier. */
   readonly signal = new LossSignal(() => this.check());
   /** Runs the requests for this record, never two at the same time. */
-  readonly requests = new Exclusive();
+  readonly requests: Exclusive;
+  /** The uses of the grant, if the grant is kept between them. */
+  readonly kept: KeptGrant<Hold> | undefined;
+  /** Whether the grant waits for its next use, without a holder. */
+  readonly isIdle: boolean;
   readonly handles = new Handles();
   readonly userData: UserData;
   /** What others have asked of this holder. */
@@ -66,7 +83,7 @@ export class Hold implements Kept {
   readonly times: RenewalSchedule;
   #renewedAtMs = Number.NEGATIVE_INFINITY;
   #isRenewing = false;
-  readonly #grantedAtMs: number;
+  readonly grantedAtMs: number;
   readonly #longest: LongestHold | undefined;
   /** An end that no renewal moves, neither of the lease nor of its session. */
   #last: Deadline | undefined;
@@ -77,24 +94,27 @@ export class Hold implements Kept {
     localQueue: HoldQueue,
     beginning: GrantResult,
   ) {
-    const { record, start, settings } = beginning;
+    const { record, start, settings, block, former, isIdle = false } = beginning;
     this.context = context;
     this.ref = ref;
     this.localQueue = localQueue;
-    this.held = { holder: record.holder, fence: record.fence, number: beginning.number };
+    this.kept = former?.kept ?? (block && settings.keep?.begin(record, block));
+    this.isIdle = isIdle;
+    const number = beginning.number ?? (isIdle ? undefined : this.kept?.next());
+    this.held = { holder: record.holder, fence: record.fence, number };
+    this.requests = former?.requests ?? new Exclusive();
     this.settings = settings;
     this.isManual = settings.renewMs === "manual";
-    this.#leaseMs = settings.leaseMs;
-    this.#version = record.version;
-    this.#leaseEnd = new LeaseEnd(context, record);
+    this.#leaseMs = former?.leaseMs ?? settings.leaseMs;
+    this.#version = former === undefined ? record.version : former.#version;
+    this.#leaseEnd = former === undefined ? new LeaseEnd(context, record) : former.#leaseEnd;
     this.userData = new UserData(record);
-    const deadline = this.deadlineFrom(start, settings.leaseMs);
-    this.living = new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
-    this.times = new RenewalSchedule(settings.renewMs, context.random, start);
-    this.#grantedAtMs = context.nowMs();
+    this.living = former?.living ?? this.#livingFrom(start, record);
+    this.times = former?.times ?? new RenewalSchedule(settings.renewMs, context.random, start);
+    this.grantedAtMs = context.nowMs();
     const { maxHoldMs } = settings;
     // A place in a queue has the settings of its waiter.
-    if (maxHoldMs !== undefined && ref.isEntry !== true) {
+    if (maxHoldMs !== undefined && ref.isEntry !== true && !isIdle) {
       this.#longest = new LongestHold(this, start, maxHoldMs);
       this.#last = this.#longest.deadline;
     }
@@ -103,6 +123,39 @@ export class Hold implements Kept {
     context.rings?.began(this);
     localQueue.occupy(this);
     if (!this.isManual) context.scheduler.visit(this, this.#nextVisitMs());
+    if (this.kept !== undefined) this.kept.latest = this;
+    former?.passTo(this);
+  }
+
+  #livingFrom(start: Instant, record: HeldRecord): EffectiveDeadline<Hold> {
+    const deadline = this.deadlineFrom(start, this.#leaseMs);
+    return new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
+  }
+
+  /** Ends the hold, whose grant goes on in `heir`. */
+  passTo(heir: Hold): void {
+    // Such as by `close()`, since the waiter of this process accepted the grant.
+    if (this.#isOver) {
+      heir.end(this.#loss?.reason ?? "closed");
+      return;
+    }
+    heir.#isRenewing = this.#isRenewing;
+    heir.#renewedAtMs = this.#renewedAtMs;
+    this.#finish(undefined);
+  }
+
+  /** The hold that the grant has now: a request outlives the use that sent it. */
+  get latest(): Hold {
+    return this.kept?.latest ?? this;
+  }
+
+  /** Whether a renewal of the scheduler is in flight. */
+  get isRenewing(): boolean {
+    return this.#isRenewing;
+  }
+
+  yields(): Promise<void> | undefined {
+    return this.kept?.yields();
   }
 
   get leaseMs(): number {
@@ -138,11 +191,14 @@ export class Hold implements Kept {
    * Returns the milliseconds left, or 0 after the end. The first check after the deadline ends the hold. `now`: an instant
    * that this synchronous step has read.
    */
-  check(now = instantOf(this.context.clock)): number {
+  check(now?: Instant): number {
+    // To read the clocks takes microseconds, and an ended hold stays ended.
+    if (this.#isOver) return 0;
+    const at = now ?? instantOf(this.context.clock);
     // A check of one lease also checks the session, and so ends all leases of an expired session.
     this.living.life?.check();
-    const leftMs = this.deadline.remainingMs(now);
-    if (leftMs <= 0) this.end(this.#whyOver, undefined, now);
+    const leftMs = this.deadline.remainingMs(at);
+    if (leftMs <= 0) this.end(this.#whyOver, undefined, at);
     return this.#isOver ? 0 : leftMs;
   }
 
@@ -154,7 +210,7 @@ export class Hold implements Kept {
 
   /** Publishes that the hold is about to be the longest allowed. */
   nearsEnd(leftMs: number): void {
-    emitLongHold(this, this.context.nowMs() - this.#grantedAtMs, leftMs);
+    emitLongHold(this, this.context.nowMs() - this.grantedAtMs, leftMs);
   }
 
   /**
@@ -168,7 +224,8 @@ export class Hold implements Kept {
     const timing = this.times.lossTiming(at, this.deadline.remainingMs(at), visitMs);
     this.#loss = lossError(this.ref, reason, this.#lastTrouble, { forced, timing });
     this.#finish(reason);
-    emitLoss(this, reason, this.context.nowMs() - this.#grantedAtMs);
+    // Nobody uses a kept lease, so that its end is no loss.
+    if (!this.isIdle) emitLoss(this, reason, this.context.nowMs() - this.grantedAtMs);
     this.#abort(this.#loss);
     this.localQueue.next();
     const leases = SWEEP_AFTER_LEASES[reason];
@@ -215,7 +272,7 @@ export class Hold implements Kept {
   beginRelease(): boolean {
     if (!this.isHeld) return false;
     this.#finish(undefined);
-    emitRelease(this, this.context.nowMs() - this.#grantedAtMs);
+    if (!this.isIdle) emitRelease(this, this.context.nowMs() - this.grantedAtMs);
     return true;
   }
 
@@ -224,6 +281,7 @@ export class Hold implements Kept {
     if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
       this.context.abandon(this.held.holder);
     this.context.holds.delete(this);
+    if (this.latest === this) this.kept?.ended();
     this.#longest?.stop();
     this.context.scheduler.forget(this);
     this.settings.keptAliveBy?.ended(this);
@@ -239,10 +297,11 @@ export class Hold implements Kept {
       this.#isRenewing = true;
       this.context.inBackground(async () => {
         await renewOrMove<Hold>(this).finally(() => {
-          this.#isRenewing = false;
+          this.latest.#isRenewing = false;
         });
-        if (!this.#isOver && !this.living.isMoved) {
-          this.context.scheduler.visit(this, this.#nextVisitMs());
+        const { latest } = this;
+        if (!latest.#isOver && !latest.living.isMoved) {
+          this.context.scheduler.visit(latest, latest.#nextVisitMs());
         }
       });
     }
@@ -264,41 +323,43 @@ export class Hold implements Kept {
   renewOnce(onNoAnswer?: (answer: NoAnswer | Misconfigured) => void): Promise<RenewalAnswer> {
     const askedMs = this.context.nowMs();
     return this.requests.run(async () => {
+      const hold = this.latest;
       // DynamoDB acknowledged another renewal or the move before this renewal's turn.
-      if (this.#renewedAtMs > askedMs || this.living.isMoved) {
-        if (!this.isHeld) return { kind: "lost" };
-        return this.living.isMoved ? AGAIN : { kind: "held" };
+      if (hold.#renewedAtMs > askedMs || hold.living.isMoved) {
+        if (!hold.isHeld) return { kind: "lost" };
+        return hold.living.isMoved ? AGAIN : { kind: "held" };
       }
-      let start = instantOf(this.context.clock);
-      const lateMs = Math.max(0, start.monotonicMs - this.times.nextMs);
-      let renewal = this.renewal(this.leaseMs, undefined, start);
-      const compose = (): Write => this.context.format.lease.renew(this.ref, this.held, renewal);
-      const answer = await this.send({
+      let start = instantOf(hold.context.clock);
+      const lateMs = Math.max(0, start.monotonicMs - hold.times.nextMs);
+      let renewal = hold.renewal(hold.leaseMs, undefined, start);
+      const compose = (): Write => hold.context.format.lease.renew(hold.ref, hold.held, renewal);
+      const answer = await hold.send({
         write: compose(),
         again: () => {
           // Nothing was sent yet, so the lease counts from now.
-          start = instantOf(this.context.clock);
-          renewal = this.renewal(this.leaseMs, undefined, start);
+          start = instantOf(hold.context.clock);
+          renewal = hold.renewal(hold.leaseMs, undefined, start);
           return compose();
         },
         isIn: (record) => record.mark === renewal.mark,
         now: start,
       });
+      const { latest } = hold;
       if (answer.kind === "applied") {
-        this.renewed(start, this.leaseMs, answer.record);
-        emitRenewal(this, true, lateMs, start);
+        latest.renewed(start, hold.leaseMs, answer.record);
+        emitRenewal(latest, true, lateMs, start);
         return { kind: "renewed" };
       }
       if (answer.kind === "lost") return answer;
       if ("record" in answer) {
-        this.#leaseEnd.learn(answer.record);
+        hold.#leaseEnd.learn(answer.record);
         // An earlier renewal has changed the version. Texts have no order, so the next condition must name the new one.
-        if (typeof answer.record.version === "string") this.learnVersion(answer.record);
+        if (typeof answer.record.version === "string") latest.learnVersion(answer.record);
       } else onNoAnswer?.(answer);
       // The holder also pauses after a refusal: a record restored from a copy refuses every renewal of its grant.
-      this.times.putOff(this.context.nowMs() + this.backoff(this.context.random.fraction()));
-      emitRenewal(this, false, lateMs, start);
-      this.settings.onRenewal?.(undefined);
+      hold.times.putOff(hold.context.nowMs() + hold.backoff(hold.context.random.fraction()));
+      emitRenewal(latest, false, lateMs, start);
+      latest.settings.onRenewal?.(undefined);
       // An operator can correct the configuration before the deadline, so only the deadline decides.
       return AGAIN;
     });
@@ -348,19 +409,21 @@ export class Hold implements Kept {
     const { context } = this;
     const sent = now ?? instantOf(context.clock);
     // This write may have waited for a turn until the lease ended.
-    const leftMs = this.check(sent);
+    const leftMs = this.latest.check(sent);
     if (leftMs <= 0) return { kind: "lost" };
     const timeoutMs = context.timeoutWithin(leftMs);
     const answer = await context.write(write, timeoutMs, undefined, this.#entering(again, sent));
+    // The use may have ended, and the grant been kept, while the request was in flight.
+    const { latest } = this;
     if (answer.kind !== "applied" && answer.kind !== "refused") {
-      if (!this.isHeld) return { kind: "lost" };
-      this.#lastTrouble = causeOf(answer);
+      if (!latest.isHeld) return { kind: "lost" };
+      latest.#lastTrouble = causeOf(answer);
       if (answer.kind === "unknown") context.reportBusyConnections(this.ref.name);
       return answer;
     }
-    const record = this.#read(answer);
+    const record = latest.#read(answer);
     // An answer after the deadline revives no lease.
-    if (record === "lost" || !this.isHeld) return { kind: "lost" };
+    if (record === "lost" || !latest.isHeld) return { kind: "lost" };
     return { kind: answer.kind === "applied" || isIn(record) ? "applied" : "mine", record };
   }
 
@@ -380,7 +443,7 @@ export class Hold implements Kept {
   // After a wait for its turn, a request has the time that is then left of the lease. An ended hold sends nothing.
   #entering(again?: () => Write, sent?: Instant): Entering {
     const afterWait = () => {
-      const leftMs = this.check();
+      const leftMs = this.latest.check();
       if (leftMs <= 0) return undefined;
       return { timeoutMs: this.context.timeoutWithin(leftMs), write: again?.() };
     };

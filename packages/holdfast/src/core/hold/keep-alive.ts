@@ -4,7 +4,7 @@ import type { Again } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
 import type { LeaseSettings } from "../options.js";
-import type { Holders, RecordRef } from "../record/format.js";
+import type { FenceBlock, Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import type { Unavailable } from "../unavailable.js";
 import type { Deadline } from "./deadline.js";
@@ -64,6 +64,32 @@ export interface KeepAliveSource<L> {
   readonly prepare?: ((lease: L) => Promise<void>) | undefined;
 }
 
+/** Keeps leases between the uses of this process: what the option `keep` adds. */
+export interface Keeps<L> {
+  /** For how long, in milliseconds. */
+  readonly keepMs: number;
+  /** The fences to reserve with a grant. Undefined: the grant is for one use. */
+  block(context: ClientContext, ref: RecordRef, passage?: Passage): FenceBlock | undefined;
+  /** Begins the uses of a grant that has reserved `block`. */
+  begin(record: HeldRecord, block: FenceBlock): KeptGrant<L>;
+}
+
+/** A grant with a block of fences: each use is a lease of its own, and so is each time between two uses. */
+export interface KeptGrant<L> {
+  /** The use, or the time between two, that the grant is in. */
+  latest: L | undefined;
+  /** Whether the lock is for other processes now, so that no waiter of this process comes before them. */
+  readonly isOver: boolean;
+  /** Returns the fence of the next use. */
+  next(): bigint;
+  /** Ends a use, and keeps the lease. Returns false if the release must give the lease back. */
+  release(use: L, leavesData: boolean): boolean;
+  /** Gives the lease back. Undefined if it is in use. The promise never rejects. */
+  yields(): Promise<void> | undefined;
+  /** The lease has ended. */
+  ended(): void;
+}
+
 /** The options and the optional session of a lease. */
 export interface KeptSettings<L> extends LeaseSettings {
   /** The session of the lease, in place of separate renewals. */
@@ -74,6 +100,8 @@ export interface KeptSettings<L> extends LeaseSettings {
   readonly whyNot?: (() => string | undefined) | undefined;
   /** The hold calls this after each renewal: with the record, or with undefined if no answer came. Must not throw. */
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
+  /** Keeps the lease between the uses of this process. */
+  readonly keep?: Keeps<L> | undefined;
   /** The acquisition calls this after each request that DynamoDB did not serve. Must not throw. */
   readonly onNoResponse?: ((unavailable: Unavailable) => void) | undefined;
 }

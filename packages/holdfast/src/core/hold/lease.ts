@@ -300,6 +300,7 @@ export class HeldLease implements Handle {
     for (const listener of this.#released) listener();
     hold.context.finalization.unwatch(this);
     if (!hold.handles.remove()) return;
+    if (hold.kept?.release(hold, this.#lastData !== undefined)) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
     let last: NoAnswer | undefined;

@@ -38,8 +38,8 @@ interface EndedLease {
   readonly lastData?: unknown;
   /** The session that keeps the record alive, or to which the record moves; undefined if the lease had no session. */
   readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
-  /** Whether another caller interrupted the holder, so that no waiter of this process comes before it. */
-  readonly isInterrupted: boolean;
+  /** Whether the lock is for another caller or process, so that no waiter of this process comes before it. */
+  readonly isForOthers: boolean;
   /** The release calls this after each write that DynamoDB did not acknowledge. */
   onNoAnswer(answer: NoAnswer): void;
 }
@@ -92,7 +92,7 @@ class LeaseRelease {
     }
     if (this.#state.phase === "handed-off") return undefined;
     const isAtLimit = localQueue.localHandoffs >= context.settings.maxLocalHandoffs;
-    if (localQueue.hasWaiters && (isAtLimit || this.#former.isInterrupted)) {
+    if (localQueue.hasWaiters && (isAtLimit || this.#former.isForOthers)) {
       // The limit of local hand-offs lets other processes acquire the lock. If this process claimed the lock again at
       // once, the other processes would have no chance.
       context.observations.standBack(ref.id, context.nowMs());
@@ -131,8 +131,8 @@ class LeaseRelease {
     const { observations, settings } = this.#context;
     const localQueue = this.#localQueue;
     if (!localQueue.hasWaiters) return false;
-    // The lock is for the caller that interrupted this holder.
-    if (this.#former.isInterrupted) return false;
+    // Such as the caller that interrupted this holder.
+    if (this.#former.isForOthers) return false;
     // If the place has expired, others may be first. The next waiter of this process finds that out and joins again.
     if (localQueue.place !== undefined) return localQueue.place.isHeld;
     const record = observations.of(this.#ref.id)?.record;
@@ -173,7 +173,7 @@ class LeaseRelease {
       if (isGranted && waiter.isWaiting && deadline.remainingMs() > 0) {
         this.#state = accepted(this.#state);
         if (ticket === undefined) this.#localQueue.handedOver();
-        waiter.offer({ record: found, start, settings });
+        waiter.offer({ record: found, start, settings, block: grant.block });
         return;
       }
     }

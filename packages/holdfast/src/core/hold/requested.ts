@@ -49,6 +49,11 @@ export class Requested {
     return this.#wanted ?? (this.#hold.localQueue.hasWaiters ? QUEUED : undefined);
   }
 
+  /** As {@link wanted}, without the waiters of this process. */
+  get wantedByOthers(): WantedBy | undefined {
+    return this.#wanted;
+  }
+
   /** Notes what the holder's record shows. */
   see(record: HeldRecord): void {
     const { queue } = record;

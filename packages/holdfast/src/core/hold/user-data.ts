@@ -25,6 +25,11 @@ export class UserData {
     return this.#value;
   }
 
+  /** The number of the last data write under this grant, also of one without an answer. */
+  get seq(): number {
+    return this.#seq;
+  }
+
   /** The data that `close()` of the client leaves in the record. Undefined: the record keeps its data. */
   get leftAtClose(): unknown {
     return this.#leftAtClose;

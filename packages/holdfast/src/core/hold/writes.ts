@@ -255,14 +255,14 @@ export async function release(
   onNoAnswer: (answer: NoAnswer) => void,
 ): Promise<void> {
   const { context, ref, localQueue, held, leaseMs, living } = hold;
-  const { isInterrupted } = hold.requested;
+  const isForOthers = hold.requested.isInterrupted || hold.kept?.isOver === true;
   const former = {
     held,
     leaseMs,
     keepData,
     lastData,
     life: living.life,
-    isInterrupted,
+    isForOthers,
     onNoAnswer,
   };
   const loss = await giveUpLease(context, ref, localQueue, former);

@@ -31,6 +31,15 @@ export interface Grant {
   readonly passage?: Passage | undefined;
   /** By which waiters can be rung by this holder: see {@link HeldRecord.ring}. */
   readonly ring?: string | undefined;
+  /** The fences that the grant reserves. Undefined: one. */
+  readonly block?: FenceBlock | undefined;
+}
+
+/** Fences for the uses of one grant: the record shows the highest of them from the grant on. */
+export interface FenceBlock {
+  readonly count: number;
+  /** A claim requires a record whose fence is lower: fences must not run away from the clock that a new record begins with. */
+  readonly below: bigint;
 }
 
 /**

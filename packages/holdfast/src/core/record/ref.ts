@@ -49,7 +49,7 @@ export interface PermitRef {
 export interface Held {
   readonly holder: string;
   readonly fence: bigint;
-  /** The number from a {@link FenceCounter}; the record itself does not contain the number. */
+  /** The number from a {@link FenceCounter}, or from the block of a kept lease; the record does not contain it. */
   readonly number?: bigint | undefined;
 }
 

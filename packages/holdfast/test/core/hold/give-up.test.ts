@@ -61,7 +61,7 @@ function release(answers: readonly Answer[], lastData?: unknown) {
       keepData: true,
       lastData,
       life: undefined,
-      isInterrupted: false,
+      isForOthers: false,
     },
     onNoAnswer: () => undefined,
   };

@@ -1,0 +1,265 @@
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { ClientContext } from "../core/context.js";
+import { emitGrant, emitRelease } from "../core/events.js";
+import { type GrantResult, Hold, type HoldSettings } from "../core/hold/hold.js";
+import type { Keeps, KeptGrant } from "../core/hold/keep-alive.js";
+import { HeldLease } from "../core/hold/lease.js";
+import { release } from "../core/hold/writes.js";
+import { type Capability, requireCapability } from "../core/record/capability.js";
+import type { FenceBlock, RecordRef } from "../core/record/format.js";
+import { type HeldRecord, type Passage, standing } from "../core/record/record.js";
+import { HoldfastError } from "../errors.js";
+import { type Duration, durationMs } from "../internal/duration.js";
+import { keysOf } from "../native/native-conditions.js";
+import { type Instant, instantOf } from "../platform/clock.js";
+import type { Timer } from "../platform/timers.js";
+
+/** For the option `keep` of a lock, from {@link keepFor}. */
+export interface Keep {
+  /** For how long a lease is kept after its first release, in milliseconds. */
+  readonly keepMs: number;
+}
+
+/** The part of a {@link Keep} that the lock uses: a program that imports none carries none of its code. */
+export interface KeepsLease extends Keep {
+  /** Returns what changes in the settings of an acquisition. Throws `invalid-argument`. */
+  settings(
+    context: ClientContext,
+    settings: AcquireSettings,
+    hasSession: boolean,
+  ): Partial<AcquireSettings>;
+  /** Takes the lease that this client keeps for its next use. Undefined if it keeps none, or not for such settings. */
+  take(context: AcquireContext, ref: RecordRef, settings: AcquireSettings): HeldLease | undefined;
+}
+
+const KEEP_RANGE = { leastMs: 10, mostMs: 3_600_000 };
+
+/**
+ * Enough for the uses of some seconds. Odd, so that the grants of a name use all the places of its history in turn: see
+ * `native-history.ts`.
+ */
+const BLOCK = 16_383;
+
+/**
+ * How far fences may be ahead of the clock that the fence of a new record begins with. A record is deleted seven days after
+ * its last lease, and three clocks may be wrong by two days each: this half of the day that is left.
+ */
+const MOST_AHEAD_MS = 12 * 3_600_000;
+
+const FENCE_BLOCKS: Capability<true> = {
+  feature: "the option `keep`",
+  why: "its records have no fences of this library, so that the uses of one lease would have none",
+  of: (format) => (keysOf(format) === undefined ? undefined : true),
+};
+
+/**
+ * Returns the value of the option `keep` of {@link mutex} and {@link fairLock}: a release keeps the lease for the next use
+ * in this process, which then costs no request. Each use is a lease of its own, with its own fence. `length`: from the first
+ * release after a grant, 10 ms to an hour; the first release after it gives the lock back. Sooner if a request or a queue in
+ * the record shows that others want the lock, which an answer to a renewal tells; for an acquisition of this process with
+ * other options; and by `close()`. While it keeps a lease, a timer keeps the process alive.
+ *
+ * Not promised: a process that only polls waits for the whole length and the use at its end, and a process that has just
+ * begun to wait can wait for a second such time. `condition(lease)` is the same for all uses of one grant: only the fence
+ * tells them apart. A lease with user data is not kept. Throws `invalid-argument`. Sends no request.
+ */
+export function keepFor(length: Duration): Keep {
+  return new Keeping(durationMs("keep", length, KEEP_RANGE));
+}
+
+const NO_START: Instant = Object.freeze({ monotonicMs: 0, wallMs: 0, bootMs: 0 });
+
+/** The grants that each client keeps for a next use, by record. */
+const idleGrants = new WeakMap<ClientContext, Map<string, Uses>>();
+
+function idleOf(context: ClientContext): Map<string, Uses> {
+  const known = idleGrants.get(context);
+  if (known !== undefined) return known;
+  const made = new Map<string, Uses>();
+  idleGrants.set(context, made);
+  return made;
+}
+
+class Keeping implements KeepsLease, Keeps<Hold> {
+  readonly keepMs: number;
+
+  constructor(keepMs: number) {
+    this.keepMs = keepMs;
+    Object.freeze(this);
+  }
+
+  settings(
+    { format }: ClientContext,
+    { renewMs }: AcquireSettings,
+    hasSession: boolean,
+  ): Partial<AcquireSettings> {
+    requireCapability(format, FENCE_BLOCKS);
+    if (renewMs !== "manual" && !hasSession) return { keep: this };
+    throw new HoldfastError(
+      "invalid-argument",
+      'The option `keep` needs leases that renew themselves: not `renew: "manual"`, and no `session`.',
+    );
+  }
+
+  block(context: ClientContext, ref: RecordRef, passage?: Passage): FenceBlock | undefined {
+    // A lease with a ticket is wanted by those behind it. Without a table, every acquisition gets a lease at once.
+    if (passage?.kind === "ticket" || context.isUnlocked) return undefined;
+    const below = BigInt(Math.floor(context.wallMs()) + MOST_AHEAD_MS);
+    const left = below - context.observations.highestFence(ref.id);
+    const count = left < BLOCK ? Number(left) : BLOCK;
+    return count > 1 ? { count, below } : undefined;
+  }
+
+  begin(record: HeldRecord, block: FenceBlock): Uses {
+    return new Uses(record, block, this.keepMs);
+  }
+
+  take(context: AcquireContext, ref: RecordRef, settings: AcquireSettings): HeldLease | undefined {
+    return idleOf(context).get(ref.id)?.take(settings);
+  }
+}
+
+/** The uses of one grant, one after another. */
+class Uses implements KeptGrant<Hold> {
+  latest: Hold | undefined;
+  readonly #record: HeldRecord;
+  readonly #last: bigint;
+  #fence: bigint;
+  readonly #keepMs: number;
+  /** When the grant must be given back, on the monotonic clock. Undefined before the first release. */
+  #untilMs: number | undefined;
+  #timer: Timer | undefined;
+  /** The hold of the grant while nobody uses it. */
+  #idle: Hold | undefined;
+  #isWanted = false;
+
+  constructor(record: HeldRecord, { count }: FenceBlock, keepMs: number) {
+    this.#record = record;
+    this.#last = record.fence;
+    this.#fence = record.fence - BigInt(count);
+    this.#keepMs = keepMs;
+  }
+
+  get isOver(): boolean {
+    return this.#isWanted || this.#isDue;
+  }
+
+  get #isDue(): boolean {
+    const hold = this.latest;
+    return (
+      hold !== undefined && this.#untilMs !== undefined && hold.context.nowMs() >= this.#untilMs
+    );
+  }
+
+  next(): bigint {
+    this.#fence += 1n;
+    return this.#fence;
+  }
+
+  release(use: Hold, leavesData: boolean): boolean {
+    const { context, ref, localQueue, requested, settings } = use;
+    if (!use.isHeld) return false;
+    if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;
+    if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
+    if (context.closing.aborted || localQueue.place !== undefined) return false;
+    const waiter = localQueue.first;
+    if (waiter !== undefined && !fits(use, waiter.settings)) return false;
+    emitRelease(use, context.nowMs() - use.grantedAtMs);
+    if (this.#untilMs === undefined) this.#begin(use);
+    const idle = new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
+    const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
+    if (isTaken !== true) this.#keep(idle);
+    return true;
+  }
+
+  #begin({ context }: Hold): void {
+    this.#untilMs = context.nowMs() + this.#keepMs;
+    this.#timer = context.timers.set(this.#keepMs, true, () => this.#giveBack());
+  }
+
+  #goesOn(former: Hold, settings: HoldSettings, isIdle = false): GrantResult {
+    // Only the longest time of a use counts from its start: the deadline is that of the grant.
+    const isTimed = settings.maxHoldMs !== undefined && !isIdle;
+    const start = isTimed ? instantOf(former.context.clock) : NO_START;
+    return { record: this.#record, start, settings, former, isIdle };
+  }
+
+  #keep(idle: Hold): void {
+    this.#idle = idle;
+    idleOf(idle.context).set(idle.ref.id, this);
+    idle.requested.onWanted(() => this.#giveBack());
+  }
+
+  /** For other processes: the lease is not handed to a waiter of this one. */
+  #giveBack(): void {
+    this.#isWanted = true;
+    void this.yields();
+  }
+
+  /** Takes the kept lease for its next use. */
+  take(settings: AcquireSettings): HeldLease | undefined {
+    const idle = this.#idle;
+    const isStopped = settings.signal?.aborted === true || idle?.context.closing.aborted !== false;
+    if (idle === undefined || isStopped || !fits(idle, settings) || !idle.isHeld) return undefined;
+    this.#leaveIdle();
+    const { context, ref, localQueue } = idle;
+    const use = new Hold(context, ref, localQueue, this.#goesOn(idle, settings));
+    emitGrant(use, "kept", 0);
+    return HeldLease.toCaller(use);
+  }
+
+  yields(): Promise<void> | undefined {
+    const idle = this.#idle;
+    if (idle === undefined) return undefined;
+    this.#leaveIdle();
+    const { context, settings } = idle;
+    if (!idle.beginRelease()) return undefined;
+    const nobody = (): void => undefined;
+    const released = idle.requests.run(() => release(idle, settings.keepData, undefined, nobody));
+    // No caller waits for it: an error is the client's.
+    context.inBackground(() => released);
+    return released.catch(nobody);
+  }
+
+  ended(): void {
+    this.#timer?.cancel();
+    this.#leaveIdle();
+  }
+
+  #leaveIdle(): void {
+    if (this.#idle === undefined) return;
+    idleOf(this.#idle.context).delete(this.#idle.ref.id);
+    this.#idle = undefined;
+  }
+}
+
+/** Whether the record has no user data, and no write but a renewal of the scheduler may be in flight. */
+function isQuiet({ requests, isRenewing, userData }: Hold): boolean {
+  const { seq, value, attributes } = userData;
+  const hasData = seq > 0 || value !== undefined || attributes !== undefined;
+  return !hasData && requests.pending <= (isRenewing ? 1 : 0);
+}
+
+function isQueued({ context, ref }: Hold): boolean {
+  const record = context.observations.of(ref.id)?.record;
+  return (
+    record !== undefined &&
+    record.state !== "absent" &&
+    standing(record.queue, undefined) === "queued"
+  );
+}
+
+/** Whether a grant can go on with these settings: a claim with them would write the same record. */
+function fits({ leaseMs, settings }: Hold, asked: HoldSettings): boolean {
+  return (
+    asked.keep?.keepMs === settings.keep?.keepMs &&
+    asked.leaseMs === leaseMs &&
+    asked.renewMs === settings.renewMs &&
+    asked.owner === settings.owner &&
+    asked.data === undefined &&
+    asked.attributes === undefined &&
+    asked.keptAliveBy === undefined &&
+    (asked.passage === undefined || asked.passage.kind === "barge")
+  );
+}

@@ -1,0 +1,409 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { describe, expect, it } from "vitest";
+import { expectThrown } from "../../../../test/support/errors.js";
+import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { awsLockClient } from "../../../formats/src/index.js";
+import { type GrantEvent, LEASE_CHANNELS } from "../../src/events/index.js";
+import {
+  all,
+  condition,
+  fairLock,
+  type HoldfastError,
+  type Lease,
+  mutex,
+  openSession,
+  sharedSession,
+} from "../../src/index.js";
+import { keepFor } from "../../src/keep/index.js";
+import { announce, interrupt, listen } from "../../src/requests/index.js";
+
+const LEASE_MS = 3_000;
+const KEEP_MS = 5_000;
+const LENGTHS = { lease: "3s", wait: "60s", poll: { min: "50ms", max: "200ms" } } as const;
+const KEEP = { keep: keepFor("5s") } as const;
+const BLOCK = 16_383n;
+
+function scene() {
+  const world = new World();
+  const inhabitant = (owner: string): Inhabitant => world.inhabitant({ ...LENGTHS, owner });
+  const holder = inhabitant("holder");
+  return { world, holder, rival: inhabitant("rival"), lock: mutex(holder.locks, "a", KEEP) };
+}
+
+const use = async (lock: { acquire(): Promise<Lease> }): Promise<bigint> => {
+  const lease = await lock.acquire();
+  const { fence } = lease;
+  await lease.release();
+  return fence;
+};
+
+const holderIn = (world: World) => world.record("a")?.["holder"];
+const fenceIn = (world: World): bigint =>
+  BigInt(Object.values(world.record("a")?.["fence"] ?? {}).join());
+
+describe("a kept lock", () => {
+  // rule: protocol 129
+  it("serves 10,000 uses with a claim, a release and the renewals", async () => {
+    const { world, holder, lock } = scene();
+    const before = world.table.counts;
+    const fences: bigint[] = [];
+    for (let uses = 0; uses < 10_000; uses += 1) {
+      fences.push(await (uses === 0 ? world.until(use(lock)) : use(lock)));
+    }
+    await world.time.advance(KEEP_MS + 100);
+    const after = world.table.counts;
+    // A renewal after about a second, and from then on one a second.
+    const renewals = after.writes - before.writes - 2;
+    expect(renewals).toBeGreaterThanOrEqual(4);
+    expect(renewals).toBeLessThanOrEqual(6);
+    expect(after.eventualReads + after.consistentReads).toBe(0);
+    expect(holderIn(world)).toBeUndefined();
+    expect(fences).toEqual([...fences].sort((one, other) => (one < other ? -1 : 1)));
+    expect(new Set(fences).size).toBe(10_000);
+    expect(fences.at(-1)).toBeLessThanOrEqual(fenceIn(world));
+    expect(holder.process.pendingTimers()).toBe(0);
+    expect(await world.until(use(lock))).toBeGreaterThan(fences.at(-1) ?? 0n);
+  });
+
+  it("grants each use a lease of its own, and a former one changes nothing", async () => {
+    const { world, lock } = scene();
+    const first = await world.until(lock.acquire());
+    const { signal } = first;
+    await first.release();
+    expect(first.isHeld).toBe(false);
+    const second = await lock.acquire();
+    expect(second.fence).toBe(first.fence + 1n);
+    await first.release();
+    expect(second.isHeld).toBe(true);
+    await expect(first.renew()).rejects.toMatchObject({ code: "lost" });
+    world.table.putItem(
+      { pk: { S: "lock#a" }, sk: { S: "lease" } },
+      { ...world.record("a"), holder: { S: "thief" }, fence: { N: "99999999999999" } },
+    );
+    await world.time.advance(LEASE_MS);
+    expect(second.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
+    expect(signal.aborted).toBe(false);
+  });
+
+  it("is given back when it was kept for its length, idle or in use", async () => {
+    const { world, holder, rival, lock } = scene();
+    await world.until(use(lock));
+    const heldMs = world.time.nowMs;
+    await world.time.advance(KEEP_MS - 100);
+    expect(holderIn(world)).toBeDefined();
+    await world.time.advance(200);
+    expect(holderIn(world)).toBeUndefined();
+    expect(world.time.nowMs - heldMs).toBeLessThan(KEEP_MS + 200);
+    await world.until(use(lock));
+    await world.time.advance(KEEP_MS - 100);
+    const lease = await lock.acquire();
+    await world.time.advance(1_000);
+    expect(lease.isHeld).toBe(true);
+    // Freed, and not handed to the waiter of the same process: a rival has waited long enough.
+    const own = lock.acquire();
+    await world.until(lease.release());
+    expect(holderIn(world)).toBeUndefined();
+    const got = await world.until(mutex(rival.locks, "a").tryAcquire());
+    expect(got?.fence).toBeGreaterThan(lease.fence);
+    await world.until(got?.release() ?? Promise.resolve());
+    await world.until((await world.until(own)).release());
+    expect(holder.reported).toEqual([]);
+  });
+
+  it("passes from one waiter of the process to the next without a request", async () => {
+    const { world, lock } = scene();
+    const first = await world.until(lock.acquire());
+    const fences: bigint[] = [];
+    const waiters = Array.from({ length: 30 }, async () => {
+      const lease = await lock.acquire();
+      fences.push(lease.fence);
+      await lease.release();
+    });
+    await world.time.advance(10);
+    const { writes } = world.table.counts;
+    await first.release();
+    await Promise.all(waiters);
+    expect(world.table.counts.writes).toBe(writes);
+    expect(fences).toEqual(
+      Array.from({ length: 30 }, (_, index) => first.fence + BigInt(index + 1)),
+    );
+  });
+
+  it("is renewed while it is idle and across uses, and its loss ends it", async () => {
+    const world = new World();
+    const { locks, network, reported } = world.inhabitant({ ...LENGTHS });
+    const lock = mutex(locks, "a", { keep: keepFor("60s") });
+    await world.until(use(lock));
+    // Uses that end while a renewal is in flight: the deadline is that of the grant.
+    for (let turn = 0; turn < 2_500; turn += 1) {
+      await use(lock);
+      await world.time.advance(4);
+    }
+    const lease = await lock.acquire();
+    expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS / 2);
+    await lease.release();
+    network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(LEASE_MS);
+    network.clear();
+    const { writes, result } = await world.requests(() => lock.acquire());
+    expect(writes).toBe(1);
+    expect(result.fence).toBeGreaterThan(lease.fence);
+    expect(reported).toEqual([]);
+  });
+
+  it("is not used after its deadline, however late the timers are", async () => {
+    const { world, holder, rival, lock } = scene();
+    const fence = await world.until(use(lock));
+    holder.process.pause();
+    const got = await world.until(mutex(rival.locks, "a").acquire());
+    await world.until(got.release());
+    const again = lock.acquire();
+    holder.process.resume();
+    const lease = await world.until(again);
+    expect(lease.fence).toBeGreaterThan(got.fence);
+    expect(got.fence).toBeGreaterThan(fence + BLOCK - 2n);
+  });
+
+  it("ends at close, with a release", async () => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    const heard: unknown[] = [];
+    const note = (event: unknown): void => void heard.push(event);
+    subscribe(LEASE_CHANNELS.loss, note);
+    await world.until(holder.locks.close());
+    unsubscribe(LEASE_CHANNELS.loss, note);
+    expect(heard).toEqual([]);
+    expect(holderIn(world)).toBeUndefined();
+    expect(holder.process.pendingTimers()).toBe(0);
+    await expect(lock.acquire()).rejects.toMatchObject({ code: "closed" });
+  });
+
+  it("keeps no lease after close has begun", async () => {
+    const { world, holder, lock } = scene();
+    const lease = await world.until(lock.acquire());
+    const closed = holder.locks.close();
+    await Promise.all([lease.release(), world.until(closed)]);
+    expect(holderIn(world)).toBeUndefined();
+  });
+
+  it("uses the longest time of each use from its start", async () => {
+    const { world, holder } = scene();
+    const lock = mutex(holder.locks, "a", { keep: keepFor("60s"), maxHold: "2s" });
+    await world.until(use(lock));
+    await world.time.advance(5_000);
+    const lease = await lock.acquire();
+    await world.time.advance(1_500);
+    expect(lease.isHeld).toBe(true);
+    await world.time.advance(1_000);
+    expect(lease.signal.reason).toMatchObject({ reason: "held-too-long" });
+  });
+});
+
+describe("a kept lock that others want", () => {
+  it.each([
+    ["interrupts", { ifHeld: interrupt }],
+    ["announces itself", { ifHeld: announce }],
+  ])("is given back at a renewal to a caller that %s", async (_, options) => {
+    const { world, holder, rival } = scene();
+    const lock = mutex(holder.locks, "a", { keep: keepFor("60s") });
+    await world.until(use(lock));
+    const fromMs = world.time.nowMs;
+    const got = await world.until(mutex(rival.locks, "a").acquire(options));
+    expect(world.time.nowMs - fromMs).toBeLessThan(LEASE_MS);
+    await world.until(got.release());
+  });
+
+  it("is given back to the queue in the record, after the use in progress", async () => {
+    const { world, holder, rival } = scene();
+    const lock = fairLock(holder.locks, "a", { ...LENGTHS, keep: keepFor("60s") });
+    await world.until(use(lock));
+    const lease = await lock.acquire();
+    const waits = fairLock(rival.locks, "a", LENGTHS).acquire();
+    await world.time.advance(LEASE_MS);
+    expect(lease.isHeld).toBe(true);
+    const own = lock.acquire();
+    await world.until(lease.release());
+    const got = await world.until(waits);
+    await world.until(got.release());
+    const last = await world.until(own);
+    expect(last.fence).toBeGreaterThan(got.fence);
+    await world.until(last.release());
+  });
+
+  it("is given back to a caller of this process with other options", async () => {
+    const { world, holder, lock } = scene();
+    const others = [
+      mutex(holder.locks, "a"),
+      mutex(holder.locks, "a", { ...KEEP, owner: "another" }),
+      mutex(holder.locks, "a", { ...KEEP, lease: "9s" }),
+      mutex(holder.locks, "a", { ...KEEP, data: 1 }),
+      mutex(holder.locks, "a", { keep: keepFor("7s") }),
+    ];
+    for (const other of others) {
+      const fence = await world.until(use(lock));
+      const { result, writes } = await world.requests(() => other.tryAcquire());
+      expect(writes).toBe(1);
+      expect(result?.fence).toBeGreaterThan(fence);
+      await world.until(result?.release() ?? Promise.resolve());
+      await world.time.advance(10_000);
+    }
+    await world.until(use(lock));
+    const got = await world.until(mutex(holder.locks, "a").acquire({ ifHeld: interrupt }));
+    await world.until(got.release());
+  });
+
+  it("is given back for a grant of several locks", async () => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    const both = all(holder.locks, [mutex(holder.locks, "a"), mutex(holder.locks, "b")]);
+    const lease = await world.until(both.tryAcquire());
+    expect(lease?.isHeld).toBe(true);
+  });
+
+  it("reaches a rival that only polls within two such times", async () => {
+    const { world, rival, lock } = scene();
+    let isOver = false;
+    const busy = (async () => {
+      while (!isOver) {
+        const lease = await lock.acquire();
+        await world.time.sleep(20);
+        await lease.release();
+        await world.time.sleep(1);
+      }
+    })();
+    await world.time.advance(500);
+    const fromMs = world.time.nowMs;
+    const got = await world.until(mutex(rival.locks, "a").acquire());
+    expect(world.time.nowMs - fromMs).toBeLessThan(2 * KEEP_MS + 1_000);
+    isOver = true;
+    await world.until(got.release());
+    await world.until(busy);
+  });
+});
+
+describe("a lease that is not kept", () => {
+  it("has user data", async () => {
+    const { world, holder } = scene();
+    const lock = mutex(holder.locks, "a", KEEP);
+    const lease = await world.until(lock.acquire());
+    await world.until(lease.update({ page: 1 }));
+    await world.until(lease.release({ keepData: true }));
+    expect(holderIn(world)).toBeUndefined();
+    expect(world.record("a")?.["data"]).toBeDefined();
+  });
+
+  it("has a change of its length in flight", async () => {
+    const { world, lock } = scene();
+    const lease = await world.until(lock.acquire());
+    const longer = lease.renew({ lease: "9s" }).catch((error: HoldfastError) => error);
+    await world.until(lease.release());
+    await world.until(longer);
+    expect(holderIn(world)).toBeUndefined();
+  });
+
+  it("has used up its fences", async () => {
+    const { world, lock } = scene();
+    for (let uses = 1; uses < Number(BLOCK); uses += 1) {
+      await (uses === 1 ? world.until(use(lock)) : use(lock));
+    }
+    const { writes } = world.table.counts;
+    expect(await world.until(use(lock))).toBe(fenceIn(world));
+    expect(world.table.counts.writes).toBe(writes + 1);
+  });
+
+  it("would let fences run ahead of the clock by more than half a day", async () => {
+    const { world, holder } = scene();
+    const dayMs = 24 * 3_600_000;
+    const ahead = BigInt(world.time.wallMs + dayMs / 2 + 1_000);
+    const item = (name: string) => ({ pk: { S: `lock#${name}` }, sk: { S: "lease" } });
+    await world.until(use(mutex(holder.locks, "b")));
+    const fields = { ...world.record("b") };
+    world.table.putItem(item("a"), { ...fields, fence: { N: String(ahead + 1n) } });
+    const lock = mutex(holder.locks, "a", KEEP);
+    // A refused claim, which shows the fence, another one, and the release.
+    const { result, writes } = await world.requests(() => use(lock));
+    expect([result, writes]).toEqual([ahead + 2n, 3]);
+    expect(fenceIn(world)).toBe(ahead + 2n);
+    // In time there is room again.
+    await world.time.advance(60_000);
+    await world.until(use(lock));
+    expect(holderIn(world)).toBeDefined();
+    expect(fenceIn(world)).toBeLessThan(ahead + BLOCK + 60_000n);
+  });
+});
+
+describe("the option keep", () => {
+  it("refuses what it cannot do", async () => {
+    const { world, holder } = scene();
+    const { locks } = holder;
+    expectThrown(() => keepFor("1ms"), { code: "invalid-argument", mentions: ["keep"] });
+    expectThrown(() => mutex(locks, "a", { keep: { keepMs: 5 } as never }), {
+      code: "invalid-argument",
+      mentions: ["keepFor"],
+    });
+    expectThrown(() => mutex(locks, "a", { ...KEEP, renew: "manual" }), {
+      code: "invalid-argument",
+      mentions: ["manual"],
+    });
+    await expect(mutex(locks, "a", KEEP).acquire({ renew: "manual" })).rejects.toMatchObject({
+      code: "invalid-argument",
+    });
+    const session = await world.until(openSession(locks));
+    expectThrown(() => mutex(locks, "a", { ...KEEP, session }), {
+      code: "invalid-argument",
+      mentions: ["session"],
+    });
+    const other = world.inhabitant({ format: awsLockClient() as never });
+    expectThrown(() => mutex(other.locks, "a", KEEP as never), {
+      code: "invalid-argument",
+      mentions: ["keep"],
+    });
+  });
+
+  it("leaves the shared session of a client alone", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant({ ...LENGTHS, sharedSession: sharedSession() });
+    const lock = mutex(locks, "a", { keep: keepFor("60s") });
+    await world.until(use(lock));
+    await world.time.advance(10_000);
+    expect(world.record("a")?.["session"]).toBeUndefined();
+    expect((await world.requests(() => use(lock))).writes).toBe(0);
+  });
+
+  it("shares a use by reentry, and stops what listens for it", async () => {
+    const { world, holder } = scene();
+    const lock = mutex(holder.locks, "a", { ...KEEP, reentrant: true });
+    const outer = await world.until(lock.acquire());
+    const inner = await lock.acquire();
+    expect(inner.fence).toBe(outer.fence);
+    listen(outer, "100ms");
+    await outer.release();
+    expect(inner.isHeld).toBe(true);
+    await inner.release();
+    const next = await lock.acquire();
+    expect(next.fence).toBe(outer.fence + 1n);
+    expect((await world.requests(() => world.time.sleep(500))).reads).toBe(0);
+  });
+
+  it("tells each use by its event, and the history of the record once", async () => {
+    const { world, lock } = scene();
+    const events: GrantEvent[] = [];
+    const note = (event: unknown): void => void events.push(event as GrantEvent);
+    subscribe(LEASE_CHANNELS.grant, note);
+    const first = await world.until(use(lock));
+    await use(lock);
+    unsubscribe(LEASE_CHANNELS.grant, note);
+    expect(events.map(({ how, fence }) => [how, fence])).toEqual([
+      ["claim", first],
+      ["kept", first + 1n],
+    ]);
+  });
+
+  it("gives all uses of a grant the same condition", async () => {
+    const { world, lock } = scene();
+    const first = await world.until(lock.acquire());
+    const check = condition(first);
+    await first.release();
+    expect(condition(await lock.acquire())).toEqual(check);
+  });
+});
