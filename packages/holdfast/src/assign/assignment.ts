@@ -6,18 +6,14 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
+import { lifeOfSession } from "../locks/locking.js";
 import { openSession } from "../locks/open-session.js";
 import { Abort } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { Claims } from "./claims.js";
 import { type AssignmentChange, ChangeMonitor } from "./events.js";
 import { Group, type Told } from "./group.js";
-import {
-  type AssignOptions,
-  type AssignSettings,
-  checkedNames,
-  resolveAssign,
-} from "./options.js";
+import { type AssignOptions, type AssignSettings, checkedNames, resolveAssign } from "./options.js";
 import { Place, type Running } from "./place.js";
 import { digestOf } from "./share.js";
 import { Targets } from "./targets.js";
@@ -95,9 +91,11 @@ export class Assignment implements AsyncDisposable {
   }
 
   /**
-   * Leaves the group: aborts the signals of all runs, and gives each name up when its run has ended, after `stopTimeout` at the
-   * latest. Then closes the session. Others take the names at their next look. One write for each name, and four. Rejects as
-   * `close()` of a session. Idempotent.
+   * Leaves the group, and takes no further names. The names run on until the other members ask for them, which they do at
+   * their next look, so for a period and two seconds at most; not if there is no other member, or the client closes. Then
+   * aborts the signals of all runs, and gives each name up when its run has ended, after `stopTimeout` at the latest. Then
+   * closes the session. One write for each name, one a second meanwhile, and four. Rejects as `close()` of a session.
+   * Idempotent.
    */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopOnce();
@@ -183,7 +181,7 @@ export class Assignment implements AsyncDisposable {
     if (await this.#members.look()) await this.#members.watch(me);
     if (this.#stop.aborted || this.#session?.isHeld !== true) return;
     this.#targets.see(this.#told(), this.#members.rows, this.#names);
-    this.#giveUp(me);
+    this.#giveUp();
     await this.#claims.round({
       me,
       session: this.#session,
@@ -196,18 +194,25 @@ export class Assignment implements AsyncDisposable {
   }
 
   /** Stops what is not to run here. A name that another member should have runs on until that one asks. */
-  #giveUp(me: string): void {
+  #giveUp(): void {
     const names = new Set(this.#names);
     for (const place of this.#places.values()) {
       if (!names.has(place.name)) place.revoke("revoked");
-      else if (place.isWanted && this.#targets.of(place.name) !== me) place.revoke("moved");
+      else if (this.#isToMove(place)) place.revoke("moved");
     }
   }
 
+  /** Whether the member that should have the name waits for it. Another one that waits has an old view. */
+  #isToMove(place: Place): boolean {
+    if (this.#stop.aborted) return place.isWanted();
+    const target = this.#targets.of(place.name);
+    if (target === undefined || target === this.#session?.id) return false;
+    return place.isWanted(this.#members.rows.get(target)?.owner);
+  }
+
   #onWanted(place: Place): void {
-    const me = this.#session?.id;
-    if (me !== undefined && this.#targets.of(place.name) !== me) place.revoke("moved");
-    // The asker knows of a member that this one has not seen.
+    if (this.#isToMove(place)) place.revoke("moved");
+    // The one that waits may know of a member that this one has not seen.
     else this.#soon(SOON_MS);
   }
 
@@ -258,18 +263,38 @@ export class Assignment implements AsyncDisposable {
     this.#stop.abort();
     this.#timer?.cancel();
     this.#claims.stop();
-    for (const place of this.#places.values()) place.revoke("revoked");
     await this.#started?.catch(() => undefined);
-    const session = this.#session;
-    if (session === undefined) return;
-    const told = this.#members.tell(this.#told()).catch(() => undefined);
     await this.#round;
     await this.#claims.ended();
-    for (const place of this.#places.values()) place.revoke("revoked");
-    await Promise.all([...this.#places.values()].map(({ released }) => released));
-    await told;
+    const session = this.#session;
+    if (session === undefined) return;
+    await this.#members.tell(this.#told()).catch(() => undefined);
+    await this.#handOver(session);
+    const places = [...this.#places.values()];
+    for (const place of places) place.revoke("revoked");
+    await Promise.all(places.map(({ released }) => released));
     await this.#members.leave(session.id).catch(() => undefined);
     await session.close();
+  }
+
+  /** Lets the names run on until the others ask for them, which they do at their next look. */
+  async #handOver(session: Session): Promise<void> {
+    const { context } = this.#parts;
+    const { periodMs } = this.#settings;
+    const takers = [...this.#members.rows.values()].filter(
+      (row) => row.session !== session.id && row.weight > 0 && !row.isLeaving,
+    );
+    if (takers.length === 0) return;
+    for (const place of this.#places.values()) if (place.isWanted()) place.revoke("moved");
+    const untilMs = context.nowMs() + periodMs + 2 * SOON_MS;
+    while (context.nowMs() < untilMs && session.isHeld && !context.closing.aborted) {
+      if ([...this.#places.values()].every(({ isKept }) => !isKept)) return;
+      await sleep(context.timers, SOON_MS, true, context.closing);
+      // The renewal shows who asks.
+      await lifeOfSession(session)
+        .renewNow()
+        .catch(() => undefined);
+    }
   }
 
   #closed(): HoldfastError {

@@ -9,10 +9,11 @@ import { inMs } from "../internal/duration.js";
 import { shown } from "../internal/shown.js";
 import { announce } from "../locks/asking.js";
 import { mutex } from "../locks/mutex.js";
-import { abortSignalOf, Abort } from "../platform/abort.js";
 import type { MemberRow } from "../native/native-members.js";
+import { Abort, abortSignalOf } from "../platform/abort.js";
 import type { ChangeMonitor } from "./events.js";
 import { type AssignSettings, lockNameOf } from "./options.js";
+import { askMs } from "./place.js";
 import type { Targets } from "./targets.js";
 
 /** What the claims need of their assignment. */
@@ -62,6 +63,8 @@ export class Claims {
   /** The waits that go on, by name. */
   readonly #waits = new Map<string, { readonly stop: Abort; readonly ended: Promise<void> }>();
   readonly #stop = new Abort();
+  /** Whether an error of a claim of this round has been reported. */
+  #isTold = false;
 
   constructor(of: Claiming) {
     this.#of = of;
@@ -82,6 +85,7 @@ export class Claims {
    * waits go on.
    */
   async round(round: Round): Promise<void> {
+    this.#isTold = false;
     const due = new Set(round.targets.namesOf(round.me));
     for (const name of this.#missing.keys()) if (!due.has(name)) this.#missing.delete(name);
     for (const [name, { stop }] of this.#waits) if (!due.has(name)) stop.abort();
@@ -94,14 +98,18 @@ export class Claims {
       },
     );
     if (this.#stop.aborted || !round.session.isHeld) return;
-    // What is on its way counts: else each look would ask for more.
-    const isShort = round.targets.isShort(round.me, round.count + got);
+    const held: [string, Missing, MemberRow][] = [];
     for (const [name, missing] of this.#missing) {
       if (round.isHere(name) || this.#waits.has(name)) continue;
       if (this.#of.context.nowMs() < missing.retryAtMs) continue;
       const row = missing.session === undefined ? undefined : round.rows.get(missing.session);
-      if (row === undefined || row.isLeaving) this.#wait(name, missing, round, false);
-      else if (round.targets.mayAsk(row, isShort)) this.#wait(name, missing, round, true);
+      if (row === undefined || row.isLeaving) this.#wait(name, missing, round, row !== undefined);
+      else held.push([name, missing, row]);
+    }
+    // What this member waits for counts: else it would ask living members although dead ones leave it enough.
+    const isShort = round.targets.isShort(round.me, round.count + got + this.#waits.size);
+    for (const [name, missing, row] of held) {
+      if (round.targets.mayAsk(row, isShort)) this.#wait(name, missing, round, true);
     }
   }
 
@@ -129,9 +137,9 @@ export class Claims {
 
   /** Waits for the holder, in the background: asks it, or waits for its end. */
   #wait(name: string, before: Missing, round: Round, asks: boolean): void {
-    const { periodMs, leaseMs, stopTimeoutMs } = this.#of.settings;
+    const { settings } = this.#of;
     const stop = new Abort();
-    const waitMs = stopTimeoutMs + (asks ? 2 * periodMs : leaseMs + periodMs);
+    const waitMs = asks ? askMs(settings) : 2 * settings.leaseMs;
     const waiting = async (): Promise<void> => {
       try {
         const lease = await this.#lock(name, round).acquire({
@@ -190,7 +198,13 @@ export class Claims {
     const { group, monitor, report } = this.#of;
     this.#miss(name, round, before);
     if (this.#stop.aborted || isHoldfastError(error, "closed")) return;
-    if (!isHoldfastError(error, "not-acquired")) return report(error);
+    if (!isHoldfastError(error, "not-acquired")) {
+      monitor.tell("idle", name, undefined, error);
+      // An outage fails the claims of all names, and would be told as often.
+      if (!this.#isTold) report(error);
+      this.#isTold = true;
+      return;
+    }
     const missing = this.#missing.get(name);
     // A member that keeps a name has not seen the group as this one does. It will.
     if (missing?.session !== undefined && round.rows.has(missing.session)) return;
@@ -199,7 +213,7 @@ export class Claims {
     const lockName = lockNameOf(group, name);
     const told = new HoldfastError("not-acquired", message, { lockName, cause: error });
     monitor.tell("idle", name, undefined, told);
-    report(told);
+    if ((before?.pauseMs ?? 0) === 0) report(told);
   }
 }
 

@@ -124,4 +124,3 @@ function nextAfter(me: string, rows: ReadonlyMap<string, MemberRow>): MemberRow 
   const next = ids.find((id) => id > me) ?? ids[0];
   return next === undefined ? undefined : rows.get(next);
 }
-

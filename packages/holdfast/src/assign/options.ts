@@ -80,11 +80,14 @@ export function resolveAssign(
   group: string,
   options: AssignOptions,
 ): AssignSettings {
-  const { names, run, weight = 1, period, stopTimeout, owner } = checkNames(
-    "assign()",
-    options,
-    ASSIGN_NAMES,
-  );
+  const {
+    names,
+    run,
+    weight = 1,
+    period,
+    stopTimeout,
+    owner,
+  } = checkNames("assign()", options, ASSIGN_NAMES);
   requireCapability(context.format, SESSIONS, "assignments");
   requireCapability(context.format, MEMBERS);
   refOf(context.format, group);

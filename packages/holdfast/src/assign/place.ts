@@ -22,6 +22,11 @@ export interface Running {
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 300_000;
 
+/** How long a member waits for a name that it has asked for, in milliseconds. */
+export function askMs({ periodMs, stopTimeoutMs }: AssignSettings): number {
+  return 2 * periodMs + stopTimeoutMs;
+}
+
 /** One name at this member: from the grant of its lock until its run has ended. */
 export class Place {
   readonly name: string;
@@ -30,7 +35,7 @@ export class Place {
   /** Aborts when the run must end. */
   readonly #ending = new Abort();
   #why: AssignmentChange["kind"] | undefined;
-  #isWanted = false;
+  #wanted: { readonly by: string | undefined; readonly atMs: number } | undefined;
   /** Resolves after the release, or the end of the lease: the name may run elsewhere. Never rejects. */
   readonly released: Promise<void>;
   /** Resolves when the run has ended, too: this process may run the name again. Never rejects. */
@@ -46,18 +51,24 @@ export class Place {
     const end = (): void => this.#ending.abort();
     lease.signal.addEventListener("abort", end, { once: true });
     if (lease.signal.aborted) end();
-    lease.hold.requested.onWanted(({ kind }) => {
-      this.#isWanted ||= kind === "announced";
-      if (this.#isWanted) of.onWanted(this);
+    const { requested } = lease.hold;
+    requested.onWanted(({ kind, by }) => {
+      if (kind !== "announced") return;
+      this.#wanted = { by, atMs: of.context.nowMs() };
+      // Each member that asks is to be heard, not the first one alone.
+      requested.forget();
+      of.onWanted(this);
     });
     const running = this.#runs();
     this.released = this.#release(running);
     this.ended = this.released.then(() => running);
   }
 
-  /** Whether another member has asked for the name. */
-  get isWanted(): boolean {
-    return this.#isWanted;
+  /** Whether a member with this label waits for the name; without a label, whether any does. */
+  isWanted(by?: string): boolean {
+    if (this.#wanted === undefined || (by !== undefined && by !== this.#wanted.by)) return false;
+    const { context, settings } = this.#of;
+    return context.nowMs() - this.#wanted.atMs < askMs(settings);
   }
 
   /** Whether the name runs here, and is to run on. */

@@ -73,7 +73,12 @@ describe("shareOut", () => {
   it("goes by the weights", () => {
     const members = [3, 1, 0, 1].map((weight, at) => ({ id: `m${at}`, weight }));
     const shared = shareOut(namesOf(1, 1_000), members);
-    expect([0, 1, 2, 3].map((at) => sizes(shared).get(`m${at}`))).toEqual([600, 200, undefined, 200]);
+    expect([0, 1, 2, 3].map((at) => sizes(shared).get(`m${at}`))).toEqual([
+      600,
+      200,
+      undefined,
+      200,
+    ]);
   });
 
   it("is empty without a member of a positive weight", () => {
