@@ -24,7 +24,7 @@ const ALONE = [
 
 // Virtual time and tables in memory.
 export const IN_MEMORY_FOLDERS = [
-  ...["admin", "core", "election", "internal", "locks", "native", "once", "coalesce"].map(
+  ...["admin", "core", "election", "internal", "locks", "native", "once", "coalesce", "assign"].map(
     (folder) => `packages/holdfast/test/${folder}`,
   ),
   "packages/formats/test",

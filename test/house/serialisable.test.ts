@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { grantHistory } from "../../packages/holdfast/src/admin/grant-history.js";
 import { history, listQueue, survey } from "../../packages/holdfast/src/admin/index.js";
+import { ASSIGNMENT_CHANNEL, assign } from "../../packages/holdfast/src/assign/index.js";
 import { emitPlaceExpired } from "../../packages/holdfast/src/core/events.js";
 import { election, leaderTasks } from "../../packages/holdfast/src/election/index.js";
 import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../packages/holdfast/src/events/index.js";
@@ -40,6 +41,7 @@ const CHANNEL_OF = {
   LeadershipChange: ELECTION_CHANNELS.transition,
   RenewalEvent: ELECTION_CHANNELS.renewal,
   TaskRunEvent: ELECTION_CHANNELS.tick,
+  AssignmentChange: ASSIGNMENT_CHANNEL,
 };
 
 /** Returns one value of each type, as the library returns or emits it. */
@@ -68,6 +70,7 @@ async function returnedBy(locks: Holdfast, waiter: Holdfast): Promise<Record<str
   const pool = leaderTasks(locks, { name: "pool", tasks });
   pool.start();
   await isRenewed;
+  await assign(locks, "work", { names: ["a"], run: () => undefined }).start();
   emitPlaceExpired({ kind: "lock", name: "mutex" }, "me", 1n);
   const { permits, queued: entries, terms } = await survey(locks);
   const [queue, told] = [await listQueue(locks, "mutex"), await history(locks, "mutex")];

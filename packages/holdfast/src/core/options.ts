@@ -361,7 +361,8 @@ function given<T>(value: T | undefined, fallback: T): T {
   return value === undefined ? fallback : value;
 }
 
-function checkOwner(owner: string): string {
+/** Checks a label for people. Throws `invalid-argument`. */
+export function checkOwner(owner: string): string {
   if (typeof owner !== "string") throw refuse("The option `owner` must be a string.");
   const bytes = Buffer.byteLength(owner);
   if (owner === "" || bytes > LONGEST_OWNER_BYTES) {

@@ -27,7 +27,7 @@ export interface AsksHolder extends IfHeld {
  * rejects with `interrupted`. Costs one write for each holder, and a second one if a session keeps the holder alive. Needs
  * native records.
  */
-export const interrupt: IfHeld = Object.freeze<AsksHolder>({
+export const interrupt: IfHeld = /* @__PURE__ */ Object.freeze<AsksHolder>({
   kind: "interrupt",
   // Each holder that the waiter let first would only be interrupted in its turn, so it does not queue.
   settings: (format) => ({
@@ -41,7 +41,7 @@ export const interrupt: IfHeld = Object.freeze<AsksHolder>({
  * For the option `ifHeld` of a mutex: the waiter tells each holder that it waits, which `wanted(lease)` shows. Nothing else
  * changes. Costs the writes of {@link interrupt}. Needs native records.
  */
-export const announce: IfHeld = Object.freeze<AsksHolder>({
+export const announce: IfHeld = /* @__PURE__ */ Object.freeze<AsksHolder>({
   kind: "announce",
   settings: (format) => asking(format, "announce"),
 });

@@ -81,6 +81,11 @@ export class Requested {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Forgets an announcement, so that the listeners are told of the next one, too. */
+  forget(): void {
+    if (this.#wanted?.kind === "announced") this.#wanted = undefined;
+  }
+
   /** Delays an interruption until {@link unshield}. */
   shield(): void {
     this.#shields += 1;

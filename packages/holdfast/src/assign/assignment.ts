@@ -1,0 +1,340 @@
+import { type ClientParts, type Holdfast, partsOf } from "../client.js";
+import type { HeldLease } from "../core/hold/lease.js";
+import type { FormatTypes } from "../core/record/format-types.js";
+import type { Session } from "../core/session/session.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
+import { inMs } from "../internal/duration.js";
+import { settlesWithin } from "../internal/settles-within.js";
+import { sleep } from "../internal/sleep.js";
+import { lifeOfSession } from "../locks/locking.js";
+import { openSession } from "../locks/open-session.js";
+import { Abort } from "../platform/abort.js";
+import type { Timer } from "../platform/timers.js";
+import { Claims } from "./claims.js";
+import { type AssignmentChange, ChangeMonitor } from "./events.js";
+import { Group, type Told } from "./group.js";
+import { type AssignOptions, type AssignSettings, checkedNames, resolveAssign } from "./options.js";
+import { Place, type Running } from "./place.js";
+import { digestOf } from "./share.js";
+import { Targets } from "./targets.js";
+
+// The longest key of a row in DynamoDB, less what stands before the session.
+const LONGEST_SESSION_BYTES = 1_024 - "member/".length;
+const JOIN_PART = 1 / 10;
+const SOON_MS = 1_000;
+
+/**
+ * This process's part of a group that shares names: {@link assign}. Does nothing before {@link start}, and is of no use
+ * after {@link stop}.
+ */
+export class Assignment implements AsyncDisposable {
+  /** The name of the group. */
+  readonly group: string;
+  readonly #locks: Holdfast<FormatTypes>;
+  readonly #parts: ClientParts;
+  readonly #settings: AssignSettings;
+  readonly #monitor: ChangeMonitor;
+  readonly #members: Group;
+  readonly #targets: Targets;
+  readonly #claims: Claims;
+  readonly #places = new Map<string, Place>();
+  readonly #running: Running;
+  readonly #stop = new Abort();
+  #names: readonly string[] = [];
+  #asked: Promise<readonly string[]> | undefined;
+  #session: Session | undefined;
+  /** How often this member has given up a name. */
+  #freed = 0;
+  #timer: Timer | undefined;
+  #timerAtMs = Number.POSITIVE_INFINITY;
+  #round: Promise<void> | undefined;
+  #started: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
+
+  /** @internal Created by {@link assign}. */
+  constructor(locks: Holdfast<FormatTypes>, group: string, options: AssignOptions) {
+    const parts = partsOf(locks, "assign()");
+    const { context } = parts;
+    const settings = resolveAssign(parts, group, options);
+    this.group = group;
+    this.#locks = locks;
+    this.#parts = parts;
+    this.#settings = settings;
+    this.#monitor = new ChangeMonitor(group, settings.owner, (cause) => this.#report(cause));
+    this.#members = new Group(context, group);
+    this.#targets = new Targets(context, settings.periodMs);
+    this.#running = {
+      ...{ context, group, settings, monitor: this.#monitor },
+      onWanted: (place) => this.#onWanted(place),
+    };
+    this.#claims = new Claims({
+      ...{ context, group, settings, monitor: this.#monitor, locks: this.#locks },
+      granted: (name, lease) => this.#granted(name, lease),
+      report: (cause) => this.#report(cause),
+    });
+  }
+
+  /** The names whose lock this process has now, by the clocks, in the order of their grants. Sends no request. */
+  get mine(): readonly string[] {
+    return [...this.#places.values()].filter(({ isKept }) => isKept).map(({ name }) => name);
+  }
+
+  /**
+   * Joins the group: opens a session, writes this member's row, looks at the group a tenth of a period later, and takes the
+   * free ones of its names. Resolves then; names that others have follow. Three writes, one query, and one write for each
+   * name. Keeps the process alive until {@link stop}, or `close()` of the client. Rejects as `openSession()`, and with
+   * `closed` after the stop. Idempotent.
+   */
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  /**
+   * Leaves the group, and takes no further names. The names run on until the other members ask for them, which they do at
+   * their next look, so for a period and two seconds at most; not if there is no other member, or the client closes. Then
+   * aborts the signals of all runs, and gives each name up when its run has ended, after `stopTimeout` at the latest. Then
+   * closes the session. One write for each name, one a second meanwhile, and four. Rejects as `close()` of a session.
+   * Idempotent.
+   */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stopOnce();
+    return this.#stopped;
+  }
+
+  /** Stops without throwing: passes the error of an unanswered request to the client's `onError`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop().catch((error: unknown) => this.#report(error));
+  }
+
+  /** Calls `listener` at each change. Returns a function that ends the calls. */
+  onChange(listener: (change: AssignmentChange) => void): () => void {
+    return this.#monitor.on(listener);
+  }
+
+  async #start(): Promise<void> {
+    const { context, running } = this.#parts;
+    if (this.#stop.aborted || context.closing.aborted) throw this.#closed();
+    context.closing.addEventListener("abort", () => {
+      // The client waits for the runs, and then releases what is left.
+      const ended = this.stop().catch(() => undefined);
+      running.add({ ended, forsake: () => undefined });
+    });
+    this.#names = await this.#askNames();
+    await this.#join();
+    await this.#members.tell(this.#told());
+    await sleep(context.timers, this.#settings.periodMs * JOIN_PART, true, this.#stop);
+    await this.#look();
+  }
+
+  /** Opens a session. Another one after a loss is another member. */
+  async #join(): Promise<void> {
+    const { leaseMs, periodMs, owner } = this.#settings;
+    const session = await openSession(this.#locks, {
+      lease: inMs(leaseMs),
+      renew: inMs(periodMs),
+      owner,
+    });
+    if (Buffer.byteLength(session.id) > LONGEST_SESSION_BYTES) {
+      await session.close();
+      throw new HoldfastError(
+        "invalid-argument",
+        `The client's option \`sessionPrefix\` is too long for an assignment: a session's id has at most ${LONGEST_SESSION_BYTES} bytes here.`,
+      );
+    }
+    this.#session = session;
+    session.signal.addEventListener("abort", () => this.#soon(0), { once: true });
+  }
+
+  /** One look at the group, and what follows from it. Plans the next one. Never rejects after the first. */
+  #look(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timerAtMs = Number.POSITIVE_INFINITY;
+    this.#round ??= this.#lookOnce()
+      .catch((error: unknown) => {
+        if (!this.#stop.aborted) this.#report(error);
+      })
+      .finally(() => {
+        this.#round = undefined;
+        const { nowMs } = { nowMs: this.#parts.context.nowMs() };
+        const deathMs = Math.max(SOON_MS, this.#members.nextDeathMs - nowMs);
+        this.#soon(Math.min(this.#settings.periodMs, deathMs));
+      });
+    return this.#round;
+  }
+
+  /** Plans a look in `delayMs`, unless an earlier one is planned. */
+  #soon(delayMs: number): void {
+    const { context } = this.#parts;
+    const atMs = context.nowMs() + delayMs;
+    if (this.#stop.aborted || this.#round !== undefined || atMs >= this.#timerAtMs) return;
+    this.#timer?.cancel();
+    this.#timerAtMs = atMs;
+    this.#timer = context.timers.set(delayMs, true, () => void this.#look());
+  }
+
+  async #lookOnce(): Promise<void> {
+    if (this.#session?.isHeld !== true) await this.#join();
+    const me = this.#session?.id;
+    if (me === undefined) return;
+    this.#names = await this.#askNames();
+    if (await this.#members.look()) await this.#members.watch(me);
+    if (this.#stop.aborted || this.#session?.isHeld !== true) return;
+    this.#targets.see(this.#told(), this.#members.rows, this.#names);
+    this.#giveUp();
+    await this.#claims.round({
+      me,
+      session: this.#session,
+      targets: this.#targets,
+      rows: this.#members.rows,
+      isHere: (name) => this.#places.has(name),
+      count: this.#places.size,
+    });
+    if (!this.#stop.aborted) await this.#members.tell(this.#told());
+  }
+
+  /** Stops what is not to run here. A name that another member should have runs on until that one asks. */
+  #giveUp(): void {
+    const names = new Set(this.#names);
+    for (const place of this.#places.values()) {
+      if (!names.has(place.name)) place.revoke("revoked");
+      else if (this.#isToMove(place)) place.revoke("moved");
+    }
+  }
+
+  /** Whether the member that should have the name waits for it. Another one that waits has an old view. */
+  #isToMove(place: Place): boolean {
+    if (this.#stop.aborted) return place.isWanted();
+    const target = this.#targets.of(place.name);
+    if (target === undefined || target === this.#session?.id) return false;
+    return place.isWanted(this.#members.rows.get(target)?.owner);
+  }
+
+  #onWanted(place: Place): void {
+    if (this.#isToMove(place)) place.revoke("moved");
+    // The one that waits may know of a member that this one has not seen.
+    else this.#soon(SOON_MS);
+  }
+
+  #granted(name: string, lease: HeldLease): void {
+    const place = new Place(this.#running, name, lease);
+    this.#places.set(name, place);
+    if (this.#stop.aborted) place.revoke("revoked");
+    void place.released.then(() => {
+      this.#freed += 1;
+    });
+    void place.ended.then(() => {
+      this.#places.delete(name);
+      // What else this name needs is seen at the next look: it may be one that this member should have.
+    });
+  }
+
+  #told(): Told {
+    const { weight, leaseMs, owner } = this.#settings;
+    const count = [...this.#places.values()].filter(({ isKept }) => isKept).length;
+    const names = digestOf(this.#names);
+    const session = this.#session?.id ?? "";
+    const isLeaving = this.#stop.aborted;
+    return { session, owner, weight, leaseMs, count, freed: this.#freed, names, isLeaving };
+  }
+
+  /** Asks for the names again. The last names stay without an answer. */
+  async #askNames(): Promise<readonly string[]> {
+    const { names, periodMs } = this.#settings;
+    const { context } = this.#parts;
+    if (typeof names !== "function") return checkedNames(context.format, this.group, names);
+    try {
+      this.#asked ??= (async () => names())().finally(() => {
+        this.#asked = undefined;
+      });
+      const asked = this.#asked;
+      if (await settlesWithin(context.timers, periodMs, asked)) {
+        return checkedNames(context.format, this.group, await asked);
+      }
+      throw new Error(`It did not answer within ${periodMs} ms.`);
+    } catch (cause) {
+      const message = `The function \`names\` of assignment "${this.group}" failed. The last ${this.#names.length} names stay.`;
+      context.report(new HoldfastError("outcome-unknown", message, { cause }));
+      return this.#names;
+    }
+  }
+
+  async #stopOnce(): Promise<void> {
+    this.#stop.abort();
+    this.#timer?.cancel();
+    this.#claims.stop();
+    await this.#started?.catch(() => undefined);
+    await this.#round;
+    await this.#claims.ended();
+    const session = this.#session;
+    if (session === undefined) return;
+    await this.#members.tell(this.#told()).catch(() => undefined);
+    await this.#handOver(session);
+    const places = [...this.#places.values()];
+    for (const place of places) place.revoke("revoked");
+    await Promise.all(places.map(({ released }) => released));
+    await this.#members.leave(session.id).catch(() => undefined);
+    await session.close();
+  }
+
+  /** Lets the names run on until the others ask for them, which they do at their next look. */
+  async #handOver(session: Session): Promise<void> {
+    const { context } = this.#parts;
+    const { periodMs } = this.#settings;
+    const takers = [...this.#members.rows.values()].filter(
+      (row) => row.session !== session.id && row.weight > 0 && !row.isLeaving,
+    );
+    if (takers.length === 0) return;
+    for (const place of this.#places.values()) if (place.isWanted()) place.revoke("moved");
+    const untilMs = context.nowMs() + periodMs + 2 * SOON_MS;
+    while (context.nowMs() < untilMs && session.isHeld && !context.closing.aborted) {
+      if ([...this.#places.values()].every(({ isKept }) => !isKept)) return;
+      await sleep(context.timers, SOON_MS, true, context.closing);
+      // The renewal shows who asks.
+      await lifeOfSession(session)
+        .renewNow()
+        .catch(() => undefined);
+    }
+  }
+
+  #closed(): HoldfastError {
+    return new HoldfastError(
+      "closed",
+      `Assignment "${this.group}" has stopped, or its client is closed. Create another one.`,
+    );
+  }
+
+  #report(cause: unknown): void {
+    const message = `Assignment "${this.group}" failed in part, and goes on.`;
+    this.#parts.context.report(
+      isHoldfastError(cause) ? cause : new HoldfastError("outcome-unknown", message, { cause }),
+    );
+  }
+}
+
+/**
+ * Shares names over the processes that call this with the same group: each name runs on one of them, evenly by weight. When a
+ * process comes, it asks the others for its part; when one stops, or dies, the others take over what it had. Sends no request
+ * before `start()`. Throws `invalid-argument`.
+ *
+ * **Not** promised:
+ * - More than the lock of a name promises: two runs can overlap after a pause or an outage, as two holders can, and when a run
+ *   ignores its signal. Protect data by `condition(lease)` or `lease.fence`. The lock of a name is `mutex(locks,
+ *   "GROUP/NAME")`.
+ * - A certain member for a name. Members that see the group differently do not disturb each other: a name stays where it runs
+ *   until the member that should have it asks.
+ * - The least number of moves. A member that comes takes its part from all others, and nothing moves between these.
+ *
+ * While nothing moves, a member costs one write, one query and one read of half a unit a period, whatever the number of names.
+ * A name costs two writes when a member takes it, one when it gives it up; a move costs two more writes, a read, and the polls
+ * of a waiter. Needs native records in a table with a sort key, and the permissions of sessions and fair locks.
+ *
+ * Rendezvous hashing is by Thaler and Ravishankar; the Kinesis Client Library made the use of leases for this known.
+ */
+export function assign(
+  locks: Holdfast<FormatTypes>,
+  group: string,
+  options: AssignOptions,
+): Assignment {
+  return new Assignment(locks, group, options);
+}

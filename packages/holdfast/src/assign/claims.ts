@@ -1,0 +1,227 @@
+import type { Holdfast } from "../client.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import type { HeldLease, Lease } from "../core/hold/lease.js";
+import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { refOf } from "../core/record/key.js";
+import type { Session } from "../core/session/session.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
+import { inMs } from "../internal/duration.js";
+import { shown } from "../internal/shown.js";
+import { announce } from "../locks/asking.js";
+import { mutex } from "../locks/mutex.js";
+import type { MemberRow } from "../native/native-members.js";
+import { Abort, abortSignalOf } from "../platform/abort.js";
+import type { ChangeMonitor } from "./events.js";
+import { type AssignSettings, lockNameOf } from "./options.js";
+import { askMs } from "./place.js";
+import type { Targets } from "./targets.js";
+
+/** What the claims need of their assignment. */
+export interface Claiming {
+  readonly locks: Holdfast<FormatTypes>;
+  readonly context: AcquireContext;
+  readonly group: string;
+  readonly settings: AssignSettings;
+  readonly monitor: ChangeMonitor;
+  granted(name: string, lease: HeldLease): void;
+  report(cause: unknown): void;
+}
+
+/** What a member knows at one look. */
+export interface Round {
+  readonly me: string;
+  readonly session: Session;
+  readonly targets: Targets;
+  readonly rows: ReadonlyMap<string, MemberRow>;
+  /** Whether this process has the name, or its run has not ended yet. */
+  isHere(name: string): boolean;
+  /** How many names this process has. */
+  readonly count: number;
+}
+
+/** A name that somebody else had when this member tried. */
+interface Missing {
+  /** The session of the holder; undefined if a session did not keep it. */
+  readonly session: string | undefined;
+  /** How often that member had given up a name: if it has since, this may be the one. */
+  readonly freed: number | undefined;
+  readonly owner: string | undefined;
+  readonly retryAtMs: number;
+  readonly pauseMs: number;
+}
+
+/** Requests at once: the connections of the transport, and the table, are also there for others. */
+const CLAIMS_AT_ONCE = 64;
+/** The polls of a waiter: a name moves within seconds. */
+const POLL = { min: "500ms", max: "2s" } as const;
+const LONGEST_PAUSE_PERIODS = 10;
+
+/** Takes the names that this member should have: free ones and those of dead members by claims, others by asking. */
+export class Claims {
+  readonly #of: Claiming;
+  readonly #missing = new Map<string, Missing>();
+  /** The waits that go on, by name. */
+  readonly #waits = new Map<string, { readonly stop: Abort; readonly ended: Promise<void> }>();
+  readonly #stop = new Abort();
+  /** Whether an error of a claim of this round has been reported. */
+  #isTold = false;
+
+  constructor(of: Claiming) {
+    this.#of = of;
+  }
+
+  /** Ends all waits. */
+  stop(): void {
+    this.#stop.abort();
+    for (const { stop } of this.#waits.values()) stop.abort();
+  }
+
+  async ended(): Promise<void> {
+    await Promise.all([...this.#waits.values()].map(({ ended }) => ended));
+  }
+
+  /**
+   * Claims what may be free, one write each, and then asks for what living members have. Resolves after the claims; the
+   * waits go on.
+   */
+  async round(round: Round): Promise<void> {
+    this.#isTold = false;
+    const due = new Set(round.targets.namesOf(round.me));
+    for (const name of this.#missing.keys()) if (!due.has(name)) this.#missing.delete(name);
+    for (const [name, { stop }] of this.#waits) if (!due.has(name)) stop.abort();
+    const open = [...due].filter((name) => !round.isHere(name) && !this.#waits.has(name));
+    let got = 0;
+    await inParts(
+      open.filter((name) => this.#mayBeFree(name, round)),
+      async (name) => {
+        if (await this.#claim(name, round)) got += 1;
+      },
+    );
+    if (this.#stop.aborted || !round.session.isHeld) return;
+    const held: [string, Missing, MemberRow][] = [];
+    for (const [name, missing] of this.#missing) {
+      if (round.isHere(name) || this.#waits.has(name)) continue;
+      if (this.#of.context.nowMs() < missing.retryAtMs) continue;
+      const row = missing.session === undefined ? undefined : round.rows.get(missing.session);
+      if (row === undefined || row.isLeaving) this.#wait(name, missing, round, row !== undefined);
+      else held.push([name, missing, row]);
+    }
+    // What this member waits for counts: else it would ask living members although dead ones leave it enough.
+    const isShort = round.targets.isShort(round.me, round.count + got + this.#waits.size);
+    for (const [name, missing, row] of held) {
+      if (round.targets.mayAsk(row, isShort)) this.#wait(name, missing, round, true);
+    }
+  }
+
+  /** Whether a claim may succeed, by what the rows show. */
+  #mayBeFree(name: string, { rows }: Round): boolean {
+    const missing = this.#missing.get(name);
+    if (missing === undefined) return true;
+    const row = missing.session === undefined ? undefined : rows.get(missing.session);
+    return row !== undefined && row.freed !== missing.freed;
+  }
+
+  /** Tries once. Returns whether this member has the name now. Never rejects. */
+  async #claim(name: string, round: Round): Promise<boolean> {
+    if (this.#stop.aborted || !round.session.isHeld) return false;
+    try {
+      const lease = await this.#lock(name, round).tryAcquire();
+      if (lease === null) this.#miss(name, round);
+      else this.#take(name, lease);
+      return lease !== null;
+    } catch (error) {
+      this.#failed(name, round, error);
+      return false;
+    }
+  }
+
+  /** Waits for the holder, in the background: asks it, or waits for its end. */
+  #wait(name: string, before: Missing, round: Round, asks: boolean): void {
+    const { settings } = this.#of;
+    const stop = new Abort();
+    const waitMs = asks ? askMs(settings) : 2 * settings.leaseMs;
+    const waiting = async (): Promise<void> => {
+      try {
+        const lease = await this.#lock(name, round).acquire({
+          wait: inMs(waitMs),
+          signal: abortSignalOf(stop),
+          ...(asks ? { ifHeld: announce } : {}),
+        });
+        if (stop.aborted) await lease[Symbol.asyncDispose]();
+        else this.#take(name, lease);
+      } catch (error) {
+        if (!stop.aborted) this.#failed(name, round, error, before);
+      } finally {
+        this.#waits.delete(name);
+      }
+    };
+    this.#waits.set(name, { stop, ended: waiting() });
+  }
+
+  #lock(name: string, { session }: Round) {
+    const { locks, group, settings } = this.#of;
+    return mutex<NativeTypes>(locks as Holdfast<NativeTypes>, lockNameOf(group, name), {
+      session,
+      owner: settings.owner,
+      poll: POLL,
+    });
+  }
+
+  #take(name: string, lease: Lease): void {
+    this.#missing.delete(name);
+    this.#of.granted(name, lease as unknown as HeldLease);
+  }
+
+  /** Notes who has the name. */
+  #miss(name: string, { rows }: Round, before?: Missing): void {
+    const { context, group, settings } = this.#of;
+    const seen = context.observations.of(refOf(context.format, lockNameOf(group, name)).id)?.record;
+    const held = seen?.state === "held" ? seen : undefined;
+    const row = held?.session === undefined ? undefined : rows.get(held.session);
+    const pauseMs =
+      before === undefined
+        ? 0
+        : Math.min(
+            LONGEST_PAUSE_PERIODS * settings.periodMs,
+            Math.max(settings.periodMs, 2 * before.pauseMs),
+          );
+    this.#missing.set(name, {
+      session: held?.session,
+      freed: row?.freed,
+      owner: held?.owner,
+      retryAtMs: context.nowMs() + context.jittered(pauseMs),
+      pauseMs,
+    });
+  }
+
+  #failed(name: string, round: Round, error: unknown, before?: Missing): void {
+    const { group, monitor, report } = this.#of;
+    this.#miss(name, round, before);
+    if (this.#stop.aborted || isHoldfastError(error, "closed")) return;
+    if (!isHoldfastError(error, "not-acquired")) {
+      monitor.tell("idle", name, undefined, error);
+      // An outage fails the claims of all names, and would be told as often.
+      if (!this.#isTold) report(error);
+      this.#isTold = true;
+      return;
+    }
+    const missing = this.#missing.get(name);
+    // A member that keeps a name has not seen the group as this one does. It will.
+    if (missing?.session !== undefined && round.rows.has(missing.session)) return;
+    const who = shown(missing?.owner ?? "an unnamed owner");
+    const message = `"${name}" of assignment "${group}" does not run: ${who}, who is no member, has its lock.`;
+    const lockName = lockNameOf(group, name);
+    const told = new HoldfastError("not-acquired", message, { lockName, cause: error });
+    monitor.tell("idle", name, undefined, told);
+    if ((before?.pauseMs ?? 0) === 0) report(told);
+  }
+}
+
+/** Runs the task for each item, a bounded number at once. */
+async function inParts<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> {
+  let at = 0;
+  const worker = async (): Promise<void> => {
+    for (let item = items[at++]; item !== undefined; item = items[at++]) await task(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(CLAIMS_AT_ONCE, items.length) }, worker));
+}

@@ -1,0 +1,93 @@
+import { type Holdfast, partsOf } from "../client.js";
+import { doubling } from "../core/backoff.js";
+import type { Lease } from "../core/hold/lease.js";
+import type { NativeTypes } from "../core/record/format-types.js";
+import type { Session } from "../core/session/session.js";
+import { HoldfastError } from "../errors.js";
+import { type Duration, durationMs } from "../internal/duration.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { sleep } from "../internal/sleep.js";
+import { mutex } from "../locks/mutex.js";
+import { lockNameOf } from "./options.js";
+
+/** A lease with a number that no other process has while it holds. */
+export interface Slot extends Lease {
+  /** From 0 to `of` - 1. */
+  readonly number: number;
+}
+
+/** Options of {@link slot}. */
+export interface SlotOptions {
+  /** How many numbers there are: 1 to 10,000. The same for all processes. */
+  readonly of: number;
+  /** How long to wait for a number if all are taken. Default `"60s"`. */
+  readonly wait?: Duration | undefined;
+  /** How long the number of a dead process stays taken. Default: the client's, 30 s. */
+  readonly lease?: Duration | undefined;
+  /** The label for people. Default: the client's owner. */
+  readonly owner?: string | undefined;
+  /** Ends the wait: the call then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Keeps the lease alive. Default: the client's shared session, if it has one. */
+  readonly session?: Session | undefined;
+}
+
+const SLOT_NAMES: OptionNames<SlotOptions> = {
+  ...{ of: true, wait: true, lease: true, owner: true, signal: true, session: true },
+};
+
+const MOST_SLOTS = 10_000;
+const DEFAULT_WAIT_MS = 60_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 10_000;
+
+/**
+ * Gives this process a number of its own from 0 to `of` - 1: a node id, a partition, a port. The number is this process's as
+ * long as the lease holds, so that it must stop to use the number when `signal` aborts. **Not** promised: the lowest free
+ * number, or the same number after a restart.
+ *
+ * Each number is the lock `mutex(locks, "GROUP/NUMBER")`. One write for each number that is tried, in order from one at random:
+ * two on average while half are taken. While all are taken, all are tried again, after pauses of one to ten seconds. Rejects with
+ * `not-acquired` after the wait. Throws `invalid-argument`.
+ */
+export async function slot(
+  locks: Holdfast<NativeTypes>,
+  group: string,
+  options: SlotOptions,
+): Promise<Slot> {
+  const { context } = partsOf(locks, "slot()");
+  const { of, wait, signal, ...lease } = checkNames("slot()", options, SLOT_NAMES);
+  if (!(Number.isInteger(of) && of >= 1 && of <= MOST_SLOTS)) {
+    throw new HoldfastError(
+      "invalid-argument",
+      `The option \`of\` of slot() must be a whole number from 1 to ${MOST_SLOTS}; it is ${of}.`,
+    );
+  }
+  const waitMs = durationMs("wait", wait ?? DEFAULT_WAIT_MS, {
+    leastMs: 0,
+    mostMs: Number.POSITIVE_INFINITY,
+  });
+  const untilMs = context.nowMs() + waitMs;
+  const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  for (;;) {
+    const first = Math.floor(context.random.fraction() * of);
+    for (let at = 0; at < of; at += 1) {
+      signal?.throwIfAborted();
+      const number = (first + at) % of;
+      const name = lockNameOf(group, String(number));
+      const granted = await mutex(locks, name, lease).tryAcquire({ signal });
+      if (granted !== null) return Object.assign(granted, { number });
+    }
+    const leftMs = untilMs - context.nowMs();
+    if (leftMs <= 0) throw allTaken(group, of);
+    await sleep(context.timers, Math.min(leftMs, backoff(context.random.fraction())), true, signal);
+  }
+}
+
+function allTaken(group: string, of: number): HoldfastError {
+  return new HoldfastError(
+    "not-acquired",
+    `All ${of} numbers of "${group}" are taken. A number of a dead process is free when its lease is over.`,
+    { lockName: group },
+  );
+}
