@@ -24,9 +24,17 @@ const ALONE = [
 
 // Virtual time and tables in memory.
 export const IN_MEMORY_FOLDERS = [
-  ...["admin", "core", "election", "internal", "locks", "native", "once", "coalesce"].map(
-    (folder) => `packages/holdfast/test/${folder}`,
-  ),
+  ...[
+    "admin",
+    "core",
+    "election",
+    "internal",
+    "locks",
+    "native",
+    "once",
+    "coalesce",
+    "schedule",
+  ].map((folder) => `packages/holdfast/test/${folder}`),
   "packages/formats/test",
 ];
 const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `${folder}/**/*.test.ts`);
