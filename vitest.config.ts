@@ -24,9 +24,18 @@ const ALONE = [
 
 // Virtual time and tables in memory.
 export const IN_MEMORY_FOLDERS = [
-  ...["admin", "core", "election", "internal", "locks", "native", "once", "coalesce", "assign"].map(
-    (folder) => `packages/holdfast/test/${folder}`,
-  ),
+  ...[
+    "admin",
+    "core",
+    "election",
+    "internal",
+    "locks",
+    "native",
+    "once",
+    "coalesce",
+    "schedule",
+    "assign",
+  ].map((folder) => `packages/holdfast/test/${folder}`),
   "packages/formats/test",
 ];
 const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `${folder}/**/*.test.ts`);

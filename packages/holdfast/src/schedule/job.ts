@@ -1,0 +1,340 @@
+import { doubling } from "../core/backoff.js";
+import type { HeldLease } from "../core/hold/lease.js";
+import { anySignal } from "../core/hold/loss-signal.js";
+import { OutageWatch } from "../core/outage-watch.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
+import { dateAt, isoTimeOf } from "../platform/clock.js";
+import type { Backoff } from "../platform/retry.js";
+import { begunOf, decideStep, type Ended, endedOf, interruptedIn, type Seen } from "./decide.js";
+import { emitRun, type ScheduleRunEvent } from "./events.js";
+import { dataOf, type Memory } from "./memory.js";
+import type { ScheduleSettings } from "./options.js";
+import { begin, end, look, type Place, type Sight, sightAfter } from "./record.js";
+import { runToEnd, type ScheduledWork } from "./run.js";
+import { type Pause, TableTime } from "./table-time.js";
+
+/** The state of a schedule in this process, for a probe. */
+export interface ScheduleHealth {
+  /**
+   * - `waiting`: the next instant is not due, or another process runs.
+   * - `running`: a run goes on in this process.
+   * - `stopped`: not started, or stopped.
+   */
+  readonly state: "waiting" | "running" | "stopped";
+  /** The next instant, or that of the run. Undefined if none is left, or not known yet. */
+  readonly next: Date | undefined;
+  /** The last completed run on any process, as this process saw it last. */
+  readonly lastSuccess: Date | undefined;
+  /** The due instant of the last failure on any process, as this process saw it last, and its text. */
+  readonly lastFailure: { readonly due: Date; readonly error: string } | undefined;
+  /** The error that keeps this process from its work, until the table serves it again. */
+  readonly trouble: unknown;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+const AT_ONCE: Pause = { afterMs: 0 };
+const NEVER: Pause = {};
+
+/**
+ * A schedule in one process: see {@link schedule}. Every process with the same name and options shares the work. It starts
+ * nothing before `start()`.
+ */
+export class ScheduledJob implements AsyncDisposable {
+  readonly #place: Place;
+  readonly #settings: ScheduleSettings;
+  readonly #work: ScheduledWork;
+  readonly #stopping = new AbortController();
+  readonly #outage: OutageWatch;
+  readonly #time: TableTime;
+  #serving: Promise<void> | undefined;
+  #isRunning = false;
+  #fromMs: number | undefined;
+  #nextMs: number | undefined;
+  #memory: Memory | undefined;
+  #trouble: unknown;
+  /** What the record shows, if this process has just written it. */
+  #known: Sight | undefined;
+  /** Whether a write was refused, so that an eventual read could show the same old state again. */
+  #mustBeSure = false;
+  #silence: Backoff | undefined;
+  #wrongMs: number | undefined;
+
+  /** @internal Made by {@link schedule}. */
+  constructor(place: Place, settings: ScheduleSettings, work: ScheduledWork) {
+    this.#place = place;
+    this.#settings = settings;
+    this.#work = work;
+    this.#outage = new OutageWatch(place.context);
+    this.#time = new TableTime(place.context);
+  }
+
+  /** The schedule's name. */
+  get name(): string {
+    return this.#place.ref.name;
+  }
+
+  /** The next instant, or that of the present run in this process. Undefined if none is left, or not known yet. */
+  get next(): Date | undefined {
+    return this.#nextMs === undefined ? undefined : dateAt(this.#nextMs);
+  }
+
+  /**
+   * Runs the work at each instant, until stopped or the client closes. The process stays alive. Idempotent. Throws `closed`,
+   * also after `stop()`.
+   */
+  start(): void {
+    if (this.#stopping.signal.aborted || this.#place.context.closing.aborted) {
+      const message = `The schedule "${this.name}" was stopped, or its client was closed. Create a new schedule.`;
+      throw new HoldfastError("closed", message, { lockName: this.name });
+    }
+    if (this.#serving !== undefined) return;
+    const { context } = this.#place;
+    const stop = (): void => this.#stopping.abort(this.#stopped());
+    context.closing.addEventListener("abort", stop);
+    this.#serving = this.#serve().finally(() => context.closing.removeEventListener("abort", stop));
+  }
+
+  /**
+   * Aborts the signal of a run in this process, waits until it has ended, and records its end: as failed if it threw, so that
+   * another process repeats it at once if `retries` allow. Idempotent.
+   */
+  async stop(): Promise<void> {
+    this.#stopping.abort(this.#stopped());
+    await this.#serving;
+  }
+
+  /** Returns the state for a probe. Costs no request. */
+  health(): ScheduleHealth {
+    const { success, failure } = this.#memory ?? {};
+    const isOn = this.#serving !== undefined && !this.#stopping.signal.aborted;
+    return {
+      state: this.#isRunning ? "running" : isOn ? "waiting" : "stopped",
+      next: this.next,
+      lastSuccess: success && dateAt(success.dueMs),
+      lastFailure: failure && { due: dateAt(failure.dueMs), error: failure.error },
+      trouble: this.#trouble,
+    };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #serve(): Promise<void> {
+    const { settings } = this.#place;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      let pause: Pause;
+      try {
+        pause = await this.#round();
+      } catch (error) {
+        if (signal.aborted) break;
+        pause = { afterMs: this.#failed(error, settings.leaseMs) };
+      }
+      if (pause === NEVER) break;
+      await this.#time.sleep(pause, signal);
+    }
+    this.#outage.dispose();
+    this.#nextMs = undefined;
+  }
+
+  /** Notes an error of the table. Returns the pause before the next attempt. */
+  #failed(error: unknown, leaseMs: number): number {
+    const { context } = this.#place;
+    this.#mustBeSure = true;
+    const isOutage = isHoldfastError(error) && ["unreachable", "throttled"].includes(error.code);
+    if (isOutage) return this.#pauseMs();
+    this.#trouble = error;
+    context.report(error as HoldfastError);
+    return leaseMs;
+  }
+
+  #pauseMs(): number {
+    this.#silence ??= doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+    return this.#silence(this.#place.context.random.fraction());
+  }
+
+  /** Looks at the record once, and does what is due. */
+  async #round(): Promise<Pause> {
+    const shown = this.#known ?? (await look(this.#place, this.#mustBeSure));
+    this.#known = undefined;
+    if (!("seen" in shown)) {
+      if (this.#stopping.signal.aborted) return NEVER;
+      this.#outage.onNoResponse(shown);
+      return { afterMs: this.#pauseMs() };
+    }
+    this.#outage.onResponse();
+    this.#silence = undefined;
+    this.#trouble = undefined;
+    this.#mustBeSure = false;
+    // The clock of this machine is wrong, or one `Date` is: the next answer shows which.
+    if (this.#time.isUnsure) return AT_ONCE;
+    const { seen } = shown;
+    const nowMs = this.#time.nowMs();
+    this.#fromMs ??= nowMs;
+    this.#memory = seen.memory;
+    if (shown.isAbsent) return this.#remember(shown, nowMs);
+    const now = { nowMs, errorMs: this.#time.errorMs, fromMs: this.#fromMs };
+    const { step, wrongMs } = decideStep(seen, now, this.#settings.policy);
+    this.#tellOfWrong(wrongMs);
+    switch (step.kind) {
+      case "run":
+        this.#nextMs = step.dueMs;
+        return this.#run(shown, step);
+      case "watch":
+        this.#nextMs = step.atMs;
+        return { atMs: step.atMs, afterMs: shown.overInMs };
+      case "look":
+        this.#nextMs = step.atMs;
+        return step.atMs === undefined ? NEVER : { atMs: step.atMs };
+    }
+  }
+
+  /** Creates the record of a new schedule, so that no instant from now on is forgotten if all processes end. */
+  async #remember(sight: Sight, nowMs: number): Promise<Pause> {
+    const { policy, grant } = this.#settings;
+    const memory: Memory = {
+      ...{ dueMs: nowMs, isEnded: true, attempt: 0, by: grant.owner },
+      ...{ begunMs: nowMs, rule: policy.rule.text, nextMs: policy.rule.next(nowMs) },
+    };
+    const lease = await this.#begin(sight, memory);
+    if (lease === undefined) return this.#refused();
+    if (await end(lease, memory)) this.#known = sightAfter(lease, memory);
+    return AT_ONCE;
+  }
+
+  /** Another process was faster, or an eventual read was stale. */
+  #refused(): Pause {
+    this.#mustBeSure = true;
+    const { context, settings } = this.#place;
+    return { afterMs: context.jittered(settings.minPollMs) };
+  }
+
+  async #begin({ onto }: Sight, memory: Memory): Promise<HeldLease | undefined> {
+    return onto === undefined ? undefined : begin(this.#place, onto, memory);
+  }
+
+  async #run(
+    sight: Sight,
+    step: { readonly dueMs: number; readonly attempt: number },
+  ): Promise<Pause> {
+    const { context } = this.#place;
+    const { policy, grant } = this.#settings;
+    const who = { nowMs: this.#time.nowMs(), by: grant.owner };
+    const begun = begunOf(step, sight.seen, who, policy);
+    const lease = await this.#begin(sight, begun);
+    if (lease === undefined) return this.#refused();
+    this.#tellOfInterrupted(sight.seen, who.nowMs);
+    this.#memory = begun;
+    this.#isRunning = true;
+    const startedMs = context.nowMs();
+    this.#emit("start", begun, 0);
+    // The client may close before the run has ended.
+    const cutOff: Ended = { kind: "failed", error: "interrupted: its client closed", atOnce: true };
+    leaveAtClose(lease, endedOf(begun, cutOff, who.nowMs, policy));
+    const { ended, error } = await this.#execute(lease, begun);
+    const memory = endedOf(begun, ended, this.#time.nowMs(), policy);
+    this.#isRunning = false;
+    this.#memory = memory;
+    const text = ended.kind === "failed" ? ended.error : undefined;
+    this.#emit(ended.kind, begun, context.nowMs() - startedMs, text);
+    if (ended.kind === "failed") this.#tellOfFailure(memory, error);
+    await this.#end(lease, memory);
+    return AT_ONCE;
+  }
+
+  /** Does the work under its lease. A run that has lost its lease has failed, even if the work was completed. */
+  async #execute(lease: HeldLease, begun: Memory) {
+    const next = new AbortController();
+    const over = new AbortController();
+    if (this.#settings.policy.overlap === "interrupt" && begun.nextMs !== undefined) {
+      void this.#time.sleep({ atMs: begun.nextMs }, over.signal).then(() => {
+        if (!over.signal.aborted) next.abort(interruptedByNext(this.name));
+      });
+    }
+    const stop = anySignal([this.#stopping.signal, next.signal]);
+    const result = await runToEnd(this.#work, lease, begun, stop);
+    over.abort();
+    if (!lease.isHeld) {
+      const error = "interrupted: its lease was lost";
+      return { ended: { kind: "failed", error } as const, error: lease.signal.reason as unknown };
+    }
+    if (result.ended.kind === "completed") return result;
+    const isFinal = next.signal.aborted;
+    const atOnce = this.#stopping.signal.aborted;
+    return { ...result, ended: { ...result.ended, isFinal, atOnce } };
+  }
+
+  async #end(lease: HeldLease, memory: Memory): Promise<void> {
+    const { context } = this.#place;
+    try {
+      if (await end(lease, memory)) this.#known = sightAfter(lease, memory);
+      else this.#mustBeSure = true;
+    } catch (cause) {
+      this.#mustBeSure = true;
+      const message =
+        `A run of schedule "${this.name}" for ${isoTimeOf(memory.dueMs)} has ended (${memory.outcome}), but DynamoDB did not ` +
+        "acknowledge the write of this end. With `retries`, it may be run again.";
+      context.report(new HoldfastError("outcome-unknown", message, { lockName: this.name, cause }));
+    }
+  }
+
+  #emit(
+    phase: ScheduleRunEvent["phase"],
+    { dueMs, attempt, begunMs }: Memory,
+    ranMs: number,
+    error?: string,
+  ): void {
+    const { owner } = this.#settings.grant;
+    const lateMs = Math.max(0, begunMs - dueMs);
+    emitRun(() => ({ name: this.name, owner, phase, dueMs, attempt, lateMs, ranMs, error }));
+  }
+
+  #tellOfInterrupted(seen: Seen, nowMs: number): void {
+    const { memory } = seen;
+    const failure = interruptedIn(seen, nowMs);
+    if (memory === undefined || failure === undefined) return;
+    this.#emit("interrupted", memory, Math.max(0, nowMs - memory.begunMs), failure.error);
+  }
+
+  #tellOfFailure({ dueMs, attempt, failure, retryAtMs }: Memory, cause: unknown): void {
+    const again =
+      retryAtMs === undefined
+        ? "It is not run again for this instant."
+        : `It is run again at ${isoTimeOf(retryAtMs)}.`;
+    const message = `Run ${attempt} of schedule "${this.name}" for ${isoTimeOf(dueMs)} failed: ${failure?.error}. ${again}`;
+    this.#place.context.report(
+      new HoldfastError("outcome-unknown", message, { lockName: this.name, cause }),
+    );
+  }
+
+  #tellOfWrong(wrongMs: number | undefined): void {
+    if (wrongMs === undefined || wrongMs === this.#wrongMs) return;
+    this.#wrongMs = wrongMs;
+    const message =
+      `The record of schedule "${this.name}" names the instant ${isoTimeOf(wrongMs)}, which is not due yet: a process with a ` +
+      "wrong clock began it. The next due instant replaces it. Correct the clock of that machine.";
+    this.#place.context.report(
+      new HoldfastError("misconfigured", message, { lockName: this.name }),
+    );
+  }
+
+  #stopped(): HoldfastError {
+    const message = `The run was stopped: the schedule "${this.name}" was stopped, or its client was closed.`;
+    return new HoldfastError("closed", message, { lockName: this.name });
+  }
+}
+
+function leaveAtClose(lease: HeldLease, memory: Memory): void {
+  lease.leave(dataOf(memory), true);
+}
+
+function interruptedByNext(name: string): HoldfastError {
+  return new HoldfastError(
+    "interrupted",
+    `The run of schedule "${name}" was interrupted: its next instant is due.`,
+    { lockName: name },
+  );
+}

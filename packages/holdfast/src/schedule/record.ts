@@ -1,0 +1,155 @@
+import { withAcquisition } from "../core/acquire/acquire.js";
+import type { AcquireContext } from "../core/acquire/context.js";
+import { type Granting, GrantWrite } from "../core/acquire/grant.js";
+import { SecondDate } from "../core/acquire/second-date.js";
+import type { AcquireSettings, Granted } from "../core/acquire/settings.js";
+import { inTurn } from "../core/acquire/turn.js";
+import { Hold } from "../core/hold/hold.js";
+import { HeldLease } from "../core/hold/lease.js";
+import { freeOnce } from "../core/hold/release.js";
+import type { RecordRef } from "../core/record/format.js";
+import type { FreeRecord, LeaseRecord } from "../core/record/record.js";
+import type { NoAnswer } from "../platform/retry.js";
+import type { Seen } from "./decide.js";
+import { dataOf, type Memory, memoryIn } from "./memory.js";
+
+/** What an answer showed of the record. */
+export interface Sight {
+  readonly seen: Seen;
+  /** How to begin a run: on condition of exactly this state, whose memory the run continues. */
+  readonly onto: Granting | undefined;
+  readonly isAbsent: boolean;
+  /** With a live holder: in how many milliseconds its lease could be over. */
+  readonly overInMs?: number | undefined;
+}
+
+/** Whose record, and with which settings. */
+export interface Place {
+  readonly context: AcquireContext;
+  readonly ref: RecordRef;
+  readonly settings: AcquireSettings;
+}
+
+/**
+ * Looks at the record: half a read unit, and one unit or two more if the lease of its holder seems over. Resolves with the
+ * reason if the table does not answer, and rejects with an error that an operator must correct.
+ */
+export async function look(place: Place, consistent: boolean): Promise<Sight | NoAnswer> {
+  const { context, ref } = place;
+  const first = await read(place, consistent);
+  if (!("record" in first)) return first;
+  let { record } = first;
+  const isDoubtful = !consistent && first.seemsOver && decisionOf(place).kind === "wait";
+  const secondDate = new SecondDate(context, ref);
+  for (
+    let mustRead = isDoubtful;
+    mustRead;
+    mustRead = secondDate.isMissing(decisionOf(place), false)
+  ) {
+    const certain = await read(place, true);
+    if (!("record" in certain)) return certain;
+    record = certain.record;
+  }
+  return sightOf(place, record);
+}
+
+async function read({ context, ref }: Place, consistent: boolean) {
+  const reading = { key: ref.key, consistent };
+  const { requestTimeoutMs } = context.settings;
+  const answer = context.unlessLasting(
+    await context.read(reading, requestTimeoutMs, context.closing),
+    true,
+  );
+  if (answer.kind !== "found") return answer;
+  const record = context.seeRecord(ref, answer, consistent ? "strong" : "eventual");
+  return { record, seemsOver: context.seemsOver(record, answer) };
+}
+
+function decisionOf({ context, ref }: Place) {
+  return context.decide(ref, false);
+}
+
+function sightOf(place: Place, record: LeaseRecord): Sight {
+  if (record.state === "absent") {
+    const onto = { kind: "claim", onto: { kind: "absent" } } as const;
+    return { seen: { state: "free", memory: undefined }, onto, isAbsent: true };
+  }
+  const memory = memoryIn(record.data);
+  if (record.state === "free") {
+    const { fence, version } = record;
+    const onto = { kind: "claim", onto: { kind: "free", fence, version } } as const;
+    const state = wasForced(record) ? "interrupted" : "free";
+    return { seen: { state, memory }, onto, isAbsent: false };
+  }
+  const decision = decisionOf(place);
+  if (decision.kind === "take-over") {
+    return { seen: { state: "interrupted", memory }, onto: decision, isAbsent: false };
+  }
+  const { context } = place;
+  const { endMs } = record;
+  const byWatchMs =
+    decision.kind === "wait" ? decision.acquirableAtMs - context.nowMs() : record.leaseMs;
+  const byTableMs =
+    endMs === undefined
+      ? Number.POSITIVE_INFINITY
+      : endMs + context.settings.maxClockErrorMs - context.tableClock.earliestMs();
+  const overInMs = Math.max(0, Math.min(byWatchMs, byTableMs));
+  return { seen: { state: "running", memory }, onto: undefined, isAbsent: false, overInMs };
+}
+
+// An operator that frees the record of a run leaves no end behind. A claim that was undone leaves none either, but its run
+// never began.
+function wasForced({ request, lastHolder }: FreeRecord): boolean {
+  return request?.kind === "release" && request.holder === lastHolder;
+}
+
+/**
+ * Begins a run with one write, which is its claim and its mark in the record. Resolves with undefined if the record is not
+ * as it was seen. Rejects if the table does not answer; the claim is then undone in the background.
+ */
+export function begin(
+  { context, ref, settings: given }: Place,
+  onto: Granting,
+  memory: Memory,
+): Promise<HeldLease | undefined> {
+  const settings = { ...given, data: dataOf(memory) };
+  return withAcquisition<readonly [Granted] | undefined, HeldLease>({
+    ...{ context, refs: [ref], settings },
+    grant: async (cancellation) => {
+      const acquisition = { context, ref, settings, cancellation };
+      const answer = await inTurn(acquisition, (turn) =>
+        new GrantWrite(acquisition, onto, turn).run(),
+      );
+      if (answer.kind === "silent") throw cancellation.error();
+      if (answer.kind === "refused") return undefined;
+      const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);
+      const how = onto.kind === "take-over" ? "takeover" : "claim";
+      return [{ hold, record: answer.result.record, how }];
+    },
+    begin: ([{ hold }]) => HeldLease.toCaller(hold),
+  });
+}
+
+/** What the record shows after an acknowledged end: no read is needed to decide on. */
+export function sightAfter({ hold }: HeldLease, memory: Memory): Sight {
+  const { fence } = hold.held;
+  const onto = { kind: "claim", onto: { kind: "free", fence, version: 0n } } as const;
+  return { seen: { state: "free", memory }, onto, isAbsent: false };
+}
+
+/**
+ * Records the end of a run, and releases the record, with one write. After a loss of the lease, tries once to record that,
+ * on condition that no one has taken over. Resolves with whether the record shows the end for sure; rejects as a release.
+ */
+export async function end(lease: HeldLease, memory: Memory): Promise<boolean> {
+  const { hold } = lease;
+  if (lease.isHeld) {
+    lease.leave(dataOf(memory), true);
+    await lease.release();
+    return hold.loss === undefined;
+  }
+  const { context, ref, held } = hold;
+  const options = { keepData: true, lastData: dataOf(memory) };
+  await hold.requests.run(() => freeOnce(context, ref, { known: held }, options));
+  return false;
+}

@@ -1,0 +1,63 @@
+import type { ClientContext } from "../core/context.js";
+
+// As in `TableClock`: also with `maxClockError: "never"`.
+const MOST_ERROR_MS = 10_000;
+// The wall clock may step, and a machine may be suspended: neither moves a timer.
+const LONGEST_SLEEP_MS = 600_000;
+
+/** When to go on: at an instant of the table's time, or after a length, whichever comes first; without both never. */
+export interface Pause {
+  readonly atMs?: number | undefined;
+  readonly afterMs?: number | undefined;
+}
+
+/**
+ * The table's time in milliseconds since 1970: this machine's clock, unless the `Date` of the answers shows that it is wrong.
+ * Without a `Date` in the answers, the machine's clock counts.
+ */
+export class TableTime {
+  readonly #context: ClientContext;
+  /** How much this machine's clock may differ before the table's time counts instead. */
+  readonly errorMs: number;
+  /** The correction of a wrong clock. The bounds of the table's time drift apart between answers, and this does not. */
+  #correctionMs = 0;
+
+  constructor(context: ClientContext) {
+    this.#context = context;
+    this.errorMs = Math.min(context.settings.maxClockErrorMs, MOST_ERROR_MS);
+  }
+
+  /** Whether answers have a `Date`, and only one of them shows the table's time. */
+  get isUnsure(): boolean {
+    const { tableClock } = this.#context;
+    return tableClock.boundMs !== undefined && !tableClock.isConfirmed;
+  }
+
+  nowMs(): number {
+    const { tableClock } = this.#context;
+    const wallMs = this.#context.wallMs();
+    const latestMs = tableClock.boundMs ?? Number.POSITIVE_INFINITY;
+    const earliestMs = tableClock.earliestMs();
+    const isSound = (ms: number): boolean =>
+      ms <= latestMs + this.errorMs && ms >= earliestMs - this.errorMs;
+    if (isSound(wallMs)) this.#correctionMs = 0;
+    else if (!isSound(wallMs + this.#correctionMs)) {
+      this.#correctionMs = (wallMs > latestMs ? latestMs : earliestMs) - wallMs;
+    }
+    return Math.floor(wallMs + this.#correctionMs);
+  }
+
+  /** Sleeps until then, or until the signal aborts. Sends no request. */
+  async sleep({ atMs, afterMs }: Pause, signal: AbortSignal): Promise<void> {
+    const context = this.#context;
+    const fromMs = context.nowMs();
+    while (!signal.aborted) {
+      const byTimeMs = atMs === undefined ? Number.POSITIVE_INFINITY : atMs - this.nowMs();
+      const byLengthMs =
+        afterMs === undefined ? Number.POSITIVE_INFINITY : fromMs + afterMs - context.nowMs();
+      const leftMs = Math.min(byTimeMs, byLengthMs);
+      if (leftMs <= 0) return;
+      await context.sleep(Math.ceil(Math.min(leftMs, LONGEST_SLEEP_MS)), signal);
+    }
+  }
+}

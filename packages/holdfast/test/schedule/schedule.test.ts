@@ -1,0 +1,360 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  type Inhabitant,
+  type InhabitantOptions,
+  readsIn,
+  World,
+} from "../../../../test/support/world.js";
+import { once } from "../../src/index.js";
+import type { ScheduledJob } from "../../src/schedule/job.js";
+import type { ScheduleOptions } from "../../src/schedule/options.js";
+import type { ScheduledRun } from "../../src/schedule/run.js";
+import { schedule } from "../../src/schedule/schedule.js";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+interface Ran {
+  readonly who: Inhabitant;
+  readonly due: string;
+  readonly attempt: number;
+  readonly atMs: number;
+  readonly last: string | undefined;
+}
+
+let world: World;
+let ran: Ran[];
+let running: number;
+let most: number;
+beforeEach(() => {
+  world = new World({ dates: (trueMs) => trueMs });
+  ran = [];
+  running = 0;
+  most = 0;
+  // Not at an instant itself.
+  return world.time.advance(30_000);
+});
+
+/** The requests while time passes. */
+async function costOf(lengthMs: number) {
+  const before = world.table.counts;
+  await world.time.advance(lengthMs);
+  const after = world.table.counts;
+  return {
+    writes: after.writes - before.writes,
+    reads: readsIn(after) - readsIn(before),
+    readUnits: after.readUnits - before.readUnits,
+  };
+}
+
+interface Work {
+  /** How long each run takes. */
+  readonly takesMs?: number;
+  readonly fails?: (run: ScheduledRun) => boolean;
+}
+
+function job(who: Inhabitant, options: ScheduleOptions, work: Work = {}): ScheduledJob {
+  const { takesMs = 1_000, fails } = work;
+  const made = schedule(who.locks, "report", options, async (run) => {
+    const { due, attempt, lastSuccess, signal } = run;
+    running += 1;
+    most = Math.max(most, running);
+    const atMs = world.time.wallMs;
+    ran.push({ who, due: due.toISOString(), attempt, atMs, last: lastSuccess?.toISOString() });
+    await new Promise<void>((resolve) => {
+      const timer = who.process.timers.set(takesMs, true, resolve);
+      signal.addEventListener("abort", () => {
+        timer.cancel();
+        resolve();
+      });
+    });
+    running -= 1;
+    signal.throwIfAborted();
+    if (fails?.(run) === true) throw new Error("no luck");
+  });
+  made.start();
+  return made;
+}
+
+function fleet(count: number, options: ScheduleOptions, work: Work = {}, each?: InhabitantOptions) {
+  return Array.from({ length: count }, () => {
+    const who = world.inhabitant(each);
+    return { who, job: job(who, options, work) };
+  });
+}
+
+const dues = (): string[] => ran.map(({ due }) => due.slice(5, 16));
+const attempts = (): number[] => ran.map(({ attempt }) => attempt);
+const data = () =>
+  world.table.item({ pk: { S: "once#report" }, sk: { S: "lease" } })?.["data"] as unknown;
+
+describe("a schedule", () => {
+  it("runs each instant on one process", async () => {
+    fleet(3, { every: "10m" });
+    await world.time.advance(HOUR);
+    const found = new Set(dues());
+    expect(found.size).toBe(6);
+    expect(ran.length).toBe(6);
+    expect(ran.every(({ due, atMs }) => atMs - Date.parse(due) < 1_000)).toBe(true);
+    expect(ran.every(({ attempt }) => attempt === 1)).toBe(true);
+  });
+
+  it("tells a run the instant, and that of the last success", async () => {
+    let failing = false;
+    fleet(1, { every: "10m" }, { fails: () => failing });
+    await world.time.advance(21 * MINUTE);
+    failing = true;
+    await world.time.advance(20 * MINUTE);
+    const [first, second, third, fourth] = ran;
+    expect(first?.last).toBeUndefined();
+    expect(second?.last).toBe(first?.due);
+    expect(third?.last).toBe(second?.due);
+    expect(fourth?.last).toBe(second?.due);
+  });
+
+  it("costs two writes a run, and half a read unit for each other process; nothing between", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(10 * MINUTE + 5_000);
+    const run = await costOf(10 * MINUTE);
+    expect(ran.length).toBe(2);
+    expect(run).toMatchObject({ writes: 2, reads: 1, readUnits: 0.5 });
+    const idle = await costOf(5 * MINUTE);
+    expect(idle).toMatchObject({ writes: 0, reads: 0 });
+    await one?.job.stop();
+    const stopped = await costOf(HOUR);
+    expect(stopped).toMatchObject({ writes: 0, reads: 0 });
+  });
+
+  it("costs other processes half a read unit at the instant, and at most one refused write", async () => {
+    fleet(3, { every: "10m" });
+    await world.time.advance(10 * MINUTE + 5_000);
+    const { writes, readUnits } = await costOf(10 * MINUTE);
+    expect(ran.length).toBe(2);
+    expect(writes).toBeLessThanOrEqual(4);
+    expect(readUnits).toBeLessThanOrEqual(1.5 + 2 * 1.5);
+  });
+
+  it("does not run instants before its first start", async () => {
+    fleet(2, { every: "1d", catchUp: "all" });
+    await world.time.advance(MINUTE);
+    expect(ran).toEqual([]);
+  });
+
+  it("remembers its first start, although all processes ended before the first instant", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    await world.until(one?.job.stop() ?? Promise.resolve());
+    await world.time.advance(HOUR);
+    fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    expect(ran.length).toBe(1);
+  });
+
+  describe("after an outage", () => {
+    async function missed(catchUp: ScheduleOptions["catchUp"]): Promise<string[]> {
+      const options = { every: "10m", catchUp };
+      const [one] = fleet(1, options);
+      await world.time.advance(11 * MINUTE);
+      await world.until(one?.job.stop() ?? Promise.resolve());
+      await world.time.advance(44 * MINUTE);
+      ran = [];
+      fleet(2, options);
+      await world.time.advance(MINUTE);
+      return dues();
+    }
+    it("runs the newest with `last`", async () => {
+      expect((await missed("last")).length).toBe(1);
+    });
+    it("runs each in order with `all`", async () => {
+      const found = await missed("all");
+      expect(found.length).toBe(4);
+      expect(found).toEqual([...new Set(found)].sort());
+    });
+    it("runs nothing with `none` until the next instant", async () => {
+      expect(await missed("none")).toEqual([]);
+      await world.time.advance(9 * MINUTE);
+      expect(dues().length).toBe(1);
+    });
+    it("runs at most the last hundred with `all`", async () => {
+      const options = { every: "1m", catchUp: "all" } as const;
+      const [one] = fleet(1, options);
+      await world.time.advance(90_000);
+      await world.until(one?.job.stop() ?? Promise.resolve());
+      await world.time.advance(10 * HOUR);
+      ran = [];
+      fleet(1, options, { takesMs: 10 });
+      await world.time.advance(20_000);
+      expect(ran.length).toBe(100);
+    });
+  });
+
+  describe("after a failure", () => {
+    it("runs the instant again on any process, with growing pauses, and then gives up", async () => {
+      fleet(3, { every: "1h", retries: 3, retryAfter: "10s" }, { fails: () => true });
+      await world.time.advance(HOUR + 30 * MINUTE);
+      expect(attempts()).toEqual([1, 2, 3, 4]);
+      expect(new Set(dues()).size).toBe(1);
+      const gaps = ran
+        .slice(1)
+        .map(({ atMs }, at) => Math.round((atMs - (ran[at]?.atMs ?? 0)) / 1e3));
+      expect(gaps.map((s) => s - 1)).toEqual([10, 20, 40]);
+      expect(JSON.stringify(data())).toContain("no luck");
+    });
+    it("does not repeat it without `retries`", async () => {
+      fleet(2, { every: "1h" }, { fails: () => true });
+      await world.time.advance(HOUR + 30 * MINUTE);
+      expect(attempts()).toEqual([1]);
+    });
+    it("goes on with the next instant while a retry is due, except with `all`", async () => {
+      fleet(1, { every: "10m", retries: 5, retryAfter: "8m" }, { fails: () => true });
+      await world.time.advance(45 * MINUTE);
+      expect(new Set(dues()).size).toBe(4);
+      expect(attempts().filter((one) => one > 2)).toEqual([]);
+    });
+    it("holds up later instants with `all`", async () => {
+      const options = { every: "10m", retries: 2, retryAfter: "8m", catchUp: "all" } as const;
+      fleet(2, options, { fails: () => true });
+      await world.time.advance(100 * MINUTE);
+      const expected = dues().flatMap((_, at) => (at % 3) + 1);
+      expect(attempts()).toEqual(expected);
+    });
+  });
+
+  describe("after a crash", () => {
+    it("runs the instant again on another process", async () => {
+      const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
+      await world.time.advance(HOUR);
+      fleet(2, { every: "1h", retries: 1 });
+      await world.time.advance(MINUTE);
+      expect(ran.length).toBe(1);
+      one?.who.process.kill();
+      running = 0;
+      await world.time.advance(3 * MINUTE);
+      expect(attempts()).toEqual([1, 2]);
+      expect(new Set(dues()).size).toBe(1);
+    });
+    it("does not run it again without `retries`, and runs the next", async () => {
+      const [one] = fleet(1, { every: "1h" }, { takesMs: 10 * MINUTE });
+      await world.time.advance(HOUR + MINUTE);
+      one?.who.process.kill();
+      fleet(2, { every: "1h" });
+      await world.time.advance(50 * MINUTE);
+      expect(attempts()).toEqual([1]);
+      await world.time.advance(30 * MINUTE);
+      expect(attempts()).toEqual([1, 1]);
+      expect(JSON.stringify(data())).toContain("interrupted");
+    });
+    it("another process goes on at once after a stop, if `retries` allow", async () => {
+      const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
+      await world.time.advance(HOUR + MINUTE);
+      await world.until(one?.job.stop() ?? Promise.resolve());
+      fleet(1, { every: "1h", retries: 1 });
+      await world.time.advance(5_000);
+      expect(attempts()).toEqual([1, 2]);
+    });
+    it("records the interruption of a client that closes", async () => {
+      const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
+      await world.time.advance(HOUR + MINUTE);
+      await world.until(one?.who.locks.close() ?? Promise.resolve());
+      fleet(1, { every: "1h", retries: 1 });
+      await world.time.advance(5_000);
+      expect(attempts()).toEqual([1, 2]);
+    });
+  });
+
+  describe("while a run goes on", () => {
+    const long = { takesMs: 15 * MINUTE };
+    it("passes over the instant with `skip`", async () => {
+      fleet(2, { every: "10m" }, long);
+      await world.time.advance(66 * MINUTE);
+      expect(ran.map(({ due }) => (Date.parse(due) / MINUTE) % 60)).toEqual([10, 30, 50]);
+    });
+    it("runs it afterwards with `wait`", async () => {
+      fleet(2, { every: "10m", overlap: "wait", catchUp: "none" }, long);
+      await world.time.advance(66 * MINUTE);
+      expect(ran.map(({ due }) => (Date.parse(due) / MINUTE) % 60)).toEqual([10, 20, 40, 50]);
+    });
+    it("ends the run with `interrupt`", async () => {
+      fleet(2, { every: "10m", overlap: "interrupt", retries: 2 }, long);
+      await world.time.advance(41 * MINUTE);
+      expect(ran.map(({ due }) => (Date.parse(due) / MINUTE) % 60)).toEqual([10, 20, 30, 40]);
+      expect(attempts()).toEqual([1, 1, 1, 1]);
+    });
+    it("never has two runs", async () => {
+      for (const overlap of ["skip", "wait", "interrupt"] as const) {
+        world = new World({ dates: (trueMs) => trueMs });
+        running = 0;
+        fleet(3, { every: "10m", overlap, retries: 1 }, long);
+        await world.time.advance(3 * HOUR);
+      }
+      expect(most).toBe(1);
+    });
+  });
+
+  describe("with a wrong clock", () => {
+    for (const [label, offset] of [
+      ["ahead", DAY],
+      ["behind", -DAY],
+    ] as const) {
+      it(`runs on time on a machine a day ${label}`, async () => {
+        const wallOffsetMs = offset;
+        fleet(1, { every: "10m" }, {}, { process: { wallOffsetMs } });
+        await world.time.advance(HOUR);
+        expect(ran.length).toBe(6);
+        expect(ran.every(({ due, atMs }) => Math.abs(atMs - Date.parse(due)) < 2_000)).toBe(true);
+      });
+    }
+    it("repairs a record that names a later instant", async () => {
+      const wrong = world.inhabitant();
+      const inADay = new Date(world.time.wallMs + DAY).toISOString();
+      // As an earlier version would have left it.
+      await world.until(once(wrong.locks, "report", { occurrence: "a" }, () => undefined));
+      const key = { pk: { S: "once#report" }, sk: { S: "lease" } };
+      const data = { M: { occurrence: { S: inADay }, ended: { BOOL: true } } };
+      world.table.putItem(key, { ...world.table.item(key), data });
+      const [one] = fleet(1, { every: "10m" });
+      await world.time.advance(21 * MINUTE);
+      expect(ran.length).toBe(2);
+      expect(one?.who.reported.map(({ code }) => code)).toContain("misconfigured");
+    });
+  });
+
+  describe("over a change to summer time and back", () => {
+    async function runsBetween(from: string, until: string, options: ScheduleOptions) {
+      await world.time.advance(Date.parse(from) - world.time.wallMs);
+      fleet(3, options);
+      await world.time.advance(Date.parse(until) - world.time.wallMs);
+      return ran.map(({ due }) => due.slice(5, 16));
+    }
+    const half = { cron: "30 2 * * *", timeZone: "Europe/Berlin" };
+    it("runs once on the short day, after the gap", async () => {
+      const found = await runsBetween("2026-03-27T12:00:00Z", "2026-03-30T12:00:00Z", half);
+      expect(found).toEqual(["03-28T01:30", "03-29T01:00", "03-30T00:30"]);
+    });
+    it("runs once on the long day, at the first of two equal times", async () => {
+      const found = await runsBetween("2026-10-23T12:00:00Z", "2026-10-26T12:00:00Z", half);
+      expect(found).toEqual(["10-24T00:30", "10-25T00:30", "10-26T01:30"]);
+    });
+  });
+
+  it("is not run by a caller of once() again", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(11 * MINUTE);
+    const result = await world.until(
+      once(one?.who.locks as never, "report", { occurrence: { every: "10m" } }, () => "again"),
+    );
+    expect(result).toEqual({ ran: false, why: "already" });
+  });
+
+  it("tells its state to a probe", async () => {
+    const [one] = fleet(1, { every: "10m" }, { fails: () => true });
+    await world.time.advance(11 * MINUTE);
+    const health = one?.job.health();
+    expect(health).toMatchObject({ state: "waiting", lastFailure: { error: "Error: no luck" } });
+    expect(one?.job.next?.getTime()).toBeGreaterThan(world.time.wallMs);
+    await world.until(one?.job.stop() ?? Promise.resolve());
+    expect(one?.job.health().state).toBe("stopped");
+    expect(() => one?.job.start()).toThrow(expect.objectContaining({ code: "closed" }));
+  });
+});
