@@ -4,15 +4,10 @@ import { decideHolder } from "../core/decide-holder.js";
 import { sharedRecord } from "../core/permits/grant.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
-import {
-  type AbsentRecord,
-  heldBy,
-  type PermitInRecord,
-  type SharedRecord,
-} from "../core/record/permits.js";
+import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import { forcedReleaseIn, pendingIn, standing } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
-import { PERMITS } from "../native/native-permits.js";
+import { heldBy, PERMITS } from "../native/native-permits.js";
 import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
 
 /** The kinds of records with permits. */

@@ -23,13 +23,8 @@
 import type { Capability } from "../core/record/capability.js";
 import type { FreeOptions, Held, Holders, RecordCodec, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
-import {
-  type FoundPermits,
-  heldBy,
-  type PermitInRecord,
-  type SharedRecord,
-} from "../core/record/permits.js";
-import type { Found, FreeRecord, HolderRequest } from "../core/record/record.js";
+import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
+import type { Found, FreeRecord, HeldRecord, HolderRequest } from "../core/record/record.js";
 import type { SharedCodec } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
@@ -240,6 +235,16 @@ function readShared(found: Found, item: Item | undefined, { permit: asked }: Rec
   const { version, queue, fence } = shared;
   const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
   return { state: "free", ...known, fence, owner: undefined, request };
+}
+
+/** One permit of a record, as a record that its holder has alone. */
+export function heldBy({ version, queue }: SharedRecord, permit: PermitInRecord): HeldRecord {
+  const { holder, fence, session, leaseMs, owner } = permit;
+  return {
+    ...{ state: "held", version, queue, holder, fence, session, leaseMs, owner },
+    ...{ lastHolder: undefined, acquiredAt: undefined, data: undefined },
+    ...{ mark: undefined, dataSeq: 0 },
+  };
 }
 
 function withLongestLease(record: FreeRecord, item: Item = {}): FreeRecord {

@@ -106,12 +106,12 @@ function listRule(at: NonNullable<Timing["at"]>): Rule {
 }
 
 // Text without a zone would be another instant on each machine.
-const WITH_ZONE = /T.*(?:Z|[+-]\d{2}:?\d{2})$/;
+const ZONE = /(?:Z|[+-]\d{2}:?\d{2})$/;
 
 function instantOf(at: string | number | { getTime(): number }): number {
   const isText = typeof at === "string";
   const ms = isText
-    ? WITH_ZONE.test(at)
+    ? at.includes("T") && ZONE.test(at)
       ? epochMsOf(at)
       : undefined
     : typeof at === "number"

@@ -1,10 +1,4 @@
-import type {
-  AbsentRecord,
-  HeldRecord,
-  HolderRequest,
-  QueueState,
-  UnreadableRecord,
-} from "./record.js";
+import type { AbsentRecord, HolderRequest, QueueState, UnreadableRecord } from "./record.js";
 
 export type { AbsentRecord };
 
@@ -42,13 +36,3 @@ export interface SharedRecord {
 
 /** Every possible content of the key of a record with permits. */
 export type FoundPermits = AbsentRecord | SharedRecord | UnreadableRecord;
-
-/** One permit of a record, as a record that its holder has alone. */
-export function heldBy({ version, queue }: SharedRecord, permit: PermitInRecord): HeldRecord {
-  const { holder, fence, session, leaseMs, owner } = permit;
-  return {
-    ...{ state: "held", version, queue, holder, fence, session, leaseMs, owner },
-    ...{ lastHolder: undefined, acquiredAt: undefined, data: undefined },
-    ...{ mark: undefined, dataSeq: 0 },
-  };
-}
