@@ -1,9 +1,17 @@
-// Acquires and releases a free lock, one cycle after another.
+// Acquires and releases a free lock, one cycle after another. Besides the times, counts what a cycle reads and sets: the
+// counts do not depend on the machine, so that a run fails if one of them grows.
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { inRounds } from "../lib/rounds.mjs";
 import { median, medianWithInterval, pairedRatio, round, spread } from "../lib/statistics.mjs";
 
 export const title = "Acquire and release a free lock, one at a time";
 export const isQuick = true;
+
+const COSTS = fileURLToPath(new URL("../lib/costs.mjs", import.meta.url));
+/** The most calls a cycle. To read the boot clock, Node.js opens a file. The counts may fall. */
+const MOST = { bootClock: 6, monotonicClock: 22, wallClock: 11, timers: 5 };
+const IDS_A_DRAW = 64;
 
 export async function run(context) {
   const count = context.quick ? 20 : 100;
@@ -43,5 +51,18 @@ export async function run(context) {
       ),
     };
   });
-  return { settings: { cyclesABlock: count, rounds: blocks.get("raw-sdk3").length }, rows };
+  const costs = JSON.parse(execFileSync(process.execPath, [COSTS], { encoding: "utf8" }));
+  const rounds = blocks.get("raw-sdk3").length;
+  return { settings: { cyclesABlock: count, rounds }, rows, costs };
+}
+
+/** Returns the counts that have grown. A lease is not renewed so soon, so every cycle costs the same. */
+export function isRight({ costs: { cycles, seconds, perCycle, randomBytes } }) {
+  const grown = Object.entries(MOST)
+    .filter(([name, most]) => !(Math.round(perCycle[name]) <= most))
+    .map(([name, most]) => `${name}: ${perCycle[name]} a cycle, at most ${most}`);
+  // Random bytes are drawn again after a second, however few were used.
+  const mostDraws = Math.ceil(cycles / IDS_A_DRAW) + Math.ceil(seconds) + 1;
+  if (randomBytes <= mostDraws) return grown;
+  return [...grown, `randomBytes: ${randomBytes} draws in ${cycles} cycles, at most ${mostDraws}`];
 }

@@ -27,12 +27,17 @@ class Placeholders {
   }
 
   value(value: AttributeValue): string {
-    const at = this.#told.findIndex((told) => isSame(told, value));
-    if (at !== -1) return `:${at}`;
-    const placeholder = `:${this.#told.push(value) - 1}`;
-    this.values[placeholder] = value;
+    const at = placeOf(value, this.#told);
+    const placeholder = `:${at}`;
+    this.values[placeholder] ??= value;
     return placeholder;
   }
+}
+
+/** Returns the place of a value in the list, and adds it if it is not there. */
+function placeOf(value: AttributeValue, told: AttributeValue[]): number {
+  const at = told.findIndex((one) => isSame(one, value));
+  return at === -1 ? told.push(value) - 1 : at;
 }
 
 // Only strings and numbers share placeholders; user data gets a placeholder for each use.
@@ -89,11 +94,84 @@ export function compileCondition(condition: Condition): Expression {
   return { text: conditionText(condition, known), names: known.names, values: known.values };
 }
 
-/** Compiles a condition and a change that share their names and values. Pure. */
+/** The text of all writes with the same outline. */
+interface Shape {
+  readonly outline: readonly unknown[];
+  readonly text: string;
+  readonly update: string;
+  readonly names: Record<string, string>;
+}
+
+/** All that a condition may have. */
+interface AnyCondition {
+  readonly kind: string;
+  readonly attribute?: string;
+  readonly member?: string | undefined;
+  readonly as?: string;
+  readonly of?: readonly Condition[];
+  readonly value?: AttributeValue;
+}
+
+/**
+ * Lists all that decides the text of a write, in a fixed order: everything but the values, for which it has their places
+ * in `told`. The places are as in the text.
+ */
+function outlineOf(condition: Condition, { set, remove }: Change, told: AttributeValue[]) {
+  const outline: unknown[] = [];
+  const add = ({ kind, attribute, member, as, of = [], value }: AnyCondition): void => {
+    outline.push(kind, attribute, member, as, of.length, value && placeOf(value, told));
+    for (const part of of) add(part);
+  };
+  add(condition);
+  for (const attribute in set) {
+    const operand = set[attribute] as AttributeValue | Increment | OrElse;
+    outline.push(attribute);
+    if ("incrementFrom" in operand) {
+      const from = placeOf({ N: operand.incrementFrom }, told);
+      outline.push(operand.of, from, placeOf({ N: String(operand.by ?? 1) }, told));
+    } else if ("orElse" in operand) outline.push(true, placeOf(operand.orElse, told));
+    else outline.push(placeOf(operand, told));
+  }
+  // Every operand ends with a place, which is a number, so the names after the last place are those to remove.
+  outline.push(...remove);
+  return outline;
+}
+
+// A program writes a dozen shapes. Ids of permits are names of attributes, so that each of their writes has a new shape.
+const MOST_SHAPES = 32;
+/** The shapes of the last writes, the last one first. */
+const shapes: Shape[] = [];
+
+function isOf({ outline }: Shape, other: readonly unknown[]): boolean {
+  return outline.length === other.length && outline.every((one, at) => one === other[at]);
+}
+
+/**
+ * Compiles a condition and a change that share their names and values. The text of a shape is composed once, and not again
+ * for each write.
+ */
 export function compileWrite(
   condition: Condition,
   change: Change,
 ): Expression & { readonly update: string } {
+  const told: AttributeValue[] = [];
+  const outline = outlineOf(condition, change, told);
+  const at = shapes.findIndex((shape) => isOf(shape, outline));
+  const shape = shapes[at] ?? { outline, ...composed(condition, change) };
+  if (at !== 0) {
+    if (at > 0) shapes.splice(at, 1);
+    shapes.unshift(shape);
+    shapes.length = Math.min(shapes.length, MOST_SHAPES);
+  }
+  const values: Record<string, AttributeValue> = {};
+  for (let place = 0; place < told.length; place += 1) {
+    values[`:${place}`] = told[place] as AttributeValue;
+  }
+  // A copy of the names: the user's middleware may change a request.
+  return { text: shape.text, update: shape.update, names: { ...shape.names }, values };
+}
+
+function composed(condition: Condition, change: Change): Omit<Shape, "outline"> {
   const known = new Placeholders();
   const text = conditionText(condition, known);
   const sets = Object.entries(change.set).map(([attribute, operand]) =>
@@ -104,12 +182,7 @@ export function compileWrite(
     sets.length === 0 ? "" : `SET ${sets.join(", ")}`,
     removes.length === 0 ? "" : `REMOVE ${removes.join(", ")}`,
   ];
-  return {
-    text,
-    update: update.filter((part) => part !== "").join(" "),
-    names: known.names,
-    values: known.values,
-  };
+  return { text, update: update.filter((part) => part !== "").join(" "), names: known.names };
 }
 
 /** Compiles a list of attributes to read. Pure. */

@@ -1,10 +1,11 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   compileCondition,
   compileProjection,
   compileWrite,
 } from "../../../src/platform/dynamodb/expressions.js";
-import type { Condition } from "../../../src/platform/table.js";
+import type { AttributeValue, Change, Condition } from "../../../src/platform/table.js";
 
 const equals = (attribute: string, value: string): Condition => ({
   kind: "equals",
@@ -107,5 +108,168 @@ describe("the compiler of expressions", () => {
       text: "#0, #1, #0",
       names: { "#0": "name", "#1": "v" },
     });
+  });
+});
+
+/** Few names and few values, so that writes of one shape, and almost of one shape, follow each other. */
+const attribute = fc.constantFrom("a", "b", "c", "#0");
+const digit = fc.constantFrom("1", "2", "3");
+const value: fc.Arbitrary<AttributeValue> = fc.oneof(
+  digit.map((S) => ({ S })),
+  digit.map((N) => ({ N })),
+  digit.map((S) => ({ M: { a: { S } } })),
+);
+const { condition } = fc.letrec<{ condition: Condition }>((tie) => ({
+  condition: fc.oneof(
+    { maxDepth: 2 },
+    fc.record({ kind: fc.constantFrom("present" as const, "absent" as const), attribute }),
+    fc.record({ kind: fc.constant("same" as const), attribute, as: attribute }),
+    fc.record({
+      kind: fc.constantFrom(
+        "equals" as const,
+        "differs" as const,
+        "below" as const,
+        "at-least" as const,
+      ),
+      attribute,
+      member: fc.option(attribute, { nil: undefined }),
+      value,
+    }),
+    fc.record({
+      kind: fc.constantFrom("all" as const, "any" as const),
+      of: fc.array(tie("condition"), { minLength: 1, maxLength: 3 }),
+    }),
+  ),
+}));
+const operand = fc.oneof(
+  value,
+  value.map((orElse) => ({ orElse })),
+  fc.record(
+    { incrementFrom: digit, by: fc.integer({ min: 1, max: 3 }), of: attribute },
+    { requiredKeys: ["incrementFrom"] },
+  ),
+);
+const change: fc.Arbitrary<Change> = fc.record({
+  set: fc.dictionary(attribute, operand, { maxKeys: 3 }),
+  remove: fc.array(attribute, { maxLength: 2 }),
+});
+
+/** The meaning of a compiled text: each placeholder replaced by what it stands for. */
+function meaningOf(text: string, { names, values }: ReturnType<typeof compileWrite>): string {
+  return text.replace(/([#:])\d+/g, (placeholder, kind: string) =>
+    JSON.stringify(kind === "#" ? names[placeholder] : values[placeholder]),
+  );
+}
+
+const SIGNS = { equals: "=", differs: "<>", below: "<", "at-least": ">=" };
+const shown = (told: unknown): string => JSON.stringify(told);
+
+/** The meaning of a condition, written without placeholders. */
+function textOf(one: Condition): string {
+  switch (one.kind) {
+    case "present":
+      return `attribute_exists(${shown(one.attribute)})`;
+    case "absent":
+      return `attribute_not_exists(${shown(one.attribute)})`;
+    case "same":
+      return `${shown(one.attribute)} = ${shown(one.as)}`;
+    case "all":
+    case "any": {
+      const joined = one.of.map(textOf).join(one.kind === "all" ? " AND " : " OR ");
+      return one.of.length === 1 ? joined : `(${joined})`;
+    }
+    default: {
+      const path = [one.attribute, one.member ?? []].flat().map(shown).join(".");
+      return `${path} ${SIGNS[one.kind]} ${shown(one.value)}`;
+    }
+  }
+}
+
+function updateOf({ set, remove }: Change): string {
+  const sets = Object.entries(set).map(([name, to]) => {
+    const own = shown(name);
+    if ("orElse" in to) return `${own} = if_not_exists(${own}, ${shown(to.orElse)})`;
+    if (!("incrementFrom" in to)) return `${own} = ${shown(to)}`;
+    const { incrementFrom: N, of = name, by = 1 } = to;
+    return `${own} = if_not_exists(${shown(of)}, ${shown({ N })}) + ${shown({ N: String(by) })}`;
+  });
+  return [
+    sets.length === 0 ? [] : `SET ${sets.join(", ")}`,
+    remove.length === 0 ? [] : `REMOVE ${remove.map(shown).join(", ")}`,
+  ]
+    .flat()
+    .join(" ");
+}
+
+describe("the text of a write, which is composed once for all writes of one shape", () => {
+  it("means this write, after any writes before it", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(condition, change), { maxLength: 60 }), (writes) => {
+        for (const [when, what] of writes) {
+          const compiled = compileWrite(when, what);
+          expect(meaningOf(compiled.text, compiled)).toBe(textOf(when));
+          expect(meaningOf(compiled.update, compiled)).toBe(updateOf(what));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  const three = (first: string, second: string, third: string): Condition => ({
+    kind: "all",
+    of: [equals("a", first), equals("b", second), equals("c", third)],
+  });
+  const [S, orElse] = ["1", { S: "1" }];
+  const set = (a: Change["set"][string], remove: string[] = []) => ({ set: { a }, remove });
+  const TWINS: readonly [string, Condition, Condition | Change, Change?][] = [
+    ["which values are equal", three("1", "1", "2"), three("1", "2", "2")],
+    ["a value's type", equals("a", "1"), { kind: "equals", attribute: "a", value: { N: "1" } }],
+    ["the value that is kept", equals("a", "1"), set({ S }), set({ orElse })],
+    [
+      "the attribute that is incremented",
+      equals("a", "1"),
+      set({ incrementFrom: "1" }),
+      set({ incrementFrom: "1", of: "b" }),
+    ],
+    ["the attribute that is removed", equals("a", "1"), set({ S }, ["b"]), set({ S }, ["c"])],
+    [
+      "what is set or removed",
+      equals("a", "1"),
+      set({ S }, ["b"]),
+      { set: {}, remove: ["a", "b"] },
+    ],
+  ];
+
+  it.each(TWINS)("means this write, and not one that differs in %s", (_, when, one, other) => {
+    const nothing: Change = { set: {}, remove: [] };
+    const writes: [Condition, Change][] =
+      "kind" in one
+        ? [
+            [when, nothing],
+            [one, nothing],
+          ]
+        : [
+            [when, one],
+            [when, other ?? nothing],
+          ];
+    for (const [condition, change] of [...writes, ...writes]) {
+      const compiled = compileWrite(condition, change);
+      expect(meaningOf(compiled.text, compiled)).toBe(textOf(condition));
+      expect(meaningOf(compiled.update, compiled)).toBe(updateOf(change));
+    }
+  });
+
+  it("is the same text, with the values of each write", () => {
+    const write = (holder: string) =>
+      compileWrite(equals("holder", holder), { set: { mark: { S: holder } }, remove: [] });
+    const [one, other] = [write("x"), write("y")];
+    expect(other).toEqual({ ...one, values: { ":0": { S: "y" } } });
+  });
+
+  it("is not changed by a caller that changes a compiled write", () => {
+    const write = () => compileWrite(equals("a", "1"), { set: {}, remove: ["b"] });
+    const first = write();
+    first.names["#0"] = "changed";
+    expect(write().names).toEqual({ "#0": "a", "#1": "b" });
   });
 });
