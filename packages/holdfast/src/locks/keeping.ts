@@ -202,6 +202,11 @@ class Uses implements KeptGrant<Hold> {
     const idle = this.#idle;
     const isStopped = settings.signal?.aborted === true || idle?.context.closing.aborted !== false;
     if (idle === undefined || isStopped || !fits(idle, settings) || !idle.isHeld) return undefined;
+    // A timer of a paused process is late.
+    if (this.#isDue) {
+      this.#giveBack();
+      return undefined;
+    }
     this.#leaveIdle();
     const { context, ref, localQueue } = idle;
     const use = new Hold(context, ref, localQueue, this.#goesOn(idle, settings));

@@ -252,9 +252,7 @@ function reentryOf(
   if (asked === undefined || asked === false) return undefined;
   if (asked === true) return new ReentryOfObject();
   if (asked === "context") return new ReentryOfContext(context, ref);
-  throw wrong(
-    `The option \`reentrant\` must be true, false or "context"; it is ${String(asked)}.`,
-  );
+  throw wrong(`The option \`reentrant\` must be true, false or "context"; it is ${String(asked)}.`);
 }
 
 /**
