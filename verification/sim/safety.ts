@@ -10,11 +10,14 @@ export const exclusion: Checker = (history, { isExclusive }) =>
     let highest = -1n;
     const found: Violation[] = [];
     const freed = new Set<bigint>();
+    const grants = new Map<bigint, bigint>();
     for (const event of events) {
       const { kind, fence, by, atMs } = event;
       // An operator may free a record before the holder notices.
       if (kind === "asked" && event.isNow) freed.add(fence);
-      if ((kind !== "granted" && kind !== "acted") || freed.has(fence)) continue;
+      if (kind === "use") grants.set(fence, event.of);
+      if ((kind !== "granted" && kind !== "acted") || freed.has(grants.get(fence) ?? fence))
+        continue;
       if (fence < highest) {
         const what = `${by} ${kind} on "${name}" with fence ${fence} after ${highest} was granted`;
         found.push({ invariant: "exclusion", atMs, what });

@@ -62,10 +62,11 @@ export async function hold(
 }
 
 function begin(self: Incarnation, grant: Grant, waited: boolean): void {
-  for (const { name, fence } of grant.parts) {
+  for (const { name, fence, grantFence } of grant.parts) {
     self.run.handedOut(self, {
       name,
       fence,
+      grantFence,
       get isHeld() {
         return grant.isHeld();
       },
