@@ -85,6 +85,7 @@ describe("a kept lock", () => {
     expect(signal.aborted).toBe(false);
   });
 
+  // rule: protocol 133
   it("is given back when it was kept for its length, idle or in use", async () => {
     const { world, holder, rival, lock } = scene();
     await world.until(use(lock));
@@ -151,6 +152,7 @@ describe("a kept lock", () => {
     expect(reported).toEqual([]);
   });
 
+  // rule: protocol 131
   it("is not used after its deadline, however late the timers are", async () => {
     const { world, holder, rival, lock } = scene();
     const fence = await world.until(use(lock));
@@ -213,6 +215,7 @@ describe("a kept lock that others want", () => {
     await world.until(got.release());
   });
 
+  // rule: protocol 132
   it("is given back to the queue in the record, after the use in progress", async () => {
     const { world, holder, rival } = scene();
     const lock = fairLock(holder.locks, "a", { ...LENGTHS, keep: keepFor("60s") });
@@ -311,6 +314,7 @@ describe("a lease that is not kept", () => {
     expect(world.table.counts.writes).toBe(writes + 1);
   });
 
+  // rule: protocol 130
   it("would let fences run ahead of the clock by more than half a day", async () => {
     const { world, holder } = scene();
     const dayMs = 24 * 3_600_000;
