@@ -134,13 +134,14 @@ describe("a kept lock", () => {
     const world = new World();
     const { locks, network, reported } = world.inhabitant({ ...LENGTHS });
     const lock = mutex(locks, "a", { keep: keepFor("60s") });
-    await world.until(use(lock));
+    const first = await world.until(use(lock));
     // Uses that end while a renewal is in flight: the deadline is that of the grant.
     for (let turn = 0; turn < 2_500; turn += 1) {
-      await use(lock);
+      await world.until(use(lock));
       await world.time.advance(4);
     }
-    const lease = await lock.acquire();
+    const lease = await world.until(lock.acquire());
+    expect(lease.fence).toBe(first + 2_501n);
     expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS / 2);
     await lease.release();
     network.script(() => ({ fault: "request-lost" }));
