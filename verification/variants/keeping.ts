@@ -75,7 +75,11 @@ export const KEEPING: readonly Variant[] = [
     what: "A process keeps a lease for as long as it uses it again.",
     rules: [],
     edits: [
-      { in: { keepFor }, from: "context.nowMs() + this.#keepMs;", to: "Number.POSITIVE_INFINITY;" },
+      {
+        in: { keepFor },
+        from: "??= context.nowMs() + this.#keepMs;",
+        to: "??= Number.POSITIVE_INFINITY;",
+      },
       { in: { keepFor }, from: "true, () => this.#giveBack());", to: "true, () => undefined);" },
     ],
     caughtBy: { invariant: "uses in time", within: 40, of: "calm world" },

@@ -111,6 +111,19 @@ describe("a kept lock", () => {
     expect(holder.reported).toEqual([]);
   });
 
+  it("is given back in the same time through hand-offs to callers that do not keep it", async () => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    await world.time.advance(KEEP_MS - 500);
+    const other = await world.until(mutex(holder.locks, "a").acquire());
+    const next = lock.acquire();
+    await world.until(other.release());
+    await world.until((await world.until(next)).release());
+    expect(holderIn(world)).toBeDefined();
+    await world.time.advance(600);
+    expect(holderIn(world)).toBeUndefined();
+  });
+
   it("passes from one waiter of the process to the next without a request", async () => {
     const { world, lock } = scene();
     const first = await world.until(lock.acquire());
