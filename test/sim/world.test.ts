@@ -75,6 +75,7 @@ const permit = { kind: "permit", name: "semaphore#s", weight: 1, limit: 1 } as c
 const permits = { kind: "permits", name: "semaphore#s", by: "p1", used: 1, limit: 1 } as const;
 const place = { kind: "place", name: "a", ticket: 3n, leaseMs: 5_000 } as const;
 const queue = { kind: "queue", by: "p1", ...a, holder: undefined, tail: 3n, served: 2n } as const;
+const use = { ...p1, kind: "use", fence: 11n, of: 20n, keepMs: 500 } as const;
 const record = (by: string, fence: bigint, holder: string | undefined): Draft => ({
   kind: "record",
   by,
@@ -281,6 +282,32 @@ const BAD: readonly Case[] = [
       queue,
       { ...place, by: "p1", holder: "h1" },
       { kind: "place", name: "a", ticket: 3n, by: "p2", holder: undefined },
+    ),
+  },
+  {
+    invariant: "uses",
+    because: "a use has the fence of an earlier one",
+    history: of(record("p1", 20n, "h1"), use, use),
+  },
+  {
+    invariant: "uses in time",
+    because: "a grant is used again when it was kept for its length",
+    history: of(
+      { kind: "process", by: "p1", what: "started" },
+      record("p1", 20n, "h1"),
+      use,
+      { ...p1, kind: "released", fence: 11n },
+      { ...use, fence: 12n },
+    ),
+  },
+  {
+    invariant: "uses in time",
+    because: "a grant is used again after an answer has shown the queue behind it",
+    history: of(
+      record("p1", 20n, "h1"),
+      { ...queue, fence: 20n, holder: "h1" },
+      { ...p1, kind: "kept", fence: 20n, sentMs: 1_500, leaseMs: 5_000 },
+      { ...use, fence: 12n },
     ),
   },
   {

@@ -140,6 +140,15 @@ export type Event =
       readonly isTold: boolean;
       readonly isNow: boolean;
     }
+  /** A process begins a use, with a fence of its own, of the grant with the fence `of`. */
+  | {
+      readonly kind: "use";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly of: bigint;
+      readonly keepMs: number;
+    }
   /** A waiter that interrupts has taken its number in a record, with this id. */
   | { readonly kind: "number"; readonly by: string; readonly name: string; readonly asker: string }
   /** A grant left the id of a waiter that interrupts in its record. */

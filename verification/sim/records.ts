@@ -29,6 +29,8 @@ export interface Expiring {
 export interface Believed {
   readonly name: string;
   readonly fence: bigint;
+  /** The fence of the grant in the table, if it has several uses. */
+  readonly grantFence?: bigint | undefined;
   readonly isHeld: boolean;
 }
 
@@ -333,7 +335,7 @@ export class Records {
     for (const entry of this.#leases) {
       const { lease, self } = entry;
       if (lease.name !== name || self.process.state === "paused") continue;
-      if (this.#freed.has(`${lease.fence} ${name}`)) continue;
+      if (this.#freed.has(`${lease.grantFence ?? lease.fence} ${name}`)) continue;
       if (self.process.state === "killed" || !lease.isHeld) this.#leases.delete(entry);
       else if (lease.fence < fence && !this.#isReported) {
         // One report is enough: each later grant of the name would report the same process again.

@@ -10,11 +10,14 @@ export const exclusion: Checker = (history, { isExclusive }) =>
     let highest = -1n;
     const found: Violation[] = [];
     const freed = new Set<bigint>();
+    const grants = new Map<bigint, bigint>();
     for (const event of events) {
       const { kind, fence, by, atMs } = event;
       // An operator may free a record before the holder notices.
       if (kind === "asked" && event.isNow) freed.add(fence);
-      if ((kind !== "granted" && kind !== "acted") || freed.has(fence)) continue;
+      if (kind === "use") grants.set(fence, event.of);
+      if ((kind !== "granted" && kind !== "acted") || freed.has(grants.get(fence) ?? fence))
+        continue;
       if (fence < highest) {
         const what = `${by} ${kind} on "${name}" with fence ${fence} after ${highest} was granted`;
         found.push({ invariant: "exclusion", atMs, what });
@@ -58,13 +61,16 @@ export class Deadlines {
   readonly #maxClockDrift: number;
   readonly #leases = new Map<string, EffectiveDeadline>();
   readonly #sessions = new Map<string, number>();
+  /** The grant of each use, by fence and name. */
+  readonly #grants = new Map<string, string>();
 
   constructor(maxClockDrift: number) {
     this.#maxClockDrift = maxClockDrift;
   }
 
   of(lease: { readonly name: string; readonly fence: bigint }): number {
-    const living = this.#leases.get(keyOf(lease));
+    const key = keyOf(lease);
+    const living = this.#leases.get(this.#grants.get(key) ?? key);
     if (living === undefined) return Number.POSITIVE_INFINITY;
     const { ownMs, session } = living;
     return session === undefined
@@ -73,7 +79,9 @@ export class Deadlines {
   }
 
   see(event: Timed): void {
-    if (event.kind === "session kept") {
+    if (event.kind === "use") {
+      this.#grants.set(keyOf(event), keyOf({ name: event.name, fence: event.of }));
+    } else if (event.kind === "session kept") {
       const { session, atMs, sentMs, leaseMs } = event;
       // A late answer revives no session either.
       if (atMs > (this.#sessions.get(session) ?? atMs)) return;

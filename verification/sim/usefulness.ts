@@ -58,17 +58,22 @@ export const kept: Checker = (history, { losesNothing }) => {
 class Forced {
   readonly #asked = new Set<string>();
   readonly #together = new Map<string, readonly string[]>();
+  /** The grant of each use. */
+  readonly #grants = new Map<string, string>();
 
   see(event: Timed): void {
     if (event.kind === "asked" && ["release", "interrupt"].includes(event.what)) {
       this.#asked.add(`${event.fence} ${event.name}`);
     }
+    if (event.kind === "use")
+      this.#grants.set(`${event.fence} ${event.name}`, `${event.of} ${event.name}`);
     if (event.kind !== "granted together") return;
     for (const part of event.parts) this.#together.set(part, event.parts);
   }
 
   isOf({ name, fence }: { readonly name: string; readonly fence: bigint }): boolean {
-    const key = `${fence} ${name}`;
+    const use = `${fence} ${name}`;
+    const key = this.#grants.get(use) ?? use;
     return [key, ...(this.#together.get(key) ?? [])].some((part) => this.#asked.has(part));
   }
 }

@@ -7,6 +7,7 @@ import { FIRST_SIGHT } from "./first-sight.js";
 import { FORCED } from "./forced.js";
 import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
+import { KEEPING } from "./keeping.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
 import { OCCURRENCES } from "./occurrences.js";
 import { OUTAGES } from "./outages.js";
@@ -30,6 +31,7 @@ export const VARIANTS: readonly Variant[] = [
   ...HOLDS,
   ...RELEASES,
   ...FORCED,
+  ...KEEPING,
   ...REQUESTS,
   ...SESSIONS,
   ...THREADS,

@@ -93,7 +93,7 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         in: { nativeFormat },
-        from: "condition: all(ontoCondition(onto, pk), ...queueCondition(grant)),",
+        from: "condition: all(ontoCondition(onto, pk), ...queueCondition(grant), ...blockCondition(grant)),",
         to: "condition: all(ontoCondition(onto, pk)),",
       },
     ],

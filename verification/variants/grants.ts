@@ -88,8 +88,8 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         in: { GrantWrite },
-        from: "const result = { record, start: repetition.start, settings: this.#settings };",
-        to: "const { clock } = this.#context;\n    const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };\n    const result = { record, start, settings: this.#settings };",
+        from: "const result = { record, start: repetition.start, settings: this.#settings, block };",
+        to: "const { clock } = this.#context;\n    const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };\n    const result = { record, start, settings: this.#settings, block };",
       },
     ],
     caughtBy: { test: "packages/holdfast/test/core/safety.test.ts", title: "of a %s" },
@@ -131,7 +131,7 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         in: { nativeFormat },
-        from: "condition: all(ontoCondition(onto, pk), ...queueCondition(grant)),",
+        from: "condition: all(ontoCondition(onto, pk), ...queueCondition(grant), ...blockCondition(grant)),",
         to: 'condition: all(any(ontoCondition(onto, pk), equals("holder", s(grant.holder))), ...queueCondition(grant)),',
       },
     ],

@@ -39,8 +39,8 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         in: { Hold },
-        from: "this.renewed(start, this.leaseMs, answer.record);",
-        to: "this.renewed(instantOf(this.context.clock), this.leaseMs, answer.record);",
+        from: "latest.renewed(start, hold.leaseMs, answer.record);",
+        to: "latest.renewed(instantOf(hold.context.clock), hold.leaseMs, answer.record);",
       },
     ],
     caughtBy: { invariant: "deadline", within: 300, shortRange: 2 },
@@ -202,8 +202,8 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         in: { Hold },
-        from: "      emitRenewal(this, false, lateMs, start);\n",
-        to: "      this.living.renewed(this.deadlineFrom(start, this.leaseMs));\n",
+        from: "      emitRenewal(latest, false, lateMs, start);\n",
+        to: "      hold.living.renewed(hold.deadlineFrom(start, hold.leaseMs));\n",
       },
     ],
     caughtBy: { invariant: "deadline", within: 60 },
@@ -215,7 +215,7 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         in: { Hold },
-        from: "        await renewOrMove<Hold>(this).finally(() => {\n          this.#isRenewing = false;\n        });\n",
+        from: "        await renewOrMove<Hold>(this).finally(() => {\n          this.latest.#isRenewing = false;\n        });\n",
         to: '        if ((await renewOrMove(this))?.kind !== "again") this.#isRenewing = false;\n',
       },
       {

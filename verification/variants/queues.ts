@@ -326,8 +326,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Hold },
-        from: "      this.times.putOff(this.context.nowMs()",
-        to: '      if (answer.kind !== "mine") this.times.putOff(this.context.nowMs()',
+        from: "      hold.times.putOff(hold.context.nowMs()",
+        to: '      if (answer.kind !== "mine") hold.times.putOff(hold.context.nowMs()',
       },
     ],
     caughtBy: { invariant: "paced", within: 300, of: "fair locks" },

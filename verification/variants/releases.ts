@@ -79,8 +79,8 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { giveUpLease },
-        from: "waiter.offer({ record: found, start, settings });",
-        to: "waiter.offer({ record: found, start: instantOf(context.clock), settings });",
+        from: "waiter.offer({ record: found, start, settings, block: grant.block });",
+        to: "waiter.offer({ record: found, start: instantOf(context.clock), settings, block: grant.block });",
       },
     ],
     caughtBy: { test: "packages/holdfast/test/core/safety.test.ts", title: "of a local handoff" },

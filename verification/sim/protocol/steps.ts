@@ -70,8 +70,8 @@ const isOneGrant = ({ before, after }: Applied): boolean =>
   holderOf(after) !== undefined &&
   holderOf(after) === holderOf(before) &&
   numberIn(after, "fence") === numberIn(before, "fence");
-const isRaised = ({ before, after }: Applied, attribute: string): boolean =>
-  numberIn(after, attribute) === (numberIn(before, attribute) ?? 0n) + 1n;
+const isRaised = ({ before, after }: Applied, attribute: string, by = 1n): boolean =>
+  numberIn(after, attribute) === (numberIn(before, attribute) ?? 0n) + by;
 const changedIn = ({ before, after }: Applied): string[] =>
   [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].filter(
     (name) => !["pk", "sk"].includes(name) && !isDeepStrictEqual(before?.[name], after?.[name]),
@@ -229,7 +229,7 @@ function wrongGrant(applied: Applied): Wrong | undefined {
   const another = { ...after, holder: { S: "another" } };
   if (holds(write.condition, another)) return ["R1", "sent a grant that could replace any holder"];
   if (holds(write.condition, after)) return ["R5", "sent a grant that could be applied twice"];
-  if (numberIn(before, "fence") !== undefined && !isRaised(applied, "fence"))
+  if (numberIn(before, "fence") !== undefined && !isRaised(applied, "fence", blockIn(write)))
     return ["R9", "granted without a higher fence"];
   if (!isRaised(applied, "version")) return ["R4", "granted without a higher version"];
   if (kind === "session" && before !== undefined) return ["R1", "granted a session again"];
@@ -240,6 +240,12 @@ function wrongGrant(applied: Applied): Wrong | undefined {
   if (textIn(after, "session") !== undefined)
     return ["R14", "granted a record that names a session"];
   return endsLate(applied) ?? (former === undefined ? wrongOnUnknown(applied) : undefined);
+}
+
+/** The fences that a grant reserves. */
+function blockIn({ change }: Write): bigint {
+  const fence = change.set["fence"];
+  return fence !== undefined && "incrementFrom" in fence ? BigInt(fence.by ?? 1) : 1n;
 }
 
 function wrongFreeing({

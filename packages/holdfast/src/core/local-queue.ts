@@ -112,6 +112,8 @@ export class LocalQueue<Settings, Granted> {
   #followers = 0;
   /** The number of consecutive hand-offs within the process. */
   #localHandoffs = 0;
+  /** Until when this process may keep the lock, on the monotonic clock; since it got the lock, through all hand-offs. */
+  keptUntilMs: number | undefined;
   #place: SharedPlace | undefined;
   /** The number of waiters before the first waiter of this queue; undefined while it is not known. */
   #before: number | undefined;
@@ -218,6 +220,7 @@ export class LocalQueue<Settings, Granted> {
   /** Resets the count of handoffs: the lock has left the process, or is not held any more. */
   endHandoffs(): void {
     this.#localHandoffs = 0;
+    this.keptUntilMs = undefined;
   }
 
   /** Gives the turn to a hold, until the hold ends. */

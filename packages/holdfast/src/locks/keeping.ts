@@ -160,22 +160,23 @@ class Uses implements KeptGrant<Hold> {
   release(use: Hold, leavesData: boolean): boolean {
     const { context, ref, localQueue, requested, settings } = use;
     if (!use.isHeld) return false;
+    localQueue.keptUntilMs ??= context.nowMs() + this.#keepMs;
+    this.#untilMs ??= localQueue.keptUntilMs;
     if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;
     if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
     if (context.closing.aborted || localQueue.place !== undefined) return false;
     const waiter = localQueue.first;
     if (waiter !== undefined && !fits(use, waiter.settings)) return false;
     emitRelease(use, context.nowMs() - use.grantedAtMs);
-    if (this.#untilMs === undefined) this.#begin(use);
+    this.#timer ??= this.#endsAt(context, this.#untilMs);
     const idle = new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
     const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
     if (isTaken !== true) this.#keep(idle);
     return true;
   }
 
-  #begin({ context }: Hold): void {
-    this.#untilMs = context.nowMs() + this.#keepMs;
-    this.#timer = context.timers.set(this.#keepMs, true, () => this.#giveBack());
+  #endsAt(context: ClientContext, untilMs: number): Timer {
+    return context.timers.set(untilMs - context.nowMs(), true, () => this.#giveBack());
   }
 
   #goesOn(former: Hold, settings: HoldSettings, isIdle = false): GrantResult {
@@ -202,6 +203,11 @@ class Uses implements KeptGrant<Hold> {
     const idle = this.#idle;
     const isStopped = settings.signal?.aborted === true || idle?.context.closing.aborted !== false;
     if (idle === undefined || isStopped || !fits(idle, settings) || !idle.isHeld) return undefined;
+    // A timer of a paused process is late.
+    if (this.#isDue) {
+      this.#giveBack();
+      return undefined;
+    }
     this.#leaveIdle();
     const { context, ref, localQueue } = idle;
     const use = new Hold(context, ref, localQueue, this.#goesOn(idle, settings));

@@ -72,7 +72,10 @@ export type RunArguments<Options, L, T> =
   | [body: (lease: L) => T | PromiseLike<T>]
   | [options: Options, body: (lease: L) => T | PromiseLike<T>];
 
-type AnyLease = AsyncDisposable & { readonly signal: AbortSignal };
+type AnyLease = AsyncDisposable & {
+  readonly signal: AbortSignal;
+  readonly whyStopped?: Error | undefined;
+};
 
 /**
  * Holds a lock while a body runs, and always releases the lock afterwards. `last` returns what the body has made of its
@@ -101,10 +104,12 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
   }
   // Check after the release, since the release may be the first request to notice the loss. A body that ended well after
   // an interruption held the lock to its end.
-  const { signal } = lease;
-  if (signal.aborted && !isHoldfastError(signal.reason, "interrupted")) throw signal.reason;
+  const reason = "whyStopped" in lease ? lease.whyStopped : reasonOf(lease.signal);
+  if (reason !== undefined && !isHoldfastError(reason, "interrupted")) throw reason;
   return result;
 }
+
+const reasonOf = ({ aborted, reason }: AbortSignal): unknown => (aborted ? reason : undefined);
 
 /**
  * The loss or the interruption of a lease, if a body failed because its signal aborted. After an abort, the SDK, timers and child processes

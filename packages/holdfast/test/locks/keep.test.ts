@@ -42,7 +42,7 @@ const fenceIn = (world: World): bigint =>
   BigInt(Object.values(world.record("a")?.["fence"] ?? {}).join());
 
 describe("a kept lock", () => {
-  // rule: protocol 129
+  // rule: protocol 133
   it("serves 10,000 uses with a claim, a release and the renewals", async () => {
     const { world, holder, lock } = scene();
     const before = world.table.counts;
@@ -85,6 +85,7 @@ describe("a kept lock", () => {
     expect(signal.aborted).toBe(false);
   });
 
+  // rule: protocol 137
   it("is given back when it was kept for its length, idle or in use", async () => {
     const { world, holder, rival, lock } = scene();
     await world.until(use(lock));
@@ -110,6 +111,19 @@ describe("a kept lock", () => {
     expect(holder.reported).toEqual([]);
   });
 
+  it("is given back in the same time through hand-offs to callers that do not keep it", async () => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    await world.time.advance(KEEP_MS - 500);
+    const other = await world.until(mutex(holder.locks, "a").acquire());
+    const next = lock.acquire();
+    await world.until(other.release());
+    await world.until((await world.until(next)).release());
+    expect(holderIn(world)).toBeDefined();
+    await world.time.advance(600);
+    expect(holderIn(world)).toBeUndefined();
+  });
+
   it("passes from one waiter of the process to the next without a request", async () => {
     const { world, lock } = scene();
     const first = await world.until(lock.acquire());
@@ -133,13 +147,14 @@ describe("a kept lock", () => {
     const world = new World();
     const { locks, network, reported } = world.inhabitant({ ...LENGTHS });
     const lock = mutex(locks, "a", { keep: keepFor("60s") });
-    await world.until(use(lock));
+    const first = await world.until(use(lock));
     // Uses that end while a renewal is in flight: the deadline is that of the grant.
     for (let turn = 0; turn < 2_500; turn += 1) {
-      await use(lock);
+      await world.until(use(lock));
       await world.time.advance(4);
     }
-    const lease = await lock.acquire();
+    const lease = await world.until(lock.acquire());
+    expect(lease.fence).toBe(first + 2_501n);
     expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS / 2);
     await lease.release();
     network.script(() => ({ fault: "request-lost" }));
@@ -151,6 +166,7 @@ describe("a kept lock", () => {
     expect(reported).toEqual([]);
   });
 
+  // rule: protocol 135
   it("is not used after its deadline, however late the timers are", async () => {
     const { world, holder, rival, lock } = scene();
     const fence = await world.until(use(lock));
@@ -213,6 +229,7 @@ describe("a kept lock that others want", () => {
     await world.until(got.release());
   });
 
+  // rule: protocol 136
   it("is given back to the queue in the record, after the use in progress", async () => {
     const { world, holder, rival } = scene();
     const lock = fairLock(holder.locks, "a", { ...LENGTHS, keep: keepFor("60s") });
@@ -311,6 +328,7 @@ describe("a lease that is not kept", () => {
     expect(world.table.counts.writes).toBe(writes + 1);
   });
 
+  // rule: protocol 134
   it("would let fences run ahead of the clock by more than half a day", async () => {
     const { world, holder } = scene();
     const dayMs = 24 * 3_600_000;

@@ -4,6 +4,7 @@ import { occurrences } from "./occurrences.js";
 import { permitLimit, permitRecords } from "./permits.js";
 import { queues } from "./queues.js";
 import { newestFirst, obedience, toldInTime } from "./requests.js";
+import { uses, usesInTime } from "./uses.js";
 import { ids, starvation, undone } from "./waiting.js";
 
 /** The checkers of what only a world contains. */
@@ -12,6 +13,8 @@ export const worldCheckers = {
   obedience,
   toldInTime,
   newestFirst,
+  uses,
+  usesInTime,
   permitLimit,
   permitRecords,
   occurrences,

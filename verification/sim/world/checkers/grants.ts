@@ -16,6 +16,7 @@ export const grants: Checker = (history) => {
   const found: Violation[] = [];
   const fences = new Map<string, bigint>();
   const granted = new Map<string, Granted>();
+  const uses = new Map<string, string>();
   for (const event of history) {
     const { by, atMs } = event;
     const report = (invariant: string, what: string): void => {
@@ -28,8 +29,11 @@ export const grants: Checker = (history) => {
       const key = `${fence} ${name}`;
       if (event.holder !== undefined && replaced !== fence)
         granted.set(key, { by, atMs, replaced });
+    } else if (event.kind === "use") {
+      uses.set(`${event.fence} ${event.name}`, `${event.of} ${event.name}`);
     } else if (event.kind === "granted") {
-      if (granted.get(`${event.fence} ${event.name}`)?.by === by) continue;
+      const key = `${event.fence} ${event.name}`;
+      if (granted.get(uses.get(key) ?? key)?.by === by) continue;
       // A history without the records of a name shows nothing.
       if (!fences.has(event.name)) continue;
       report("told fence", `was granted "${event.name}" with fence ${event.fence}`);

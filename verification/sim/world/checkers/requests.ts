@@ -19,6 +19,9 @@ export const obedience: Checker = (history) => {
     if (event.kind === "record" && event.holder !== undefined) {
       holders.set(keyOf(event), event.holder);
     }
+    if (event.kind === "use") {
+      holders.set(keyOf(event), holders.get(keyOf({ name: event.name, fence: event.of })));
+    }
     if (event.kind === "asked") {
       asked.add(`${event.what} ${holders.get(keyOf(event))} ${event.name}`);
     }

@@ -7,6 +7,7 @@ import {
 } from "../../../../packages/holdfast/src/requests/index.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
+import { grantFenceOf } from "./keeping.js";
 
 /** How a waiter asks the holder, and whether holders obey; in every fifth run. */
 export interface Asks {
@@ -28,7 +29,8 @@ const NO_ASKS: Asks = { ifHeld: undefined, obeys: true };
  * Returns whether the holder should stop.
  */
 export function watchInterruption(self: Incarnation, lease: Lease, { obeys }: Asks): () => boolean {
-  const { name, fence } = lease;
+  const { name } = lease;
+  const fence = grantFenceOf(lease);
   const { clock } = self.process;
   let untilMs: number | undefined;
   lease.signal.addEventListener("abort", () => {

@@ -8,6 +8,8 @@ export interface Part {
   readonly name: string;
   readonly fence: bigint;
   readonly holder: string;
+  /** The fence of the grant in the table, if it has several uses. */
+  readonly grantFence?: bigint;
 }
 
 /** A lease, a grant of several locks, or a term. */
@@ -43,7 +45,9 @@ export async function hold(
   do {
     if (!act(self, grant)) return;
     for (const part of grant.parts) {
-      if (random.chance(behaviour.guards)) guardedWrite(self, random, part);
+      const { fence, grantFence = fence } = part;
+      if (random.chance(behaviour.guards))
+        guardedWrite(self, random, { ...part, fence: grantFence });
     }
     if (grant.byHand !== undefined && random.chance(behaviour.byHand)) {
       const call = grant.byHand();
@@ -58,10 +62,11 @@ export async function hold(
 }
 
 function begin(self: Incarnation, grant: Grant, waited: boolean): void {
-  for (const { name, fence } of grant.parts) {
+  for (const { name, fence, grantFence } of grant.parts) {
     self.run.handedOut(self, {
       name,
       fence,
+      grantFence,
       get isHeld() {
         return grant.isHeld();
       },
@@ -95,7 +100,11 @@ export function nameOf({ run }: Incarnation, random: SeededRandom): string {
 
 /** Notes that the process itself ended its grant. */
 export function noteReleased(self: Incarnation, { parts }: Grant): void {
-  for (const { name, fence, holder } of parts) self.note({ kind: "released", name, fence, holder });
+  for (const { name, fence, holder, grantFence } of parts) {
+    // A kept grant keeps its holder.
+    const of = grantFence === undefined ? { holder } : {};
+    self.note({ kind: "released", name, fence, ...of });
+  }
 }
 
 // The codes of contention, also by a newer waiter, of a bad network, of refused credentials, of a used transfer and of a

@@ -38,6 +38,7 @@ import {
   noteReleased,
   unreadableIn,
 } from "./holding.js";
+import { grantFenceOf, keepingOf, noteUse } from "./keeping.js";
 
 // Longer than a process needs for any request, so that what an abandoned import leaves behind shows.
 const LONG_RESERVATION_MS = 60_000;
@@ -54,7 +55,8 @@ export async function oneLock(
   const name = nameOf(self, random);
   const isGreedy = random.chance(plan.world?.greed ?? 0);
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
-    const options = keptAliveBy(self, random, random.integer(...plan.leaseMs));
+    const keeping = keepingOf(self, random);
+    const options = keeping?.options ?? keptAliveBy(self, random, random.integer(...plan.leaseMs));
     const limitMs = aimAt(self, random, name, options);
     const asks = kind === "mutex" ? asksOf(self, random) : undefined;
     const { ifHeld } = asks ?? {};
@@ -77,9 +79,11 @@ export async function oneLock(
       if (plan.world?.isTampered === true) await self.sleep(100);
       continue;
     }
-    expectSession(self, options, name, lease.lease);
+    if (keeping === undefined) expectSession(self, options, name, lease.lease);
+    else noteUse(self, lease.lease, keeping);
     const entered = isReentrant ? await enterAgain(self, lock, lease.lease) : lease.lease;
-    const isOnSession = options.session !== undefined || self.holdsBy === "shared";
+    const isOnSession =
+      keeping !== undefined || options.session !== undefined || self.holdsBy === "shared";
     const isStopped = asks && watchInterruption(self, entered, asks);
     await use(self, random, entered, lease.waited, !isOnSession, isStopped);
   }
@@ -304,13 +308,15 @@ async function taken<L extends Pick<Lease<FormatTypes>, "isHeld" | "parts">>(
 }
 
 function noteInterrupts(self: Incarnation, { parts }: Pick<Lease<FormatTypes>, "parts">): void {
-  for (const { name, fence = 0n } of parts) self.note({ kind: "interrupts", name, fence });
+  for (const part of parts)
+    self.note({ kind: "interrupts", name: part.name, fence: grantFenceOf(part as Lease) });
 }
 
 function ofOne(self: Incarnation, random: SeededRandom, lease: Lease): Grant {
   const { name, fence, holder } = lease;
+  const grantFence = grantFenceOf(lease);
   return {
-    parts: [{ name, fence, holder }],
+    parts: [{ name, fence, holder, ...(grantFence === fence ? {} : { grantFence }) }],
     isHeld: () => lease.isHeld,
     remainingMs: () => lease.remainingMs(),
     lossSignal: lossSignal(lease),

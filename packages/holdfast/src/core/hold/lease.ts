@@ -226,6 +226,12 @@ export class HeldLease implements Handle {
     return this.#hold.lossSignal.give();
   }
 
+  /** The reason of {@link signal}, if it has aborted: to make a signal takes as long as all else in a use of a kept lock. */
+  get whyStopped(): Error | undefined {
+    this.#hold.check();
+    return this.#hold.signal.reason;
+  }
+
   get isHeld(): boolean {
     return this.#release === undefined && this.#hold.isHeld;
   }

@@ -36,6 +36,11 @@ export class LossSignal {
     return this.#controller.signal;
   }
 
+  /** The reason, if the signal has aborted. */
+  get reason(): Error | undefined {
+    return this.#reason;
+  }
+
   /** Aborts the signal. Idempotent: the first reason stays. */
   abort(reason: Error): void {
     this.#reason ??= reason;

@@ -176,6 +176,10 @@ class LeaseRelease {
         waiter.offer({ record: found, start, settings, block: grant.block });
         return;
       }
+    } else if (retried.last !== undefined) {
+      // The release of a kept lease is that of the waiter's own call.
+      const last = context.healing(retried.last);
+      if (last.kind === "denied") tellOfRefusal(context, last);
     }
     this.#state = notAccepted(this.#state, grant.holder, waiter.isWaiting);
   }

@@ -7,6 +7,9 @@ const DECAY = 0.5;
 // of the difference only: otherwise the other waiters would pause for too long between polls.
 const SLOW_DECAY = 0.9;
 
+// More grants than a table serves between two polls: then one grant has reserved a block of fences.
+const MOST_HOLDS = 4_096;
+
 /** The part of a record that distinguishes one hold from the next. */
 type HoldState =
   | AbsentRecord
@@ -43,7 +46,7 @@ export class HoldLengths {
     return nowMs - (this.#sinceMs ?? this.#firstMs ?? nowMs);
   }
 
-  /** Notes a record from an answer. Fences grow by one with each grant, so their difference counts the holds. */
+  /** Notes a record from an answer. Most grants raise the fence by one, so the difference counts the holds. */
   see(record: HoldState, nowMs: number): void {
     const fence = record.state === "absent" ? undefined : record.fence;
     const holder = record.state === "held" ? record.holder : undefined;
@@ -75,7 +78,8 @@ export class HoldLengths {
   #endAt(fence: bigint | undefined, nowMs: number): void {
     if (this.#holder === undefined || this.#sinceMs === undefined) return;
     if (fence === undefined || this.#fence === undefined) return;
-    const holds = fence > this.#fence ? Number(fence - this.#fence) : 1;
+    const raised = Number(fence - this.#fence);
+    const holds = raised > 0 && raised < MOST_HOLDS ? raised : 1;
     const lengthMs = (nowMs - this.#sinceMs) / holds;
     this.#usualMs = Math.max(lengthMs, (this.#usualMs ?? 0) * DECAY ** holds);
   }

@@ -34,6 +34,12 @@ it("divides the time between two sights by the number of grants between them", (
   expect(lengths([0, free(1n)], [10, held("a", 2n)], [310, held("d", 5n)]).usualMs).toBe(100);
 });
 
+it("counts one hold where a grant has reserved a block of fences", () => {
+  expect(lengths([0, free(1n)], [10, held("a", 16_384n)], [310, held("b", 32_767n)]).usualMs).toBe(
+    300,
+  );
+});
+
 it("counts one hold where the fences of a format do not grow", () => {
   expect(lengths([0, free(0n)], [10, held("a", 0n)], [60, held("b", 0n)]).usualMs).toBe(50);
 });

@@ -1,0 +1,110 @@
+import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { keepFor } from "../../packages/holdfast/src/locks/keeping.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
+import type { Variant } from "./variant.js";
+
+const TEST = "packages/holdfast/test/locks/keep.test.ts";
+
+/** Defects in what keeps a lease between its uses. */
+export const KEEPING: readonly Variant[] = [
+  {
+    name: "kept-lease-used-after-deadline",
+    what: "A use begins with a kept lease whose deadline has passed, with a deadline from its own start.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { keepFor },
+        from: "|| !fits(idle, settings) || !idle.isHeld)",
+        to: "|| !fits(idle, settings))",
+      },
+      {
+        in: { keepFor },
+        from: "const start = isTimed ? instantOf(former.context.clock) : NO_START;",
+        to: "const start = instantOf(former.context.clock);",
+      },
+      {
+        in: { Hold },
+        from: "this.living = former?.living ?? this.#livingFrom(start, record);",
+        to: "this.living = this.#livingFrom(start, record);",
+      },
+    ],
+    caughtBy: { test: TEST, title: "is not used after its deadline, however late the timers are" },
+  },
+  {
+    name: "block-of-fences-reused",
+    what: "Two uses of a grant have the same fence.",
+    rules: ["R9"],
+    edits: [
+      {
+        in: { keepFor },
+        from: "this.#fence += 1n;\n    return this.#fence;",
+        to: "return this.#fence + 1n;",
+      },
+    ],
+    caughtBy: { invariant: "uses", within: 40, of: "calm world" },
+  },
+  {
+    name: "block-of-fences-not-reserved",
+    what: "A claim raises the fence by one, and its uses take the fences of a block.",
+    rules: ["R9"],
+    edits: [
+      {
+        in: { nativeFormat },
+        from: "...(grant.block === undefined ? {} : { by: grant.block.count }),",
+        to: "",
+      },
+    ],
+    caughtBy: { invariant: "uses", within: 40, of: "calm world" },
+  },
+  {
+    name: "kept-lease-not-given-back-when-wanted",
+    what: "A process keeps a lease although an answer has shown that others want it.",
+    rules: [],
+    edits: [
+      {
+        in: { keepFor },
+        from: "if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;",
+        to: "void requested; void isQueued;",
+      },
+      { in: { keepFor }, from: "idle.requested.onWanted(() => this.#giveBack());", to: "" },
+    ],
+    caughtBy: { invariant: "uses in time", within: 40, of: "calm world" },
+  },
+  {
+    name: "kept-lease-without-end",
+    what: "A process keeps a lease for as long as it uses it again.",
+    rules: [],
+    edits: [
+      {
+        in: { keepFor },
+        from: "??= context.nowMs() + this.#keepMs;",
+        to: "??= Number.POSITIVE_INFINITY;",
+      },
+      { in: { keepFor }, from: "true, () => this.#giveBack());", to: "true, () => undefined);" },
+    ],
+    caughtBy: { invariant: "uses in time", within: 40, of: "calm world" },
+  },
+  {
+    name: "kept-lease-not-given-back-on-close",
+    what: "The client forgets at its close the leases that nobody uses.",
+    rules: ["R13"],
+    edits: [
+      {
+        in: { Hold },
+        from: "context.holds.add(this);",
+        to: "if (!isIdle) context.holds.add(this);",
+      },
+    ],
+    caughtBy: { test: TEST, title: "ends at close, with a release" },
+  },
+  {
+    name: "renewal-of-a-former-use-lost",
+    what: "The answer to a renewal counts for nothing once the use that sent it has ended.",
+    rules: ["R6"],
+    edits: [{ in: { Hold }, from: "return this.kept?.latest ?? this;", to: "return this;" }],
+    caughtBy: {
+      test: TEST,
+      title: "is renewed while it is idle and across uses, and its loss ends it",
+    },
+  },
+];
