@@ -55,6 +55,7 @@ export class WorldRings {
   #port(process: VirtualProcess, address: string | undefined): RingPort {
     return {
       address,
+      opening: undefined,
       listen: (accept) => {
         if (address !== undefined) this.#listening.set(address, { process, accept });
       },

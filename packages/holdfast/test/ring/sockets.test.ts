@@ -106,7 +106,7 @@ describe("a ring over sockets", () => {
   ] as const)("hands a lock over by two requests: %s", async (_, options) => {
     const over = table();
     const [a, b] = [client(over, ring(options)), client(over, ring(options))];
-    await settled(20);
+    // The first grant has a mark, too.
     const lease = await mutex(a, "a").acquire();
     const there = await handOver(over, lease, b);
     expect(there).toMatchObject({ writes: 2, reads: 0 });
