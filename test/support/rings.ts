@@ -79,6 +79,7 @@ export class MemoryRings {
   #port(address: string | undefined): RingPort {
     return {
       address,
+      opening: undefined,
       listen: (accept) => {
         if (address !== undefined) this.#accepting.set(address, accept);
       },

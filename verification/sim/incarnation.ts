@@ -131,6 +131,7 @@ export class Incarnation {
       ...(this.holdsBy === "shared"
         ? { sharedSession: sharedSession(), lease: inMs(plan.leaseMs[0]) }
         : {}),
+      ring: run.exchange.rings?.choice(this.process),
       onError: (error) => {
         this.silence.told(error);
         // A wrong `Date`, or clocks that stood still: not a leak.

@@ -29,6 +29,7 @@ import { Tampering } from "./tampering.js";
 import { isJudged } from "./world/judged.js";
 import { EndedLeases } from "./world/memory.js";
 import { worldPlanOf } from "./world/plan.js";
+import { WorldRings } from "./world/rings.js";
 import { settleWorld } from "./world/settling.js";
 import type { Exchange, WorldKind } from "./world/traits.js";
 
@@ -60,14 +61,7 @@ class Simulation implements Run {
   readonly live = new Map<string, Incarnation>();
   isOver = false;
   isQuiet = false;
-  readonly exchange: Exchange = {
-    transfers: [],
-    due: new Map(),
-    longestMs: 0,
-    unended: undefined,
-    longHold: undefined,
-    ended: new EndedLeases(),
-  };
+  readonly exchange: Exchange;
   awakening = Promise.resolve();
   readonly #table: MemoryTable;
   readonly #records: Records;
@@ -86,6 +80,15 @@ class Simulation implements Run {
 
   constructor(plan: Plan) {
     this.plan = plan;
+    this.exchange = {
+      transfers: [],
+      due: new Map(),
+      longestMs: 0,
+      unended: undefined,
+      longHold: undefined,
+      ended: new EndedLeases(),
+      rings: WorldRings.of(plan),
+    };
     this.#random = plan.random.fork();
     this.#dates = seededRandom(1_000_003 * plan.seed + 11);
     this.#mishaps = new Mishaps(this, plan.random.fork());

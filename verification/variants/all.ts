@@ -15,6 +15,7 @@ import { PERMITS } from "./permits.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { REQUESTS } from "./requests.js";
+import { RINGS } from "./rings.js";
 import { SESSIONS } from "./sessions.js";
 import { SIGHTINGS } from "./sightings.js";
 import { THREADS } from "./threads.js";
@@ -33,6 +34,7 @@ export const VARIANTS: readonly Variant[] = [
   ...FORCED,
   ...KEEPING,
   ...REQUESTS,
+  ...RINGS,
   ...SESSIONS,
   ...THREADS,
   ...QUEUES,

@@ -2,6 +2,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "@holdfast/formats";
 import { type Duration, Holdfast, type HoldfastError } from "holdfast";
 import { grantHistory } from "holdfast/admin";
+import { ring } from "holdfast/ring";
 import type { TableKeys, TableOptions } from "holdfast/table";
 import type { CommonOptions } from "./options.js";
 import { usageError } from "./output/exit-codes.js";
@@ -44,7 +45,7 @@ interface ClientLease {
 
 /** Creates a client for the locks in the table. Errors in the background go to stderr. */
 export async function locksOf(
-  options: CommonOptions & { readonly history?: boolean },
+  options: CommonOptions & { readonly history?: boolean; readonly ring?: string },
   output: Output,
   session: ClientLease = {},
 ): Promise<Holdfast<AnyLocks>> {
@@ -65,12 +66,25 @@ export async function locksOf(
     ...connection,
     maxClockError,
     history: options.history === true ? grantHistory() : undefined,
+    ring: ringOf(options.ring),
     lease,
     renew,
     // A policy that covers the name also covers the session. The lock itself refuses a name that is too long.
     sessionPrefix: Buffer.byteLength(name) <= LONGEST_NAME_BYTES ? name : undefined,
     onError,
   });
+}
+
+const LISTENS = /^(?:\[([^\]]+)\]|([^:]+)):([\d-]+)$/;
+
+/** Returns the rings of --ring. Throws a usage error for another value than a place to listen. */
+function ringOf(value: string | undefined) {
+  if (value === undefined) return undefined;
+  if (value === "local") return ring("local");
+  if (value === "none") return ring({ listen: false });
+  const [, bracketed, host = bracketed, port] = LISTENS.exec(value) ?? [];
+  if (host !== undefined) return ring({ host, port });
+  throw usageError(`--ring must be local, none or HOST:PORT; it is "${value}".`);
 }
 
 /** Throws a usage error unless the endpoint is a URL. */

@@ -130,6 +130,14 @@ export function maxHoldOption(): Option {
   );
 }
 
+/** Defines --ring of the commands that wait for a lock or a leadership. */
+export function ringOption(): Option {
+  return new Option(
+    "--ring <where>",
+    "ring other processes at a release, and be rung: local, or HOST:PORT or HOST:PORT-PORT to listen at; none: never listen",
+  );
+}
+
 /** Defines --owner of the commands that run a command under a lock or a permit. */
 export function ownerOption(): Option {
   return new Option(

@@ -20,6 +20,7 @@ import {
   ownGroupFirst,
   queueKindOption,
   renewOption,
+  ringOption,
   sortOption,
   waitOption,
   withCommonOptions,
@@ -104,6 +105,7 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
         "interrupt: the holder must stop, and the newest waiter wins; announce: the holder learns that you wait",
       ).choices(["interrupt", "announce"]),
     )
+    .addOption(ringOption())
     .option("--listen <duration>", "learn this soon of an interruption: half a read unit each")
     .option(
       "--kill-after <duration>",

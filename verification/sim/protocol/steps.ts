@@ -37,7 +37,7 @@ interface Step {
 /** What a grant may leave to earlier grants and requests: `lastHolder`, `request`, `tail`, and attributes of others. */
 const OF_GRANT = [
   ...["v", "holder", "version", "fence", "leaseMs", "owner", "acquiredAt", "mark"],
-  ...["data", "dataSeq", "expiresAt", "leaseEnd", "session", "served", "asked", "asker"],
+  ...["data", "dataSeq", "expiresAt", "leaseEnd", "session", "served", "asked", "asker", "ring"],
 ];
 const OF_KEEPING = [
   "version",
@@ -58,6 +58,7 @@ const OF_FREEING = [
   "expiresAt",
   "served",
   "request",
+  "ring",
 ];
 const OF_BIRTH = ["v", "version", "fence", "expiresAt", "tail", "owner"];
 const OF_PERMITS = [

@@ -1,5 +1,6 @@
 import type { LeaseTransfer } from "../../../packages/holdfast/src/index.js";
 import type { EndedLeases } from "./memory.js";
+import type { WorldRings } from "./rings.js";
 
 /**
  * - `calm world`: no faults.
@@ -93,4 +94,6 @@ export interface Exchange {
   longHold: LongHold | undefined;
   /** The leases that were released. */
   readonly ended: EndedLeases;
+  /** How the processes ring each other, in some runs. */
+  readonly rings: WorldRings | undefined;
 }

@@ -26,6 +26,7 @@ export interface LockOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly write?: boolean;
   readonly ifHeld?: IfHeld["kind"];
   readonly listen?: string;
+  readonly ring?: string;
   readonly killAfter?: string;
 }
 

@@ -23,6 +23,8 @@ export interface RungHold {
 
 /** The rings of one client, in both directions. No method sends a request to the table, and none waits for the network. */
 export interface Rings {
+  /** Resolves in a moment, when the client listens or cannot; undefined afterwards. A grant before has no mark. */
+  readonly opening: Promise<void> | undefined;
   /** Returns the mark that a grant writes, by which waiters find this client; undefined if it does not listen. */
   markOf(ref: RecordRef, holder: string): string | undefined;
   /** Notes a grant that may carry a mark. */

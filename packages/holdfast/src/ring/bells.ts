@@ -20,8 +20,9 @@ const MOST_LOOKS_PER_SECOND = 20;
 
 /** A record that this client held, and who waits for it. */
 interface Bell {
-  /** The last grant of this client. */
-  hold: RungHold;
+  readonly ref: RecordRef;
+  /** The last grant of this client. Weak: the client remembers ended leases here, and must not keep them in memory. */
+  hold: WeakRef<RungHold>;
   isFreed: boolean;
   /** In the order in which they came. */
   readonly waiters: Map<RingLine, string>;
@@ -34,7 +35,7 @@ interface Bell {
 
 interface Grant {
   readonly proof: Buffer;
-  readonly hold: RungHold;
+  readonly hold: WeakRef<RungHold>;
   readonly bell: Bell;
 }
 
@@ -72,14 +73,14 @@ export class Bells {
   began(hold: RungHold): void {
     const { ref } = hold;
     if (!isRung(ref)) return;
-    const known = this.#bells.get(ref.id);
-    const bell = known ?? newBell(hold);
-    bell.hold = hold;
+    const weak = new WeakRef(hold);
+    const bell = this.#bells.get(ref.id) ?? newBell(ref, weak);
+    bell.hold = weak;
     bell.isFreed = false;
     this.#bells.set(ref.id, bell);
     const token = this.#token(hold.held.holder);
     const proof = token.subarray(LOOKUP_BYTES);
-    this.#grants.set(lookupOf(token), { proof, hold, bell });
+    this.#grants.set(lookupOf(token), { proof, hold: weak, bell });
     this.#forgetOldest();
   }
 
@@ -134,19 +135,21 @@ export class Bells {
     bell.waiters.set(line, token);
     heard.add(bell);
     say(line, "heard", token);
-    if (bell.hold.isHeld) bell.hold.requested.waited();
+    const hold = bell.hold.deref();
+    if (hold?.isHeld === true) hold.requested.waited();
   }
 
   #asked(bell: Bell, line: RingLine): void {
     bell.asker = line;
-    if (bell.look !== undefined || bell.hold.ref.isEntry === true) return;
+    if (bell.look !== undefined || bell.ref.isEntry === true) return;
     const { timers } = this.#context;
     const delayMs = Math.max(0, bell.lookedMs + LOOK_PAUSE_MS - this.#context.nowMs());
     bell.look = timers.set(delayMs, false, () => {
       bell.look = undefined;
-      if (bell.isFreed || !bell.hold.isHeld || !this.#looks.allows()) return;
+      const hold = bell.hold.deref();
+      if (bell.isFreed || hold?.isHeld !== true || !this.#looks.allows()) return;
       bell.lookedMs = this.#context.nowMs();
-      this.#context.inBackground(() => bell.hold.look());
+      this.#context.inBackground(() => hold.look());
     });
   }
 
@@ -166,15 +169,16 @@ export class Bells {
     const most = Math.max(LEAST_REMEMBERED, 2 * this.#context.holds.size);
     for (const [lookup, { hold, bell }] of this.#grants) {
       if (this.#grants.size <= most) return;
-      if (hold.isHeld) continue;
+      if (hold.deref()?.isHeld === true) continue;
       this.#grants.delete(lookup);
-      if (bell.hold === hold) this.#bells.delete(hold.ref.id);
+      if (bell.hold === hold) this.#bells.delete(bell.ref.id);
     }
   }
 }
 
-function newBell(hold: RungHold): Bell {
+function newBell(ref: RecordRef, hold: WeakRef<RungHold>): Bell {
   return {
+    ref,
     hold,
     isFreed: false,
     waiters: new Map(),

@@ -34,6 +34,10 @@ class ClientRings implements Rings {
     port.listen((line) => this.#bells.accept(line));
   }
 
+  get opening(): Promise<void> | undefined {
+    return this.#port.opening;
+  }
+
   markOf(ref: RecordRef, holder: string): string | undefined {
     return this.#bells.markOf(ref, holder);
   }

@@ -5,6 +5,8 @@
 export interface RingPort {
   /** Where others reach this client; undefined while it does not listen. */
   readonly address: string | undefined;
+  /** As `opening` of the client's rings. Waits for this machine only. */
+  readonly opening: Promise<void> | undefined;
   /** Begins to listen, if the port listens at all. `accept` gets each connection that others make. */
   listen(accept: (line: RingLine) => LineEvents): void;
   /** Connects. Returns undefined for an address that this port cannot reach, or has no connection left for. */

@@ -33,6 +33,8 @@ export class SocketPort implements RingPort {
   #server: Server | undefined;
   #address: string | undefined;
   #isClosed = false;
+  #opening: Promise<void> | undefined;
+  #opened: (() => void) | undefined;
 
   constructor(client: Client, sockets: Sockets) {
     this.#client = client;
@@ -43,11 +45,20 @@ export class SocketPort implements RingPort {
     return this.#address;
   }
 
+  get opening(): Promise<void> | undefined {
+    return this.#opening;
+  }
+
   listen(accept: (line: RingLine) => LineEvents): void {
     try {
-      this.#listenAt([...this.#sockets.places()], accept);
+      const places = [...this.#sockets.places()];
+      if (places.length === 0) return;
+      this.#opening = new Promise((resolve) => {
+        this.#opened = resolve;
+      });
+      this.#listenAt(places, accept);
     } catch (cause) {
-      this.#report(cause);
+      this.#fails(cause);
     }
   }
 
@@ -57,15 +68,15 @@ export class SocketPort implements RingPort {
     server.maxConnections = MOST_ACCEPTED;
     server.unref();
     server.on("error", (error: NodeJS.ErrnoException) => {
-      this.#address = undefined;
       if (error.code === "EADDRINUSE" && others.length > 0) this.#listenAt(others, accept);
-      else this.#report(error);
+      else this.#fails(error);
     });
     server.listen({ ...place, exclusive: true }, () => {
       try {
         this.#address = this.#sockets.addressOf(server, place);
+        this.#settled();
       } catch (cause) {
-        this.#report(cause);
+        this.#fails(cause);
       }
     });
     this.#server = server;
@@ -110,14 +121,22 @@ export class SocketPort implements RingPort {
     line.begin({ received: events.received, closed }, opensWith);
   }
 
+  #settled(): void {
+    this.#opening = undefined;
+    this.#opened?.();
+  }
+
   close(): void {
     this.#isClosed = true;
+    this.#settled();
     this.#address = undefined;
     this.#server?.close();
     for (const line of this.#lines) line.close();
   }
 
-  #report(cause: unknown): void {
+  #fails(cause: unknown): void {
+    this.#address = undefined;
+    this.#settled();
     const why = cause instanceof Error ? cause.message : String(cause);
     this.#client.report(
       new HoldfastError(

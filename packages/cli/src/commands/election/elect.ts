@@ -23,6 +23,7 @@ import { monotonicMs } from "../clocks.js";
 interface ElectOptions extends CommonOptions, SortOptions, GuardOptions {
   readonly lease?: string;
   readonly renew?: string;
+  readonly ring?: string;
   readonly maxHold?: string;
   readonly poll?: string;
   readonly failover?: string;

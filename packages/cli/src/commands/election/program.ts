@@ -1,6 +1,12 @@
 import type { Command } from "commander";
 import { operandsOf } from "../../operands.js";
-import { maxHoldOption, sortOption, withCommonOptions, withGuardOptions } from "../../options.js";
+import {
+  maxHoldOption,
+  ringOption,
+  sortOption,
+  withCommonOptions,
+  withGuardOptions,
+} from "../../options.js";
 import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../../output/exit-codes.js";
 import type { Run } from "../../output/output.js";
 
@@ -88,6 +94,7 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
       "the failover time, from which these three are derived; default 60s",
     )
     .option("--every <duration>", "run the command again at this interval while leading")
+    .addOption(ringOption())
     .option("--preferred", "ask a leader that is not preferred to resign")
     .option("--once", "end after a single term")
     .option("--owner <text>", "the candidate's label for people; default host name and process id")

@@ -43,6 +43,8 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
   const fromMs = context.nowMs();
   const slice = context.acquires(context.admission.isBusy);
   if (slice !== undefined) await slice;
+  const opening = context.rings?.opening;
+  if (opening !== undefined) await opening;
   const cancellation = new Cancellation(context, refs, settings, fromMs);
   try {
     if (cancellation.isStopped) throw cancellation.error();
