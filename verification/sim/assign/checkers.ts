@@ -41,7 +41,9 @@ export function beside(history: readonly AssignEvent[]): string[] {
 }
 
 /** Who runs each name at the end of a history, of the processes that are not gone. */
-export function runningAtEnd(history: readonly AssignEvent[]): ReadonlyMap<string, readonly string[]> {
+export function runningAtEnd(
+  history: readonly AssignEvent[],
+): ReadonlyMap<string, readonly string[]> {
   const running = new Map<string, Set<string>>();
   for (const event of history) {
     if (event.kind === "gone") for (const by of running.values()) by.delete(event.by);
@@ -74,7 +76,8 @@ export function unspread(
   for (const [by, count] of counts) {
     // One by rounding, and what a member does not ask for.
     const most = Math.max(1, 0.15 * share) + 1;
-    if (Math.abs(count - share) > most) found.push(`${by} runs ${count} names, its share is ${share}`);
+    if (Math.abs(count - share) > most)
+      found.push(`${by} runs ${count} names, its share is ${share}`);
   }
   return found;
 }

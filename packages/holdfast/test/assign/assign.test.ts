@@ -6,6 +6,7 @@ import {
   type AssignmentChange,
   type AssignOptions,
   assign,
+  inspectAssignment,
   slot,
 } from "../../src/assign/index.js";
 import { type Lease, mutex } from "../../src/index.js";
@@ -155,6 +156,7 @@ describe("assign", () => {
     }
   });
 
+  // rule: protocol 130
   it("gives an eleventh member an eleventh, and moves nothing else", async () => {
     await startAll(10, { names: namesOf(1_000) });
     await world.time.advance(2 * PERIOD_MS);
@@ -371,6 +373,27 @@ describe("assign", () => {
     expect(ledger.running.size).toBe(20);
   });
 
+  // rule: protocol 132
+  it("runs a name again only after its former run has ended", async () => {
+    let [open, most, begun] = [0, 0, 0];
+    const run = async (): Promise<void> => {
+      begun += 1;
+      open += 1;
+      most = Math.max(most, open);
+      await world.time.sleep(60_000);
+      open -= 1;
+    };
+    await startAll(1, { names: ["a"], run, stopTimeout: "2s" });
+    const operator = world.inhabitant();
+    await world.until(interruptHolder(operator.locks, "webhooks/a", { by: "ann" }));
+    await world.time.advance(50_000);
+    expect(world.record("webhooks/a")).not.toHaveProperty("holder");
+    expect(begun).toBe(1);
+    await world.time.advance(30_000);
+    expect(begun).toBe(2);
+    expect(most).toBe(1);
+  });
+
   it("joins again as another member after the loss of its session", async () => {
     const [one, two] = await startAll(2);
     await world.time.advance(2 * PERIOD_MS);
@@ -383,6 +406,25 @@ describe("assign", () => {
     await world.time.advance(6 * PERIOD_MS);
     expect(counts()).toEqual([10, 10]);
     expect(ledger.running.size).toBe(20);
+  });
+
+  it("writes its row again if it is gone", async () => {
+    const [one, two] = await startAll(2);
+    await world.time.advance(2 * PERIOD_MS);
+    const keys = world.table.log
+      .map(({ key }) => key)
+      .filter(({ sk }) => /member/.test(JSON.stringify(sk)));
+    const rows = keys.filter((key) => world.table.item(key) !== undefined);
+    expect(new Set(rows.map((key) => JSON.stringify(key))).size).toBe(2);
+    for (const key of rows) world.table.deleteItem(key);
+    await world.time.advance(3 * PERIOD_MS);
+    expect(rows.every((key) => world.table.item(key) !== undefined)).toBe(true);
+    expect([one, two].map((each) => each?.assignment.mine.length)).toEqual([10, 10]);
+    const found = await world.until(inspectAssignment(world.inhabitant().locks, "webhooks"));
+    expect(found.members.map(({ has, shouldHave }) => [has, shouldHave])).toEqual([
+      [10, 10],
+      [10, 10],
+    ]);
   });
 
   it("stops with its client", async () => {
