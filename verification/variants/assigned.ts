@@ -66,7 +66,10 @@ export const ASSIGNED: readonly Variant[] = [
         to: "return row !== undefined && row.freed < 0;",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: {
+      test: TEST,
+      title: "runs a name that its member has given up at the one that should have it",
+    },
   },
   {
     name: "assigned-row-not-written-again",
