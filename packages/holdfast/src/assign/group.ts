@@ -40,8 +40,8 @@ export class Group {
 
   /**
    * Reads the rows of all members: one query, of half a unit for about forty of them. Returns whether DynamoDB answered;
-   * without an answer the last rows stay. Throws the error of a wrong configuration unless it may heal. `isStrong`: with
-   * strongly consistent reads, at twice the cost.
+   * without an answer the last rows stay. Throws the error of a wrong configuration. `isStrong`: with strongly consistent
+   * reads, at twice the cost.
    */
   async look(isStrong = false): Promise<boolean> {
     const { all, rowIn } = this.#rowsOf();
@@ -54,6 +54,8 @@ export class Group {
         await this.#context.query(query, requestTimeoutMs, this.#context.closing),
         true,
       );
+      // A refused permission lasts longer than an outage, and without the rows each member takes itself for the only one.
+      if (answer.kind === "denied") throw answer.cause;
       if (answer.kind !== "page") return false;
       for (const item of answer.items) {
         const row = rowIn(item);

@@ -9,7 +9,7 @@ import {
   inspectAssignment,
   slot,
 } from "../../src/assign/index.js";
-import { type Lease, mutex } from "../../src/index.js";
+import { HoldfastError, type Lease, mutex } from "../../src/index.js";
 
 const PERIOD_MS = 10_000;
 // By the clocks of a session of three periods, watched with drift, and seen at the next look.
@@ -443,9 +443,32 @@ describe("assign", () => {
     ]);
   });
 
-  it("stops with its client", async () => {
-    const [one, two] = await startAll(2);
+  it("rejects the start without a permission, and leaves nothing behind", async () => {
+    const one = member();
+    const error = new HoldfastError("access-denied", "no Query");
+    one.it.network.next("query", { fault: "misconfigured", error });
+    const started = world.until(one.assignment.start());
+    await expect(started).rejects.toMatchObject({ code: "access-denied" });
+    expect(world.table.counts.writes).toBe(0);
+    expect(one.it.process.pendingTimers()).toBe(0);
+    await expect(world.until(one.assignment.stop())).resolves.toBeUndefined();
+  });
+
+  it("tells of a permission that is gone once, and keeps what it has", async () => {
+    const [one] = await startAll(1);
+    const error = new HoldfastError("access-denied", "no Query");
+    one?.it.network.next("query", { fault: "misconfigured", error }, 5);
+    await world.time.advance(5 * PERIOD_MS);
+    expect(one?.it.reported.map(({ code }) => code)).toEqual(["access-denied"]);
+    expect(one?.assignment.mine.length).toBe(20);
+  });
+
+  it("stops with its client, which waits for the runs", async () => {
+    const [one, two] = await startAll(2, {}, 2_000);
+    const fromMs = world.time.nowMs;
     await world.until(one?.it.locks.close() ?? Promise.resolve());
+    expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(2_000);
+    expect(world.time.nowMs - fromMs).toBeLessThan(2_200);
     expect(one?.it.reported).toEqual([]);
     expect(ledger.running.size).toBe(10);
     await world.time.advance(PERIOD_MS + 500);
