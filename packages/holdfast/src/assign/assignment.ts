@@ -217,6 +217,7 @@ export class Assignment implements AsyncDisposable {
       count: this.#places.size,
     });
     if (!this.#stop.aborted) await this.#members.tell(this.#told());
+    if (this.#names.length > 0 && this.#targets.isEmpty) throw this.#noTaker();
   }
 
   /** Stops what is not to run here. A name that another member should have runs on until that one asks. */
@@ -321,6 +322,13 @@ export class Assignment implements AsyncDisposable {
         .renewNow()
         .catch(() => undefined);
     }
+  }
+
+  #noTaker(): HoldfastError {
+    return new HoldfastError(
+      "not-acquired",
+      `None of the ${this.#names.length} names of assignment "${this.group}" runs: every member has the weight 0.`,
+    );
   }
 
   #closed(): HoldfastError {

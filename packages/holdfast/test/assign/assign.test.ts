@@ -306,6 +306,14 @@ describe("assign", () => {
     expect(counts()).toEqual([15, 5, 0]);
   });
 
+  it("reports names that no member may take, once", async () => {
+    const [one] = await startAll(1, { weight: 0 });
+    await world.time.advance(4 * PERIOD_MS);
+    expect(one?.it.reported.map(({ message }) => message)).toEqual([
+      'None of the 20 names of assignment "webhooks" runs: every member has the weight 0.',
+    ]);
+  });
+
   it("runs a name again after its run has returned, a period later", async () => {
     const begunMs: number[] = [];
     const run = async (): Promise<void> => void begunMs.push(world.time.nowMs);
