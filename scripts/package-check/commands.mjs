@@ -48,6 +48,7 @@ const COMMANDS = [
   { words: "inspect job", prints: "the-check" },
   { words: "queue job", prints: "the-check" },
   { words: "sessions" },
+  { words: "assignment none" },
   { words: "watch job", until: seesJob },
   { words: "serve --refresh 500ms", until: seePage },
   { words: "resign pool" },

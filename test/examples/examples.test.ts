@@ -72,6 +72,25 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     }
     expect(done.sort()).toEqual(["m1", "m2", "m3"]);
   },
+  "pollers-per-tenant.ts": (lines) => {
+    const polls = new Map<string, string>();
+    for (const line of lines) {
+      const [, replica = "", verb, tenant = ""] =
+        /^(replica \w) (polls|leaves) (\S+)$/.exec(line) ?? [];
+      if (verb === "polls") {
+        expect(polls.has(tenant), line).toBe(false);
+        polls.set(tenant, replica);
+      } else if (verb === "leaves") {
+        expect(polls.get(tenant)).toBe(replica);
+        polls.delete(tenant);
+      }
+    }
+    expect(lines.filter((line) => !/polls|leaves/.test(line))).toEqual([
+      "one replica: 6 tenants",
+      "two replicas: 3 and 3 tenants",
+      "replica a has stopped: 0 and 6 tenants",
+    ]);
+  },
   "sqs-batch.ts": (lines) => {
     expect(lines).toHaveLength(6);
     expect(lines[0]).toBe("m1: billed");

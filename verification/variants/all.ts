@@ -1,4 +1,5 @@
 import { ADMISSION } from "./admission.js";
+import { ASSIGNED } from "./assigned.js";
 import { COALESCED } from "./coalesced.js";
 import { COMPANIONS } from "./companions.js";
 import { COPIES } from "./copies.js";
@@ -45,6 +46,7 @@ export const VARIANTS: readonly Variant[] = [
   ...SIGHTINGS,
   ...OCCURRENCES,
   ...COALESCED,
+  ...ASSIGNED,
   ...COPIES,
   ...SURROUNDINGS,
   ...WORLD,

@@ -64,6 +64,7 @@ export function programOf(
   addCost(program, onRun);
   addLs(program, onRun);
   addSessions(program, onRun);
+  addAssignment(program, onRun);
   addInspect(program, onRun);
   addHistory(program, onRun);
   addWatch(program, onRun);
@@ -206,6 +207,20 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
     )
     .action((options) =>
       onRun(async (output) => (await import("./commands/index.js")).sessions(options, output)),
+    );
+}
+
+function addAssignment(program: Command, onRun: (run: Run) => void): void {
+  withCommonOptions(
+    program
+      .command("assignment <group>")
+      .description("Shows who shares the names of an assignment, by a scan and a query."),
+  )
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((group: string, options) =>
+      onRun(async (output) =>
+        (await import("./commands/index.js")).assignment(group, options, output),
+      ),
     );
 }
 

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { assign } from "../../holdfast/src/assign/index.js";
 import { election } from "../../holdfast/src/election/index.js";
-import { fairLock, mutex, openSession, semaphore } from "../../holdfast/src/index.js";
+import { fairLock, type Lease, mutex, openSession, semaphore } from "../../holdfast/src/index.js";
 import { type RunningS3rver, startS3rver } from "../../object-commit/test/stores/s3rver.js";
 import { programOf } from "../src/program.js";
 import { CliWorld, pause } from "./support.js";
@@ -49,6 +50,7 @@ beforeAll(async () => {
   await term.update({ at: "here" });
   const untilTold = ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
     new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
+  const untilStopped = (_: string, lease: Lease) => untilTold(lease);
   void election(locks, "led", { lease: "3s", renew: "300ms", poll: "1s" })
     .lead(untilTold)
     .catch(() => undefined);
@@ -56,6 +58,7 @@ beforeAll(async () => {
   void fairLock(locks, "q", { namespace: "n" })
     .acquire()
     .catch(() => undefined);
+  await assign(locks, "webhooks", { names: ["eu", "us"], period: "1s", run: untilStopped }).start();
   await semaphore(locks, "limited", { permits: 2 }).acquire();
   await (await mutex(locks, "free").acquire()).release();
   await world.run(["lock", "kept", "--history", "--", "true"]);
@@ -81,6 +84,7 @@ const ANSWERS: readonly (readonly [definition: string, words: readonly string[]]
   ["history", ["history", "forced"]],
   ["history", ["history", "none"]],
   ["sessions", ["sessions"]],
+  ["assignment", ["assignment", "webhooks"]],
   ["leader", ["leader", "e"]],
   ["cost", ["cost"]],
   ["diagnose", ["diagnose"]],

@@ -15,6 +15,7 @@ const ENDING: readonly (readonly [line: string, status: number])[] = [
   ["cost", 0],
   ["ls --prefix none", 0],
   ["sessions", 0],
+  ["assignment none", 0],
   ["inspect none --json", 0],
   ["history none", 0],
   ["queue none", 0],

@@ -2,6 +2,7 @@
  * The implementations of the commands. Loaded, with the library and the SDK, only when a command runs: help, the
  * version and usage errors need neither. A command that needs another peer dependency is loaded separately.
  */
+export { assignment } from "./assignment.js";
 export { coalesce } from "./coalesce.js";
 export { cost } from "./election/cost.js";
 export { elect } from "./election/elect.js";

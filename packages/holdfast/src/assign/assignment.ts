@@ -49,6 +49,12 @@ export class Assignment implements AsyncDisposable {
   #timerAtMs = Number.POSITIVE_INFINITY;
   #round: Promise<void> | undefined;
   #started: Promise<void> | undefined;
+  #end = (): void => undefined;
+  readonly #ended = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+  /** The code of the last look's error, which is told once. */
+  #lastTrouble: unknown;
   #stopped: Promise<void> | undefined;
 
   /** @internal Created by {@link assign}. */
@@ -81,12 +87,16 @@ export class Assignment implements AsyncDisposable {
 
   /**
    * Joins the group: opens a session, writes this member's row, looks at the group a tenth of a period later, and takes the
-   * free ones of its names. Resolves then; names that others have follow. Three writes, one query, and one write for each
+   * free ones of its names. Resolves then; names that others have follow. Three writes, two queries, and one write for each
    * name. Keeps the process alive until {@link stop}, or `close()` of the client. Rejects as `openSession()`, and with
    * `closed` after the stop. Idempotent.
    */
   start(): Promise<void> {
-    this.#started ??= this.#start();
+    this.#started ??= this.#start().catch(async (error: unknown) => {
+      await this.#session?.close().catch(() => undefined);
+      this.#end();
+      throw error;
+    });
     return this.#started;
   }
 
@@ -98,7 +108,7 @@ export class Assignment implements AsyncDisposable {
    * Idempotent.
    */
   stop(): Promise<void> {
-    this.#stopped ??= this.#stopOnce();
+    this.#stopped ??= this.#stopOnce().finally(() => this.#end());
     return this.#stopped;
   }
 
@@ -115,16 +125,23 @@ export class Assignment implements AsyncDisposable {
   async #start(): Promise<void> {
     const { context, running } = this.#parts;
     if (this.#stop.aborted || context.closing.aborted) throw this.#closed();
-    context.closing.addEventListener("abort", () => {
-      // The client waits for the runs, and then releases what is left.
-      const ended = this.stop().catch(() => undefined);
-      running.add({ ended, forsake: () => undefined });
-    });
+    // A wrong table or a missing permission shows before anything is written.
+    await this.#members.look();
     this.#names = await this.#askNames();
     await this.#join();
+    // The client's `close()` waits for the runs. What is left after that, it ends itself.
+    const handle = { ended: this.#ended, forsake: () => undefined };
+    const stop = (): void => void this.stop().catch(() => undefined);
+    running.add(handle);
+    context.closing.addEventListener("abort", stop);
+    void this.#ended.then(() => {
+      running.delete(handle);
+      context.closing.removeEventListener("abort", stop);
+    });
+    if (context.closing.aborted) throw this.#closed();
     await this.#members.tell(this.#told());
     await sleep(context.timers, this.#settings.periodMs * JOIN_PART, true, this.#stop);
-    await this.#look();
+    if (!this.#stop.aborted) await this.#look();
   }
 
   /** Opens a session. Another one after a loss is another member. */
@@ -146,21 +163,30 @@ export class Assignment implements AsyncDisposable {
     session.signal.addEventListener("abort", () => this.#soon(0), { once: true });
   }
 
-  /** One look at the group, and what follows from it. Plans the next one. Never rejects after the first. */
+  /** One look at the group, and what follows from it. Plans the next one. Never rejects. */
   #look(): Promise<void> {
     this.#timer?.cancel();
     this.#timerAtMs = Number.POSITIVE_INFINITY;
     this.#round ??= this.#lookOnce()
-      .catch((error: unknown) => {
-        if (!this.#stop.aborted) this.#report(error);
-      })
+      .then(
+        () => {
+          this.#lastTrouble = undefined;
+        },
+        (error: unknown) => this.#onTrouble(error),
+      )
       .finally(() => {
         this.#round = undefined;
-        const { nowMs } = { nowMs: this.#parts.context.nowMs() };
-        const deathMs = Math.max(SOON_MS, this.#members.nextDeathMs - nowMs);
+        const deathMs = Math.max(SOON_MS, this.#members.nextDeathMs - this.#parts.context.nowMs());
         this.#soon(Math.min(this.#settings.periodMs, deathMs));
       });
     return this.#round;
+  }
+
+  /** Tells of an error once, until another one, or until a look has worked. */
+  #onTrouble(error: unknown): void {
+    const code = isHoldfastError(error) ? error.code : error;
+    if (!this.#stop.aborted && code !== this.#lastTrouble) this.#report(error);
+    this.#lastTrouble = code;
   }
 
   /** Plans a look in `delayMs`, unless an earlier one is planned. */
@@ -191,6 +217,7 @@ export class Assignment implements AsyncDisposable {
       count: this.#places.size,
     });
     if (!this.#stop.aborted) await this.#members.tell(this.#told());
+    if (this.#names.length > 0 && this.#targets.isEmpty) throw this.#noTaker();
   }
 
   /** Stops what is not to run here. A name that another member should have runs on until that one asks. */
@@ -223,9 +250,9 @@ export class Assignment implements AsyncDisposable {
     void place.released.then(() => {
       this.#freed += 1;
     });
+    // If this member should have the name all the same, the next look shows it.
     void place.ended.then(() => {
       this.#places.delete(name);
-      // What else this name needs is seen at the next look: it may be one that this member should have.
     });
   }
 
@@ -295,6 +322,13 @@ export class Assignment implements AsyncDisposable {
         .renewNow()
         .catch(() => undefined);
     }
+  }
+
+  #noTaker(): HoldfastError {
+    return new HoldfastError(
+      "not-acquired",
+      `None of the ${this.#names.length} names of assignment "${this.group}" runs: every member has the weight 0.`,
+    );
   }
 
   #closed(): HoldfastError {

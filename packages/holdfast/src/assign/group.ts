@@ -40,19 +40,22 @@ export class Group {
 
   /**
    * Reads the rows of all members: one query, of half a unit for about forty of them. Returns whether DynamoDB answered;
-   * without an answer the last rows stay. Throws the error of a wrong configuration unless it may heal.
+   * without an answer the last rows stay. Throws the error of a wrong configuration. `isStrong`: with strongly consistent
+   * reads, at twice the cost.
    */
-  async look(): Promise<boolean> {
+  async look(isStrong = false): Promise<boolean> {
     const { all, rowIn } = this.#rowsOf();
     const rows = new Map<string, MemberRow>();
     let after: Item | undefined;
     do {
-      const query = { ...all(this.#group), consistent: false, after };
+      const query = { ...all(this.#group), consistent: isStrong, after };
       const { requestTimeoutMs } = this.#context.settings;
       const answer = this.#context.unlessLasting(
         await this.#context.query(query, requestTimeoutMs, this.#context.closing),
         true,
       );
+      // A refused permission lasts longer than an outage, and without the rows each member takes itself for the only one.
+      if (answer.kind === "denied") throw answer.cause;
       if (answer.kind !== "page") return false;
       for (const item of answer.items) {
         const row = rowIn(item);
@@ -69,7 +72,7 @@ export class Group {
     this.#nextDeathMs = Number.POSITIVE_INFINITY;
     for (;;) {
       const next = nextAfter(me, this.#rows);
-      if (next === undefined || !(await this.#isOver(next))) return;
+      if (next === undefined || !(await this.isOver(next))) return;
       await this.leave(next.session);
       this.#rows = new Map([...this.#rows].filter(([session]) => session !== next.session));
     }
@@ -99,13 +102,16 @@ export class Group {
     return requireCapability(this.#context.format, MEMBERS);
   }
 
-  async #isOver({ session, leaseMs }: MemberRow): Promise<boolean> {
+  /** Whether a member's session counts as dead. One read of half a unit, or of one with `isStrong`. */
+  async isOver({ session, leaseMs }: MemberRow, isStrong = false): Promise<boolean> {
     const { sessions, settings, closing } = this.#context;
+    const { requestTimeoutMs } = settings;
     const decide = () => decideBySession(leaseMs, session, OVER, this.#context.circumstances());
-    await sessions.poll(session, 0, settings.requestTimeoutMs, closing);
+    if (isStrong) await sessions.look(session, requestTimeoutMs, closing);
+    else await sessions.poll(session, 0, requestTimeoutMs, closing);
     let decision = decide();
     if (decision.kind === "wait" && decision.isUnconfirmed === true) {
-      await sessions.look(session, settings.requestTimeoutMs, closing);
+      await sessions.look(session, requestTimeoutMs, closing);
       decision = decide();
     }
     if (decision.kind === "wait") this.#nextDeathMs = decision.acquirableAtMs;

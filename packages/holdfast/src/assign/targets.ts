@@ -57,6 +57,11 @@ export class Targets {
     return this.#shared.get(name);
   }
 
+  /** Whether no member may have a name. */
+  get isEmpty(): boolean {
+    return this.#shared.size === 0;
+  }
+
   /** The names that the member should have. */
   namesOf(id: string): readonly string[] {
     return this.#names.filter((name) => this.#shared.get(name) === id);

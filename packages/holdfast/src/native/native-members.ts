@@ -88,7 +88,6 @@ function memberRows(pk: string, sk: string): MemberRows {
         },
         remove: [],
       },
-      as: "put",
     }),
     remove: (group, session) => ({
       key: keyOf(group, session),

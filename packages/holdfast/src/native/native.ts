@@ -31,7 +31,8 @@
  * | `request#` and a holder | BOOL | in a session's record: this holder on the session has a request |
  * | `expiresAt` | N | TTL in seconds, at least seven days beyond the lease; absent in a record of kind `once` |
  *
- * Beside a record: the entries of its queue (below), and its history (`native-history.ts`). A record with several holders
+ * Beside a record: the entries of its queue (below), its history (`native-history.ts`), and the members of a group
+ * (`native-members.ts`). A record with several holders
  * differs: `native-permits.ts`. A grant of several
  * records is one transaction: the claim or takeover of each, exactly as observed. Before the grant, another
  * transaction takes the tickets (`raise`) and claims the entries of all the queues. See spec/protocol.md,

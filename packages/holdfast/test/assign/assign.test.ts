@@ -6,9 +6,10 @@ import {
   type AssignmentChange,
   type AssignOptions,
   assign,
+  inspectAssignment,
   slot,
 } from "../../src/assign/index.js";
-import { type Lease, mutex } from "../../src/index.js";
+import { HoldfastError, type Lease, mutex } from "../../src/index.js";
 
 const PERIOD_MS = 10_000;
 // By the clocks of a session of three periods, watched with drift, and seen at the next look.
@@ -155,6 +156,7 @@ describe("assign", () => {
     }
   });
 
+  // rule: protocol 139
   it("gives an eleventh member an eleventh, and moves nothing else", async () => {
     await startAll(10, { names: namesOf(1_000) });
     await world.time.advance(2 * PERIOD_MS);
@@ -304,6 +306,14 @@ describe("assign", () => {
     expect(counts()).toEqual([15, 5, 0]);
   });
 
+  it("reports names that no member may take, once", async () => {
+    const [one] = await startAll(1, { weight: 0 });
+    await world.time.advance(4 * PERIOD_MS);
+    expect(one?.it.reported.map(({ message }) => message)).toEqual([
+      'None of the 20 names of assignment "webhooks" runs: every member has the weight 0.',
+    ]);
+  });
+
   it("runs a name again after its run has returned, a period later", async () => {
     const begunMs: number[] = [];
     const run = async (): Promise<void> => void begunMs.push(world.time.nowMs);
@@ -371,6 +381,43 @@ describe("assign", () => {
     expect(ledger.running.size).toBe(20);
   });
 
+  it("runs a name that its member has given up at the one that should have it", async () => {
+    const options = { names: namesOf(200) };
+    await startAll(3, options);
+    await startAll(1, options);
+    await world.time.advance(6 * PERIOD_MS);
+    const operator = world.inhabitant();
+    const inspected = () => world.until(inspectAssignment(operator.locks, "webhooks"));
+    // Members in balance leave a name where it runs, also if another one should have it.
+    const away = (await inspected()).names.find(({ owner, shouldBe }) => owner !== shouldBe);
+    const name = away?.name ?? "";
+    expect(away?.owner).toMatch(/^m/);
+    await world.until(interruptHolder(operator.locks, `webhooks/${name}`, { by: "ann" }));
+    await world.time.advance(4 * PERIOD_MS);
+    expect(ledger.running.get(name)).toBe(away?.shouldBe);
+  });
+
+  // rule: protocol 141
+  it("runs a name again only after its former run has ended", async () => {
+    let [open, most, begun] = [0, 0, 0];
+    const run = async (): Promise<void> => {
+      begun += 1;
+      open += 1;
+      most = Math.max(most, open);
+      await world.time.sleep(60_000);
+      open -= 1;
+    };
+    await startAll(1, { names: ["a"], run, stopTimeout: "2s" });
+    const operator = world.inhabitant();
+    await world.until(interruptHolder(operator.locks, "webhooks/a", { by: "ann" }));
+    await world.time.advance(50_000);
+    expect(world.record("webhooks/a")).not.toHaveProperty("holder");
+    expect(begun).toBe(1);
+    await world.time.advance(30_000);
+    expect(begun).toBe(2);
+    expect(most).toBe(1);
+  });
+
   it("joins again as another member after the loss of its session", async () => {
     const [one, two] = await startAll(2);
     await world.time.advance(2 * PERIOD_MS);
@@ -385,9 +432,51 @@ describe("assign", () => {
     expect(ledger.running.size).toBe(20);
   });
 
-  it("stops with its client", async () => {
+  it("writes its row again if it is gone", async () => {
     const [one, two] = await startAll(2);
+    await world.time.advance(2 * PERIOD_MS);
+    const keys = world.table.log
+      .map(({ key }) => key)
+      .filter(({ sk }) => /member/.test(JSON.stringify(sk)));
+    const rows = keys.filter((key) => world.table.item(key) !== undefined);
+    expect(new Set(rows.map((key) => JSON.stringify(key))).size).toBe(2);
+    world.table.deleteItem(rows[0] as NonNullable<(typeof rows)[0]>);
+    await world.time.advance(3 * PERIOD_MS);
+    expect(rows.every((key) => world.table.item(key) !== undefined)).toBe(true);
+    expect([one, two].map((each) => each?.assignment.mine.length)).toEqual([10, 10]);
+    const found = await world.until(inspectAssignment(world.inhabitant().locks, "webhooks"));
+    expect(found.members.map(({ has, shouldHave }) => [has, shouldHave])).toEqual([
+      [10, 10],
+      [10, 10],
+    ]);
+  });
+
+  it("rejects the start without a permission, and leaves nothing behind", async () => {
+    const one = member();
+    const error = new HoldfastError("access-denied", "no Query");
+    one.it.network.next("query", { fault: "misconfigured", error });
+    const started = world.until(one.assignment.start());
+    await expect(started).rejects.toMatchObject({ code: "access-denied" });
+    expect(world.table.counts.writes).toBe(0);
+    expect(one.it.process.pendingTimers()).toBe(0);
+    await expect(world.until(one.assignment.stop())).resolves.toBeUndefined();
+  });
+
+  it("tells of a permission that is gone once, and keeps what it has", async () => {
+    const [one] = await startAll(1);
+    const error = new HoldfastError("access-denied", "no Query");
+    one?.it.network.next("query", { fault: "misconfigured", error }, 5);
+    await world.time.advance(5 * PERIOD_MS);
+    expect(one?.it.reported.map(({ code }) => code)).toEqual(["access-denied"]);
+    expect(one?.assignment.mine.length).toBe(20);
+  });
+
+  it("stops with its client, which waits for the runs", async () => {
+    const [one, two] = await startAll(2, {}, 2_000);
+    const fromMs = world.time.nowMs;
     await world.until(one?.it.locks.close() ?? Promise.resolve());
+    expect(world.time.nowMs - fromMs).toBeGreaterThanOrEqual(2_000);
+    expect(world.time.nowMs - fromMs).toBeLessThan(2_200);
     expect(one?.it.reported).toEqual([]);
     expect(ledger.running.size).toBe(10);
     await world.time.advance(PERIOD_MS + 500);

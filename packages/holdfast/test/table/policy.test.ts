@@ -4,8 +4,9 @@ import { FEATURES } from "../../../../test/support/policy-features.js";
 import type { MemoryAccess } from "../../../testing/src/index.js";
 import { grantHistory } from "../../src/admin/grant-history.js";
 import { history } from "../../src/admin/index.js";
+import { assign } from "../../src/assign/index.js";
 import { election } from "../../src/election/index.js";
-import { Holdfast, mutex } from "../../src/index.js";
+import { Holdfast, type Lease, mutex } from "../../src/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import { PermissionScene } from "./features.js";
 
@@ -236,6 +237,29 @@ describe("policyFor", () => {
     [{ for: ["lock", "object-commit"], table: "locks" }],
   ] as const)("refuses %j", (options) => {
     expect(() => policyFor(options)).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+  });
+});
+
+describe("an assignment", () => {
+  it("needs the permissions of locks, sessions and fair locks, and no others", async () => {
+    const allowed = policyFor({
+      ...{ for: ["lock", "sessions", "fair-lock"], table: "locks", prefixes: ["team-a/"] },
+    });
+    scene.prefix = "team-a/";
+    scene.allows = allowedBy(allowed.document);
+    const options = {
+      names: ["a", "b", "c", "d"],
+      period: "1s",
+      run: (_: string, { signal }: Lease) =>
+        new Promise((resolve) => signal.addEventListener("abort", resolve)),
+    };
+    const [one, two] = [0, 1].map(() => assign(scene.locks(), scene.name("g"), options));
+    await scene.until(Promise.all([one?.start(), scene.pause(3_000)]));
+    await scene.until(Promise.all([two?.start(), scene.pause(10_000)]));
+    expect([one, two].map((each) => each?.mine.length)).toEqual([2, 2]);
+    await scene.until(Promise.all([one?.stop(), two?.stop()]));
+    expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
+    expect(scene.asked.map(({ access }) => access.action)).toContain("dynamodb:DeleteItem");
   });
 });
 

@@ -1,0 +1,83 @@
+/** What happened to a name, in order. */
+export type AssignEvent =
+  | {
+      /** `acted`: the run counted its name as its own. `ended`: the function of the run has returned. */
+      readonly kind: "began" | "acted" | "ended";
+      readonly name: string;
+      readonly by: string;
+      readonly fence: bigint;
+    }
+  /** A process died, or its program has stopped its assignment. */
+  | { readonly kind: "gone"; readonly by: string };
+
+/** Two runs never act at once: none acts after a later one began. Returns the runs that did. */
+export function overlapping(history: readonly AssignEvent[]): string[] {
+  const found = new Set<string>();
+  const latest = new Map<string, bigint>();
+  for (const event of history) {
+    if (event.kind === "gone") continue;
+    const { kind, name, by, fence } = event;
+    const last = latest.get(name) ?? 0n;
+    if (fence < last && kind === "acted") found.add(`${by}'s run ${fence} of "${name}"`);
+    else if (kind === "began" && fence > last) latest.set(name, fence);
+  }
+  return [...found];
+}
+
+/** No process begins a run of a name while its former run goes on. Returns the runs that did. */
+export function beside(history: readonly AssignEvent[]): string[] {
+  const open = new Set<string>();
+  const found: string[] = [];
+  for (const event of history) {
+    if (event.kind === "gone") continue;
+    const { kind, name, by, fence } = event;
+    const place = `${by} ${name}`;
+    if (kind === "ended") open.delete(place);
+    if (kind !== "began") continue;
+    if (open.has(place)) found.push(`${by}'s run ${fence} of "${name}"`);
+    open.add(place);
+  }
+  return found;
+}
+
+/** Who runs each name at the end of a history, of the processes that are not gone. */
+export function runningAtEnd(
+  history: readonly AssignEvent[],
+): ReadonlyMap<string, readonly string[]> {
+  const running = new Map<string, Set<string>>();
+  for (const event of history) {
+    if (event.kind === "gone") for (const by of running.values()) by.delete(event.by);
+    else if (event.kind !== "acted") {
+      const by = running.get(event.name) ?? new Set<string>();
+      running.set(event.name, by);
+      if (event.kind === "began") by.add(event.by);
+      else by.delete(event.by);
+    }
+  }
+  return new Map([...running].map(([name, by]) => [name, [...by]]));
+}
+
+/** What is wrong at the end, once the faults have stopped: names that nobody runs, and members far from their share. */
+export function unspread(
+  history: readonly AssignEvent[],
+  names: readonly string[],
+  members: readonly string[],
+): string[] {
+  const running = runningAtEnd(history);
+  const counts = new Map(members.map((by) => [by, 0]));
+  const found: string[] = [];
+  for (const name of names) {
+    const [by, ...others] = running.get(name) ?? [];
+    if (by === undefined) found.push(`Nobody runs "${name}"`);
+    else if (others.length > 0) found.push(`${[by, ...others].join(" and ")} run "${name}"`);
+    else counts.set(by, (counts.get(by) ?? 0) + 1);
+  }
+  const share = names.length / members.length;
+  for (const [by, count] of counts) {
+    // One by rounding, and what a member does not ask for.
+    const most = Math.max(1, 0.15 * share) + 1;
+    if (Math.abs(count - share) > most)
+      found.push(`${by} runs ${count} names, its share is ${share}`);
+  }
+  return found;
+}
