@@ -14,6 +14,7 @@ import { PERMITS } from "./permits.js";
 import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { REQUESTS } from "./requests.js";
+import { SCHEDULES } from "./schedules.js";
 import { SESSIONS } from "./sessions.js";
 import { SIGHTINGS } from "./sightings.js";
 import { THREADS } from "./threads.js";
@@ -41,6 +42,7 @@ export const VARIANTS: readonly Variant[] = [
   ...SIGHTINGS,
   ...OCCURRENCES,
   ...COALESCED,
+  ...SCHEDULES,
   ...COPIES,
   ...SURROUNDINGS,
   ...WORLD,

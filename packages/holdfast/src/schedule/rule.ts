@@ -106,7 +106,7 @@ function listRule(at: NonNullable<Timing["at"]>): Rule {
 }
 
 // Text without a zone would be another instant on each machine.
-const WITH_ZONE = /T.*(?:Z|[+-]\d{2}:?\d{2})$/;
+const WITH_ZONE = /^[\d-]+T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})$/;
 
 function instantOf(at: string | number | { getTime(): number }): number {
   const isText = typeof at === "string";

@@ -358,3 +358,46 @@ describe("a schedule", () => {
     expect(() => one?.job.start()).toThrow(expect.objectContaining({ code: "closed" }));
   });
 });
+
+describe("the record of a schedule", () => {
+  const hourly = { every: "1h", retries: 1 };
+  const long = { takesMs: 10 * MINUTE };
+  async function died(): Promise<void> {
+    const [one] = fleet(1, hourly, long);
+    await world.time.advance(HOUR);
+    expect(attempts()).toEqual([1]);
+    one?.who.process.kill();
+  }
+
+  // A takeover that was undone frees the record of the dead run, whose attempt is spent.
+  it("counts the attempt of a dead run that another process's undone takeover has freed", async () => {
+    await died();
+    const [other] = fleet(1, hourly);
+    await world.time.advance(30_000);
+    other?.who.network.script(({ kind }) => (kind === "write" ? { fault: "request-lost" } : undefined));
+    await world.time.advance(2 * MINUTE);
+    other?.who.network.clear();
+    await world.time.advance(3 * MINUTE);
+    expect(attempts()).toEqual([1, 2]);
+  });
+
+  it("repeats the same attempt after a claim whose answer was lost", async () => {
+    const [one] = fleet(1, { every: "1h" });
+    await world.time.advance(HOUR - 31_000);
+    one?.who.network.script(({ kind }) => (kind === "write" ? { fault: "response-lost" } : undefined));
+    await world.time.advance(20_000);
+    expect(ran).toEqual([]);
+    one?.who.network.clear();
+    await world.time.advance(2 * MINUTE);
+    expect(attempts()).toEqual([1]);
+  });
+
+  it("does not begin on a record that has changed since the look", async () => {
+    const [one] = fleet(1, { every: "10m" }, { takesMs: 10 });
+    await world.time.advance(9 * MINUTE);
+    const [slow] = fleet(1, { every: "10m" }, { takesMs: 10 }, { latency: { requestMs: 5, responseMs: 800 } });
+    await world.time.advance(2 * MINUTE);
+    expect(one?.who).not.toBe(slow?.who);
+    expect(ran.length).toBe(1);
+  });
+});
