@@ -57,7 +57,13 @@ describe("the checkers of schedules", () => {
     ...more,
   });
   type Kind = "began" | "acted" | "completed" | "failed";
-  const run = (kind: Kind, fence: number, hour: number, attempt = 1, lateMs = 0): ScheduleEvent => ({
+  const run = (
+    kind: Kind,
+    fence: number,
+    hour: number,
+    attempt = 1,
+    lateMs = 0,
+  ): ScheduleEvent => ({
     ...{ kind, by: `p${fence}`, fence: BigInt(fence), dueMs: hour * HOUR, attempt },
     atMs: hour * HOUR + lateMs,
   });
@@ -94,7 +100,11 @@ describe("the checkers of schedules", () => {
 
   it("reject what was not caught up when the quiet time began", () => {
     const after = quiet(3.2 * HOUR, 3.5 * HOUR);
-    for (const [catchUp, count] of [["none", 0], ["last", 1], ["all", 3]] as const)
+    for (const [catchUp, count] of [
+      ["none", 0],
+      ["last", 1],
+      ["all", 3],
+    ] as const)
       expect(lost([after], expected({ catchUp })).length).toBe(count);
   });
 

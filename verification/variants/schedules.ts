@@ -35,7 +35,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "A record that another process's undone takeover has freed counts as if its run had never begun.",
     rules: [],
     edits: [
-      { in: { look }, from: "return mark !== undefined && mark === lastHolder;", to: "return mark !== lastHolder || mark !== undefined;" },
+      {
+        in: { look },
+        from: "return mark !== undefined && mark === lastHolder;",
+        to: "return mark !== lastHolder || mark !== undefined;",
+      },
     ],
     caughtBy: SIMULATION,
   },
@@ -44,7 +48,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "What is due comes from this machine's clock alone.",
     rules: [],
     edits: [
-      { in: { TableTime }, from: "ms <= latestMs + this.errorMs && ms >= earliestMs - this.errorMs;", to: "ms > 0 || (latestMs > earliestMs);" },
+      {
+        in: { TableTime },
+        from: "ms <= latestMs + this.errorMs && ms >= earliestMs - this.errorMs;",
+        to: "ms > 0 || (latestMs > earliestMs);",
+      },
     ],
     caughtBy: SIMULATION,
   },
@@ -53,7 +61,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "After a long sleep, one answer shows the table's time, although its bound has drifted.",
     rules: [],
     edits: [
-      { in: { TableTime }, from: "return boundMs - this.#context.tableClock.earliestMs() > this.errorMs;", to: "return !this.#context.tableClock.isConfirmed;" },
+      {
+        in: { TableTime },
+        from: "return boundMs - this.#context.tableClock.earliestMs() > this.errorMs;",
+        to: "return !this.#context.tableClock.isConfirmed;",
+      },
     ],
     caughtBy: SIMULATION,
   },
@@ -62,7 +74,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "The first start of a schedule writes nothing, so that all processes may end before the first instant unnoticed.",
     rules: [],
     edits: [
-      { in: { ScheduledJob }, from: "if (shown.isAbsent) return this.#remember(shown, nowMs);", to: "if (nowMs < 0) return this.#remember(shown, nowMs);" },
+      {
+        in: { ScheduledJob },
+        from: "if (shown.isAbsent) return this.#remember(shown, nowMs);",
+        to: "if (nowMs < 0) return this.#remember(shown, nowMs);",
+      },
     ],
     caughtBy: {
       test: TEST,
@@ -74,16 +90,24 @@ export const SCHEDULES: readonly Variant[] = [
     what: "An interrupted run is repeated without a bound.",
     rules: [],
     edits: [
-      { in: { decideStep }, from: "return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;", to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;" },
+      {
+        in: { decideStep },
+        from: "return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
+        to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
+      },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { test: DECIDE, title: "gives up an interrupted run after its last retry" },
   },
   {
     name: "schedule-catches-up-only-the-newest",
     what: "With `all`, only the newest missed instant runs.",
     rules: [],
     edits: [
-      { in: { decideStep }, from: "return hasRetry ? undefined : firstMissed(rule, baseMs, newestMs);", to: "return hasRetry ? undefined : Math.max(firstMissed(rule, baseMs, newestMs), newestMs);" },
+      {
+        in: { decideStep },
+        from: "return hasRetry ? undefined : firstMissed(rule, baseMs, newestMs);",
+        to: "return hasRetry ? undefined : Math.max(firstMissed(rule, baseMs, newestMs), newestMs);",
+      },
     ],
     caughtBy: SIMULATION,
   },
@@ -92,7 +116,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "With `all`, the next instant runs while the one before is to be retried.",
     rules: [],
     edits: [
-      { in: { decideStep }, from: "return hasRetry ? undefined : firstMissed(rule, baseMs, newestMs);", to: "return firstMissed(rule, baseMs, newestMs);" },
+      {
+        in: { decideStep },
+        from: "return hasRetry ? undefined : firstMissed(rule, baseMs, newestMs);",
+        to: "return firstMissed(rule, baseMs, newestMs);",
+      },
     ],
     caughtBy: SIMULATION,
   },
@@ -101,7 +129,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "The next run does not record that the one before was cut off.",
     rules: [],
     edits: [
-      { in: { begunOf }, from: "failure: interruptedIn(before, who.nowMs) ?? memory?.failure,", to: "failure: memory?.failure," },
+      {
+        in: { begunOf },
+        from: "failure: interruptedIn(before, who.nowMs) ?? memory?.failure,",
+        to: "failure: memory?.failure,",
+      },
     ],
     caughtBy: { test: DECIDE, title: "tells of an interrupted run in that of the next" },
   },
@@ -110,7 +142,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "An instant in the record that is not due yet stops the schedule until then.",
     rules: [],
     edits: [
-      { in: { decideStep }, from: "seen.memory !== undefined && seen.memory.dueMs > limitMs;", to: "seen.memory !== undefined && seen.memory.dueMs > limitMs * 2;" },
+      {
+        in: { decideStep },
+        from: "seen.memory !== undefined && seen.memory.dueMs > limitMs;",
+        to: "seen.memory !== undefined && seen.memory.dueMs > limitMs * 2;",
+      },
     ],
     caughtBy: { test: TEST, title: "repairs a record that names a later instant" },
   },
@@ -119,7 +155,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "With `wait`, too, the end of a run passes over the instants during it.",
     rules: [],
     edits: [
-      { in: { endedOf }, from: 'overlap === "skip" ? rule.last(nowMs) : undefined;', to: 'overlap !== "interrupt" ? rule.last(nowMs) : undefined;' },
+      {
+        in: { endedOf },
+        from: 'overlap === "skip" ? rule.last(nowMs) : undefined;',
+        to: 'overlap !== "interrupt" ? rule.last(nowMs) : undefined;',
+      },
     ],
     caughtBy: { test: TEST, title: "runs it afterwards with `wait`" },
   },
@@ -128,7 +168,11 @@ export const SCHEDULES: readonly Variant[] = [
     what: "A schedule repeats an interrupted occurrence of `once()`, which must not run again.",
     rules: [],
     edits: [
-      { in: { memoryIn }, from: "isEnded: ended !== false || schedule === undefined,", to: "isEnded: ended !== false," },
+      {
+        in: { memoryIn },
+        from: "isEnded: ended !== false || schedule === undefined,",
+        to: "isEnded: ended !== false,",
+      },
     ],
     caughtBy: { test: DECIDE, title: "takes the data of once() for a run that is over" },
   },

@@ -39,7 +39,8 @@ export function overlapping(history: readonly ScheduleEvent[]): string[] {
   for (const event of history.filter(isRun)) {
     // A run that has lost its lease notes its own end late.
     if (event.kind === "failed") continue;
-    if (event.fence < latest) found.add(`${event.by}'s run ${event.fence} acted after ${latest} began`);
+    if (event.fence < latest)
+      found.add(`${event.by}'s run ${event.fence} acted after ${latest} began`);
     else if (event.kind === "began") latest = event.fence;
   }
   return [...found];
@@ -104,7 +105,9 @@ function wasCovered(history: readonly ScheduleEvent[], dueMs: number): boolean {
     const over = history.find(
       (event) =>
         event.atMs >= run.atMs &&
-        ((isRun(event) && event.fence === run.fence && ["completed", "failed"].includes(event.kind)) ||
+        ((isRun(event) &&
+          event.fence === run.fence &&
+          ["completed", "failed"].includes(event.kind)) ||
           (event.kind === "gone" && event.by === run.by)),
     );
     return (over?.atMs ?? Number.POSITIVE_INFINITY) >= dueMs - LATE_MS.early;
@@ -121,6 +124,8 @@ export function unfinished(history: readonly ScheduleEvent[], expected: Expected
     if (of.some(({ kind }) => kind === "completed")) return [];
     const spent = Math.max(0, ...of.map((event) => ("attempt" in event ? event.attempt : 0)));
     if (spent === expected.retries + 1) return [];
-    return [`${new Date(dueMs).toISOString()} has neither a success nor all its attempts: ${spent}`];
+    return [
+      `${new Date(dueMs).toISOString()} has neither a success nor all its attempts: ${spent}`,
+    ];
   });
 }

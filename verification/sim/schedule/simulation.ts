@@ -75,7 +75,9 @@ class Simulation {
     this.chosen = {
       rule: this.#one(["daily", "often", "period"] as const),
       catchUp,
-      overlap: this.#one(catchUp === "all" ? (["wait"] as const) : (["skip", "wait", "interrupt"] as const)),
+      overlap: this.#one(
+        catchUp === "all" ? (["wait"] as const) : (["skip", "wait", "interrupt"] as const),
+      ),
       retries: this.#one([0, 1, 3]),
     };
   }
@@ -124,7 +126,9 @@ class Simulation {
     this.#started += 1;
     const name = `p${this.#started}`;
     // Without a `Date` in the answers, only a right clock tells what is due.
-    const wallOffsetMs = this.#isDated ? this.#one([0, 0, 3_000, -3_000, DAY_MS, -DAY_MS, 20 * MINUTE_MS]) : 0;
+    const wallOffsetMs = this.#isDated
+      ? this.#one([0, 0, 3_000, -3_000, DAY_MS, -DAY_MS, 20 * MINUTE_MS])
+      : 0;
     const rate = this.#isDated ? 1 + 0.00005 * (2 * random.fraction() - 1) : 1;
     const process = time.process({ rate, wallOffsetMs });
     const service = this.#isDated ? new DatedTable(this.#table, () => time.wallMs) : this.#table;
@@ -155,7 +159,9 @@ class Simulation {
     const untilMs = time.nowMs + (isLong ? 40 * MINUTE_MS : MINUTE_MS) * random.fraction();
     while (time.nowMs < untilMs && !run.signal.aborted) {
       note("acted");
-      await new Promise<void>((resolve) => process.timers.set(10_000 * random.fraction(), true, resolve));
+      await new Promise<void>((resolve) =>
+        process.timers.set(10_000 * random.fraction(), true, resolve),
+      );
     }
     const failed = run.signal.aborted || random.chance(0.2);
     note(failed ? "failed" : "completed");
@@ -190,7 +196,8 @@ class Simulation {
     if (what <= 2) return this.#gone(one, () => process.kill());
     if (what === 3) return this.#gone(one, () => void one.locks.close().catch(() => undefined));
     if (what === 4) return this.#gone(one, () => void one.job.stop());
-    if (what === 5 && this.#isDated) return process.stepWall(this.#one([DAY_MS, -DAY_MS, HOUR_MS, -HOUR_MS]));
+    if (what === 5 && this.#isDated)
+      return process.stepWall(this.#one([DAY_MS, -DAY_MS, HOUR_MS, -HOUR_MS]));
     if (what === 6) {
       for (const each of [...this.#members]) {
         if (each.process.state === "running") this.#gone(each, () => each.process.kill());
@@ -199,7 +206,8 @@ class Simulation {
     }
     process.pause();
     this.time.timers.set(5 * MINUTE_MS * random.fraction(), true, () => {
-      if (process.state === "paused") process.resume({ first: this.#one(["io", "timers"] as const) });
+      if (process.state === "paused")
+        process.resume({ first: this.#one(["io", "timers"] as const) });
     });
   }
 

@@ -374,7 +374,9 @@ describe("the record of a schedule", () => {
     await died();
     const [other] = fleet(1, hourly);
     await world.time.advance(30_000);
-    other?.who.network.script(({ kind }) => (kind === "write" ? { fault: "request-lost" } : undefined));
+    other?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "request-lost" } : undefined,
+    );
     await world.time.advance(2 * MINUTE);
     other?.who.network.clear();
     await world.time.advance(3 * MINUTE);
@@ -384,7 +386,9 @@ describe("the record of a schedule", () => {
   it("repeats the same attempt after a claim whose answer was lost", async () => {
     const [one] = fleet(1, { every: "1h" });
     await world.time.advance(HOUR - 31_000);
-    one?.who.network.script(({ kind }) => (kind === "write" ? { fault: "response-lost" } : undefined));
+    one?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "response-lost" } : undefined,
+    );
     await world.time.advance(20_000);
     expect(ran).toEqual([]);
     one?.who.network.clear();
@@ -395,7 +399,12 @@ describe("the record of a schedule", () => {
   it("does not begin on a record that has changed since the look", async () => {
     const [one] = fleet(1, { every: "10m" }, { takesMs: 10 });
     await world.time.advance(9 * MINUTE);
-    const [slow] = fleet(1, { every: "10m" }, { takesMs: 10 }, { latency: { requestMs: 5, responseMs: 800 } });
+    const [slow] = fleet(
+      1,
+      { every: "10m" },
+      { takesMs: 10 },
+      { latency: { requestMs: 5, responseMs: 800 } },
+    );
     await world.time.advance(2 * MINUTE);
     expect(one?.who).not.toBe(slow?.who);
     expect(ran.length).toBe(1);
