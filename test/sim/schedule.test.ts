@@ -110,7 +110,7 @@ describe("the checkers of schedules", () => {
 
   it("reject attempts that are left", () => {
     const left = (...history: ScheduleEvent[]) =>
-      unfinished([...history, quiet(0, 1.5 * HOUR)], expected({ catchUp: "all" })).length;
+      unfinished([...history, quiet(0, 4.5 * HOUR)], expected({ catchUp: "all" })).length;
     expect(left(run("began", 1, 1), run("failed", 1, 1))).toBe(1);
     expect(left(run("began", 1, 1), run("completed", 1, 1))).toBe(0);
     expect(left(run("began", 1, 1), run("began", 2, 1, 2))).toBe(0);

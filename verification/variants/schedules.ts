@@ -44,6 +44,19 @@ export const SCHEDULES: readonly Variant[] = [
     caughtBy: SIMULATION,
   },
   {
+    name: "schedule-continues-a-stale-memory",
+    what: "A takeover continues the memory of a stale read, which was that of an earlier grant.",
+    rules: [],
+    edits: [
+      {
+        in: { look },
+        from: 'isHeld && (kind === "take-over" || (kind === "wait" && first.seemsOver));',
+        to: 'isHeld && kind === "wait" && first.seemsOver;',
+      },
+    ],
+    caughtBy: { test: TEST, title: "continues the memory of the grant that it takes over, after a stale read" },
+  },
+  {
     name: "schedule-trusts-its-clock",
     what: "What is due comes from this machine's clock alone.",
     rules: [],

@@ -118,7 +118,7 @@ function wasCovered(history: readonly ScheduleEvent[], dueMs: number): boolean {
 export function unfinished(history: readonly ScheduleEvent[], expected: Expected): string[] {
   if (expected.catchUp !== "all") return [];
   const last = history.findLast((event) => event.kind === "quiet");
-  const owed = expected.instants.filter((ms) => ms <= (last?.atMs ?? 0) - LATE_MS.begin);
+  const owed = expected.instants.filter((ms) => ms <= (last?.atMs ?? 0) - LATE_MS.finish);
   return owed.flatMap((dueMs) => {
     const of = history.filter((event) => "dueMs" in event && event.dueMs === dueMs);
     if (of.some(({ kind }) => kind === "completed")) return [];

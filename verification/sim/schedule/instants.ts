@@ -3,6 +3,8 @@ export const LATE_MS = Object.freeze({
   /** A clock that is wrong by less than this is not noticed, and a `Date` has whole seconds. */
   early: 12_000,
   begin: 5 * 60_000,
+  /** Until an instant has a success, or all its attempts. */
+  finish: 3 * 3_600_000,
 });
 
 const MINUTE_MS = 60_000;

@@ -31,12 +31,27 @@ export function addSchedules(
   words: readonly string[],
   onRun: (run: Run) => void,
 ): void {
-  const one = (verb: string, operands: string[]) => {
-    const { names, command } = operandsOf(verb, words, operands);
-    const [name = "", ...others] = names;
-    if (others.length > 0) throw usageError(`${verb} takes a single name.`);
-    return { name, command };
-  };
+  addOnce(program, words, onRun);
+  addSchedule(program, words, onRun);
+  withCommonOptions(
+    program
+      .command("runs <name>")
+      .description("Shows the last runs of a schedule or of a task of `once`, by a single read."),
+  )
+    .addHelpText("after", EXIT_CODES_HELP)
+    .action((name: string, options) =>
+      onRun(async (output) => (await import("./schedule.js")).runs(name, options, output)),
+    );
+}
+
+function operandsOfOne(verb: string, words: readonly string[], operands: string[]) {
+  const { names, command } = operandsOf(verb, words, operands);
+  const [name = "", ...others] = names;
+  if (others.length > 0) throw usageError(`${verb} takes a single name.`);
+  return { name, command };
+}
+
+function addOnce(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
   const once = program
     .command("once")
     .usage("<name> [options] -- <command> [argument...]")
@@ -55,11 +70,14 @@ export function addSchedules(
     .addOption(ownerOption())
     .addHelpText("after", ONCE_HELP)
     .action((operands: string[], options) => {
-      const { name, command } = one("once", operands);
+      const { name, command } = operandsOfOne("once", words, operands);
       onRun(async (output, host) =>
         (await import("./schedule.js")).once(name, command, options, output, host),
       );
     });
+}
+
+function addSchedule(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
   const schedule = program
     .command("schedule")
     .usage("<name> [options] -- <command> [argument...]")
@@ -92,18 +110,9 @@ export function addSchedules(
     .addOption(ownerOption())
     .addHelpText("after", SCHEDULE_HELP)
     .action((operands: string[], options) => {
-      const { name, command } = one("schedule", operands);
+      const { name, command } = operandsOfOne("schedule", words, operands);
       onRun(async (output, host) =>
         (await import("./schedule.js")).schedule(name, command, options, output, host),
       );
     });
-  withCommonOptions(
-    program
-      .command("runs <name>")
-      .description("Shows the last runs of a schedule or of a task of `once`, by a single read."),
-  )
-    .addHelpText("after", EXIT_CODES_HELP)
-    .action((name: string, options) =>
-      onRun(async (output) => (await import("./schedule.js")).runs(name, options, output)),
-    );
 }

@@ -286,15 +286,8 @@ export class ScheduledJob implements AsyncDisposable {
     }
   }
 
-  #emit(
-    phase: ScheduleRunEvent["phase"],
-    { dueMs, attempt, begunMs }: Memory,
-    ranMs: number,
-    error?: string,
-  ): void {
-    const { owner } = this.#settings.grant;
-    const lateMs = Math.max(0, begunMs - dueMs);
-    emitRun(() => ({ name: this.name, owner, phase, dueMs, attempt, lateMs, ranMs, error }));
+  #emit(phase: ScheduleRunEvent["phase"], run: Memory, ranMs: number, error?: string): void {
+    emitRun({ name: this.name, owner: this.#settings.grant.owner, phase }, run, ranMs, error);
   }
 
   #tellOfInterrupted(seen: Seen, nowMs: number): void {

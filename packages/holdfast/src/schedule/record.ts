@@ -32,7 +32,7 @@ export interface Place {
 }
 
 /**
- * Looks at the record: half a read unit, and one unit or two more if the lease of its holder seems over. Resolves with the
+ * Looks at the record: half a read unit, and one unit or two more if its holder seems dead. Resolves with the
  * reason if the table does not answer, and rejects with an error that an operator must correct.
  */
 export async function look(place: Place, consistent: boolean): Promise<Sight | NoAnswer> {
@@ -40,10 +40,13 @@ export async function look(place: Place, consistent: boolean): Promise<Sight | N
   const first = await read(place, consistent);
   if (!("record" in first)) return first;
   let last = first;
-  const isDoubtful = !consistent && first.seemsOver && decisionOf(place).kind === "wait";
+  // A stale read may show another grant than this client last saw, and the memory must be that of the grant that is taken over.
+  const { kind } = decisionOf(place);
+  const isHeld = first.record.state === "held";
+  const isDoubtful = isHeld && (kind === "take-over" || (kind === "wait" && first.seemsOver));
   const secondDate = new SecondDate(context, ref);
   for (
-    let mustRead = isDoubtful;
+    let mustRead = isDoubtful && !consistent;
     mustRead;
     mustRead = secondDate.isMissing(decisionOf(place), false)
   ) {

@@ -113,6 +113,7 @@ describe("a schedule", () => {
     expect(fourth?.last).toBe(second?.due);
   });
 
+  // rule: protocol 130
   it("costs two writes a run, and half a read unit for each other process; nothing between", async () => {
     const [one] = fleet(1, { every: "10m" });
     await world.time.advance(10 * MINUTE + 5_000);
@@ -141,6 +142,7 @@ describe("a schedule", () => {
     expect(ran).toEqual([]);
   });
 
+  // rule: protocol 133
   it("remembers its first start, although all processes ended before the first instant", async () => {
     const [one] = fleet(1, { every: "10m" });
     await world.time.advance(MINUTE);
@@ -305,6 +307,7 @@ describe("a schedule", () => {
         expect(ran.every(({ due, atMs }) => Math.abs(atMs - Date.parse(due)) < 2_000)).toBe(true);
       });
     }
+    // rule: protocol 132
     it("repairs a record that names a later instant", async () => {
       const wrong = world.inhabitant();
       const inADay = new Date(world.time.wallMs + DAY).toISOString();
@@ -370,6 +373,7 @@ describe("the record of a schedule", () => {
   }
 
   // A takeover that was undone frees the record of the dead run, whose attempt is spent.
+  // rule: protocol 131
   it("counts the attempt of a dead run that another process's undone takeover has freed", async () => {
     await died();
     const [other] = fleet(1, hourly);
@@ -396,6 +400,36 @@ describe("the record of a schedule", () => {
     expect(attempts()).toEqual([1]);
   });
 
+  it("continues the memory of the grant that it takes over, after a stale read", async () => {
+    const options = { every: "10m", retries: 1 };
+    for (let changesAgo = 1; changesAgo <= 8; changesAgo += 1) {
+      world = new World({ dates: (trueMs) => trueMs });
+      ran = [];
+      await world.time.advance(30_000);
+      const [first] = fleet(1, options);
+      await world.time.advance(15 * MINUTE);
+      await world.until(first?.job.stop() ?? Promise.resolve());
+      const [second] = fleet(1, options, long);
+      await world.time.advance(4 * MINUTE + 50_000);
+      const [third] = fleet(1, options);
+      await world.time.advance(30_000);
+      expect(attempts()).toEqual([1, 1]);
+      second?.who.process.kill();
+      third?.who.network.script(() => ({ fault: "request-lost" }));
+      await world.time.advance(2 * MINUTE);
+      // By its watch the holder is dead. From now on its eventual reads are stale.
+      third?.who.network.script((request) =>
+        request.kind === "read" && !request.read.consistent
+          ? { fault: "stale", changesAgo }
+          : undefined,
+      );
+      await world.time.advance(4 * MINUTE);
+      expect(attempts(), `${changesAgo} changes ago`).toEqual([1, 1, 2]);
+      expect(dues()[2]).toBe(dues()[1]);
+    }
+  });
+
+  // rule: protocol 129
   it("does not begin on a record that has changed since the look", async () => {
     const [one] = fleet(1, { every: "10m" }, { takesMs: 10 });
     await world.time.advance(9 * MINUTE);
