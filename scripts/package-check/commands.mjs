@@ -27,6 +27,7 @@ async function seePage(printed) {
 }
 
 /** Whether the printed text has the name of the held lock. */
+const seesOne = async (printed) => printed.includes("1");
 const seesJob = async (printed) => printed.includes("job");
 
 /**
@@ -53,6 +54,9 @@ const COMMANDS = [
   { words: "serve --refresh 500ms", until: seePage },
   { words: "resign pool" },
   { words: "coalesce sync -- node -p 1", prints: "1" },
+  { words: "once task --occurrence a -- node -p 1", prints: "1" },
+  { words: "schedule tick --every 1s -- node -p 1", until: seesOne },
+  { words: "runs tick", prints: "every 1s" },
   { words: "interrupt job", prints: "the-check" },
   { words: "release job --force --reason check" },
   { words: "cost", prints: /\d/ },

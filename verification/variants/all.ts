@@ -17,6 +17,7 @@ import { QUEUES } from "./queues.js";
 import { RELEASES } from "./releases.js";
 import { REQUESTS } from "./requests.js";
 import { RINGS } from "./rings.js";
+import { SCHEDULES } from "./schedules.js";
 import { SESSIONS } from "./sessions.js";
 import { SIGHTINGS } from "./sightings.js";
 import { THREADS } from "./threads.js";
@@ -47,6 +48,7 @@ export const VARIANTS: readonly Variant[] = [
   ...OCCURRENCES,
   ...COALESCED,
   ...ASSIGNED,
+  ...SCHEDULES,
   ...COPIES,
   ...SURROUNDINGS,
   ...WORLD,

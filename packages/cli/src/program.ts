@@ -4,6 +4,7 @@ import manifest from "../package.json" with { type: "json" };
 import { addDev } from "./commands/dev-program.js";
 import { addCost, addElections } from "./commands/election/program.js";
 import { addObject } from "./commands/object/program.js";
+import { addSchedules } from "./commands/schedule-program.js";
 import { addSemaphore } from "./commands/semaphore-program.js";
 import { addServe } from "./commands/serve-program.js";
 import { addDiagnose } from "./commands/table/diagnose-program.js";
@@ -59,6 +60,7 @@ export function programOf(
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
   addCoalesce(program, words, onRun);
+  addSchedules(program, words, onRun);
   addSemaphore(program, words, onRun);
   addElections(program, words, onRun);
   addCost(program, onRun);

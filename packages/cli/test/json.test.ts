@@ -31,6 +31,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   lock: "stdout is its command's",
   semaphore: "stdout is its command's; packages/cli/test/semaphore.test.ts has --set-limit",
   coalesce: "stdout is its command's, unless no command ran: below",
+  once: "stdout is its command's, unless no command ran: below",
+  schedule: "stdout is its command's",
+  runs: "it needs a run: below",
   elect: "stdout is its command's",
   object: "it needs a store: below",
   demo: "it tells a story to people",
@@ -140,6 +143,15 @@ describe("output with --json", () => {
     const { stdout } = await world.run(["coalesce", "data", "--json", "--if-owed", "--", "true"]);
     expect(stdout).not.toBe("");
     expect(wrongIn(stdout, "coalesce")).toEqual([]);
+  });
+
+  it("of once without a run, and of runs, matches the schemas", async () => {
+    const words = ["once", "told", "--occurrence", "a", "--json", "--", "true"];
+    await world.run(words);
+    expect(wrongIn((await world.run(words)).stdout, "once")).toEqual([]);
+    await world.run(["once", "told", "--every", "1m", "--", "false"]);
+    for (const name of ["told", "none"])
+      expect(wrongIn((await world.run(["runs", name, "--json"])).stdout, "runs")).toEqual([]);
   });
 
   it("is covered for every command, or excluded with a reason; and schemas refuse unknown fields", () => {

@@ -40,12 +40,14 @@ function verbs(command: Command, before: readonly string[] = []): Verb[] {
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   "table policy": ["--for", "lock"],
   semaphore: ["--permits", "2"],
+  once: ["--occurrence", "a"],
+  schedule: ["--every", "1m"],
 };
 /** Options that a command requires without a name. */
 const NAMELESS: Readonly<Record<string, readonly string[]>> = {
   watch: ["--prefix", "p"],
 };
-const RUN_A_COMMAND = ["lock", "semaphore", "elect", "coalesce"];
+const RUN_A_COMMAND = ["lock", "semaphore", "elect", "coalesce", "once", "schedule"];
 
 const ALL = verbs(programOf([], () => undefined)).map(({ words, command }) => {
   const title = words.join(" ");

@@ -22,7 +22,7 @@ export interface Policy {
  * The record, as an answer showed it:
  * - `free`: nobody runs. A memory without an end is then that of a claim that was undone before its run.
  * - `running`: a holder lives.
- * - `interrupted`: the holder is dead, or was released by force. A memory without an end is that of its run.
+ * - `interrupted`: the holder is dead, or did not free the record itself. A memory without an end is that of its run.
  */
 export interface Seen {
   readonly state: "free" | "running" | "interrupted";

@@ -1,4 +1,5 @@
 import { publish } from "../platform/diagnostics.js";
+import type { Memory } from "./memory.js";
 
 /** The name of the channel of `node:diagnostics_channel` on which schedules publish. */
 export const SCHEDULE_CHANNEL = "holdfast:schedule:run";
@@ -27,6 +28,14 @@ export interface ScheduleRunEvent {
 }
 
 /** Publishes a message, if the channel has subscribers. */
-export function emitRun(message: () => ScheduleRunEvent): void {
-  publish(SCHEDULE_CHANNEL, message);
+export function emitRun(
+  subject: Pick<ScheduleRunEvent, "name" | "owner" | "phase">,
+  run: Pick<Memory, "dueMs" | "attempt" | "begunMs">,
+  ranMs: number,
+  error: string | undefined,
+): void {
+  publish(SCHEDULE_CHANNEL, () => {
+    const { dueMs, attempt, begunMs } = run;
+    return { ...subject, dueMs, attempt, lateMs: Math.max(0, begunMs - dueMs), ranMs, error };
+  });
 }

@@ -6,3 +6,4 @@ export type { ScheduleOptions } from "./options.js";
 export type { Timing } from "./rule.js";
 export type { ScheduledRun, ScheduledWork } from "./run.js";
 export { schedule } from "./schedule.js";
+export { lateMs, type ScheduleState, scheduleState } from "./state.js";

@@ -34,6 +34,9 @@ export interface ScheduleHealth {
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
+// Two answers show a wrong clock, and a third one a wrong `Date`.
+const MOST_LOOKS = 3;
+
 const AT_ONCE: Pause = { afterMs: 0 };
 const NEVER: Pause = {};
 
@@ -59,6 +62,7 @@ export class ScheduledJob implements AsyncDisposable {
   /** Whether a write was refused, so that an eventual read could show the same old state again. */
   #mustBeSure = false;
   #silence: Backoff | undefined;
+  #looks = 0;
   #wrongMs: number | undefined;
 
   /** @internal Made by {@link schedule}. */
@@ -169,8 +173,9 @@ export class ScheduledJob implements AsyncDisposable {
     this.#silence = undefined;
     this.#trouble = undefined;
     this.#mustBeSure = false;
-    // The clock of this machine is wrong, or one `Date` is: the next answer shows which.
-    if (this.#time.isUnsure) return AT_ONCE;
+    this.#looks += 1;
+    if (this.#time.isUnsure && this.#looks < MOST_LOOKS) return AT_ONCE;
+    this.#looks = 0;
     const { seen } = shown;
     const nowMs = this.#time.nowMs();
     this.#fromMs ??= nowMs;
@@ -281,15 +286,8 @@ export class ScheduledJob implements AsyncDisposable {
     }
   }
 
-  #emit(
-    phase: ScheduleRunEvent["phase"],
-    { dueMs, attempt, begunMs }: Memory,
-    ranMs: number,
-    error?: string,
-  ): void {
-    const { owner } = this.#settings.grant;
-    const lateMs = Math.max(0, begunMs - dueMs);
-    emitRun(() => ({ name: this.name, owner, phase, dueMs, attempt, lateMs, ranMs, error }));
+  #emit(phase: ScheduleRunEvent["phase"], run: Memory, ranMs: number, error?: string): void {
+    emitRun({ name: this.name, owner: this.#settings.grant.owner, phase }, run, ranMs, error);
   }
 
   #tellOfInterrupted(seen: Seen, nowMs: number): void {

@@ -9,6 +9,7 @@ import { HeldLease } from "../core/hold/lease.js";
 import { freeOnce } from "../core/hold/release.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FreeRecord, LeaseRecord } from "../core/record/record.js";
+import { stringIn } from "../native/native-values.js";
 import type { NoAnswer } from "../platform/retry.js";
 import type { Seen } from "./decide.js";
 import { dataOf, type Memory, memoryIn } from "./memory.js";
@@ -31,26 +32,29 @@ export interface Place {
 }
 
 /**
- * Looks at the record: half a read unit, and one unit or two more if the lease of its holder seems over. Resolves with the
+ * Looks at the record: half a read unit, and one unit or two more if its holder seems dead. Resolves with the
  * reason if the table does not answer, and rejects with an error that an operator must correct.
  */
 export async function look(place: Place, consistent: boolean): Promise<Sight | NoAnswer> {
   const { context, ref } = place;
   const first = await read(place, consistent);
   if (!("record" in first)) return first;
-  let { record } = first;
-  const isDoubtful = !consistent && first.seemsOver && decisionOf(place).kind === "wait";
+  let last = first;
+  // A stale read may show another grant than this client last saw, and the memory must be that of the grant that is taken over.
+  const { kind } = decisionOf(place);
+  const isHeld = first.record.state === "held";
+  const isDoubtful = isHeld && (kind === "take-over" || (kind === "wait" && first.seemsOver));
   const secondDate = new SecondDate(context, ref);
   for (
-    let mustRead = isDoubtful;
+    let mustRead = isDoubtful && !consistent;
     mustRead;
     mustRead = secondDate.isMissing(decisionOf(place), false)
   ) {
     const certain = await read(place, true);
     if (!("record" in certain)) return certain;
-    record = certain.record;
+    last = certain;
   }
-  return sightOf(place, record);
+  return sightOf(place, last.record, last.mark);
 }
 
 async function read({ context, ref }: Place, consistent: boolean) {
@@ -62,14 +66,15 @@ async function read({ context, ref }: Place, consistent: boolean) {
   );
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer, consistent ? "strong" : "eventual");
-  return { record, seemsOver: context.seemsOver(record, answer) };
+  const mark = answer.item && stringIn(answer.item, "mark");
+  return { record, mark, seemsOver: context.seemsOver(record, answer) };
 }
 
 function decisionOf({ context, ref }: Place) {
   return context.decide(ref, false);
 }
 
-function sightOf(place: Place, record: LeaseRecord): Sight {
+function sightOf(place: Place, record: LeaseRecord, mark: string | undefined): Sight {
   if (record.state === "absent") {
     const onto = { kind: "claim", onto: { kind: "absent" } } as const;
     return { seen: { state: "free", memory: undefined }, onto, isAbsent: true };
@@ -78,7 +83,7 @@ function sightOf(place: Place, record: LeaseRecord): Sight {
   if (record.state === "free") {
     const { fence, version } = record;
     const onto = { kind: "claim", onto: { kind: "free", fence, version } } as const;
-    const state = wasForced(record) ? "interrupted" : "free";
+    const state = wasUndone(record, mark) ? "free" : "interrupted";
     return { seen: { state, memory }, onto, isAbsent: false };
   }
   const decision = decisionOf(place);
@@ -97,10 +102,10 @@ function sightOf(place: Place, record: LeaseRecord): Sight {
   return { seen: { state: "running", memory }, onto: undefined, isAbsent: false, overInMs };
 }
 
-// An operator that frees the record of a run leaves no end behind. A claim that was undone leaves none either, but its run
-// never began.
-function wasForced({ request, lastHolder }: FreeRecord): boolean {
-  return request?.kind === "release" && request.holder === lastHolder;
+// A memory without an end is that of a claim that was undone before its run, if the last grant has freed itself, and had
+// renewed nothing. Otherwise another process's takeover, undone, has freed the record of a dead run.
+function wasUndone({ lastHolder }: FreeRecord, mark: string | undefined): boolean {
+  return mark !== undefined && mark === lastHolder;
 }
 
 /**

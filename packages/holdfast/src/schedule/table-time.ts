@@ -27,10 +27,14 @@ export class TableTime {
     this.errorMs = Math.min(context.settings.maxClockErrorMs, MOST_ERROR_MS);
   }
 
-  /** Whether answers have a `Date`, and only one of them shows the table's time. */
+  /**
+   * Whether answers have a `Date`, and another answer would show the table's time better: the last one was the only one for
+   * long, and the clock of this machine does not agree with it.
+   */
   get isUnsure(): boolean {
-    const { tableClock } = this.#context;
-    return tableClock.boundMs !== undefined && !tableClock.isConfirmed;
+    const { boundMs } = this.#context.tableClock;
+    if (boundMs === undefined) return false;
+    return boundMs - this.#context.tableClock.earliestMs() > this.errorMs;
   }
 
   nowMs(): number {

@@ -19,7 +19,7 @@ const counted = (description: string, unit: string): MetricOptions => ({ descrip
 
 /** Creates every metric. Times are in seconds, and counts have a UCUM unit. */
 export function instruments(meter: Meter) {
-  return { ...ofRequests(meter), ...ofLeases(meter), ...ofElections(meter) };
+  return { ...ofRequests(meter), ...ofLeases(meter), ...ofElections(meter), ...ofSchedules(meter) };
 }
 
 function ofRequests(meter: Meter) {
@@ -89,6 +89,19 @@ function ofLeases(meter: Meter) {
     stampAge: meter.createHistogram(
       "holdfast.session.stamp.age",
       seconds("Age of the event loop's last stamp when the thread sent a renewal.", LATE_S),
+    ),
+  };
+}
+
+function ofSchedules(meter: Meter) {
+  return {
+    scheduleRunDuration: meter.createHistogram(
+      "holdfast.schedule.run.duration",
+      seconds("Duration of a schedule's run.", HOLD_S),
+    ),
+    scheduleRunDelay: meter.createHistogram(
+      "holdfast.schedule.run.delay",
+      seconds("Delay of the first run for an instant after that instant.", WAIT_S),
     ),
   };
 }

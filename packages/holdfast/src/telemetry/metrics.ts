@@ -19,6 +19,7 @@ import {
   type TaskRunEvent,
 } from "../election/events.js";
 import { systemClock } from "../platform/clock.js";
+import { SCHEDULE_CHANNEL, type ScheduleRunEvent } from "../schedule/events.js";
 import { instruments } from "./instruments.js";
 import type { NamedSubject, TelemetryOptions } from "./options.js";
 
@@ -33,7 +34,14 @@ export function measured(meter: Meter, nameOf: NameOf) {
     const named = name === undefined ? {} : { "holdfast.name": name };
     return { "holdfast.kind": subject.kind, ...named, ...more };
   };
-  return { told: { ...requestsTold(to), ...leasesTold(to, about), ...electionsTold(to, about) } };
+  return {
+    told: {
+      ...requestsTold(to),
+      ...leasesTold(to, about),
+      ...electionsTold(to, about),
+      ...schedulesTold(to, about),
+    },
+  };
 }
 
 type About = (subject: NamedSubject, more?: Attributes) => Attributes;
@@ -91,6 +99,18 @@ function leasesTold(to: Instruments, about: About) {
       ended(event, event.heldMs, "lost");
     },
     [LEASE_CHANNELS.release]: (event: ReleaseEvent) => ended(event, event.heldMs, "released"),
+  };
+}
+
+function schedulesTold(to: Instruments, about: About) {
+  return {
+    [SCHEDULE_CHANNEL]({ name, owner, phase, attempt, lateMs, ranMs }: ScheduleRunEvent) {
+      const subject = { kind: "once", name, owner } as const;
+      if (phase !== "start") {
+        const attributes = about(subject, { "holdfast.outcome": phase });
+        to.scheduleRunDuration.record(ranMs / 1_000, attributes);
+      } else if (attempt === 1) to.scheduleRunDelay.record(lateMs / 1_000, about(subject));
+    },
   };
 }
 

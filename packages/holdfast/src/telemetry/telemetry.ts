@@ -3,6 +3,7 @@ import { LEASE_CHANNELS } from "../core/events.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
 import { checkNames } from "../internal/option-names.js";
 import { listenTo } from "../platform/diagnostics.js";
+import { SCHEDULE_CHANNEL } from "../schedule/events.js";
 import { measured } from "./metrics.js";
 import { TELEMETRY_NAMES, type TelemetryOptions } from "./options.js";
 import { traced } from "./spans.js";
@@ -19,6 +20,7 @@ type Handlers = Partial<Record<string, (message: never) => void>>;
 const CHANNELS: readonly string[] = [
   ...Object.values(LEASE_CHANNELS),
   ...Object.values(ELECTION_CHANNELS),
+  SCHEDULE_CHANNEL,
 ];
 
 /**

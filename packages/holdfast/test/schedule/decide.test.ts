@@ -199,6 +199,15 @@ describe("decideStep", () => {
     });
   });
 
+  it("gives up an interrupted run after its last retry", () => {
+    const seen = (attempt: number): Seen => ({
+      state: "interrupted",
+      memory: memory({ ...open, attempt }),
+    });
+    expect(decideStep(seen(1), now(at(0.1)), policy({ retries: 1 })).step).toEqual(run(at(0), 2));
+    expect(decideStep(seen(2), now(at(0.1)), policy({ retries: 1 })).step).toEqual(looks(at(1)));
+  });
+
   it("ends after the last instant of a list", () => {
     const list = ruleOf({ at: [at(0)] });
     const decided = decideStep(free(memory()), now(at(1)), policy({ rule: list }));

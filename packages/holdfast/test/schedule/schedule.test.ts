@@ -113,6 +113,7 @@ describe("a schedule", () => {
     expect(fourth?.last).toBe(second?.due);
   });
 
+  // rule: protocol 143
   it("costs two writes a run, and half a read unit for each other process; nothing between", async () => {
     const [one] = fleet(1, { every: "10m" });
     await world.time.advance(10 * MINUTE + 5_000);
@@ -141,6 +142,7 @@ describe("a schedule", () => {
     expect(ran).toEqual([]);
   });
 
+  // rule: protocol 146
   it("remembers its first start, although all processes ended before the first instant", async () => {
     const [one] = fleet(1, { every: "10m" });
     await world.time.advance(MINUTE);
@@ -305,6 +307,7 @@ describe("a schedule", () => {
         expect(ran.every(({ due, atMs }) => Math.abs(atMs - Date.parse(due)) < 2_000)).toBe(true);
       });
     }
+    // rule: protocol 145
     it("repairs a record that names a later instant", async () => {
       const wrong = world.inhabitant();
       const inADay = new Date(world.time.wallMs + DAY).toISOString();
@@ -356,5 +359,90 @@ describe("a schedule", () => {
     await world.until(one?.job.stop() ?? Promise.resolve());
     expect(one?.job.health().state).toBe("stopped");
     expect(() => one?.job.start()).toThrow(expect.objectContaining({ code: "closed" }));
+  });
+});
+
+describe("the record of a schedule", () => {
+  const hourly = { every: "1h", retries: 1 };
+  const long = { takesMs: 10 * MINUTE };
+  async function died(): Promise<void> {
+    const [one] = fleet(1, hourly, long);
+    await world.time.advance(HOUR);
+    expect(attempts()).toEqual([1]);
+    one?.who.process.kill();
+  }
+
+  // A takeover that was undone frees the record of the dead run, whose attempt is spent.
+  // rule: protocol 144
+  it("counts the attempt of a dead run that another process's undone takeover has freed", async () => {
+    await died();
+    const [other] = fleet(1, hourly);
+    await world.time.advance(30_000);
+    other?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "request-lost" } : undefined,
+    );
+    await world.time.advance(2 * MINUTE);
+    other?.who.network.clear();
+    await world.time.advance(3 * MINUTE);
+    expect(attempts()).toEqual([1, 2]);
+  });
+
+  it("repeats the same attempt after a claim whose answer was lost", async () => {
+    const [one] = fleet(1, { every: "1h" });
+    await world.time.advance(HOUR - 31_000);
+    one?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "response-lost" } : undefined,
+    );
+    await world.time.advance(20_000);
+    expect(ran).toEqual([]);
+    one?.who.network.clear();
+    await world.time.advance(2 * MINUTE);
+    expect(attempts()).toEqual([1]);
+  });
+
+  it("continues the memory of the grant that it takes over, after a stale read", async () => {
+    const options = { every: "10m", retries: 1 };
+    for (let changesAgo = 1; changesAgo <= 8; changesAgo += 1) {
+      world = new World({ dates: (trueMs) => trueMs });
+      ran = [];
+      await world.time.advance(30_000);
+      const [first] = fleet(1, options);
+      await world.time.advance(15 * MINUTE);
+      await world.until(first?.job.stop() ?? Promise.resolve());
+      const [second] = fleet(1, options, long);
+      await world.time.advance(4 * MINUTE);
+      const [third] = fleet(1, options, long);
+      await world.time.advance(40_000);
+      expect(attempts()).toEqual([1, 1]);
+      // Before the first renewal, which would make the takeover fail.
+      ran[1]?.who.process.kill();
+      const other = ran[1]?.who === second?.who ? third : second;
+      other?.who.network.script(() => ({ fault: "request-lost" }));
+      await world.time.advance(2 * MINUTE);
+      // By its watch the holder is dead. From now on its eventual reads are stale.
+      other?.who.network.script((request) =>
+        request.kind === "read" && !request.read.consistent
+          ? { fault: "stale", changesAgo }
+          : undefined,
+      );
+      await world.time.advance(4 * MINUTE);
+      expect(attempts(), `${changesAgo} changes ago`).toEqual([1, 1, 2]);
+      expect(dues()[2]).toBe(dues()[1]);
+    }
+  });
+
+  // rule: protocol 142
+  it("does not begin on a record that has changed since the look", async () => {
+    const [one] = fleet(1, { every: "10m" }, { takesMs: 10 });
+    await world.time.advance(9 * MINUTE);
+    const [slow] = fleet(
+      1,
+      { every: "10m" },
+      { takesMs: 10 },
+      { latency: { requestMs: 5, responseMs: 800 } },
+    );
+    await world.time.advance(2 * MINUTE);
+    expect(one?.who).not.toBe(slow?.who);
+    expect(ran.length).toBe(1);
   });
 });

@@ -3,6 +3,7 @@ import { untilTold } from "../../../../test/support/election.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { election, leaderTasks } from "../../src/election/index.js";
 import { fairLock, mutex, openSession, semaphore } from "../../src/index.js";
+import { schedule } from "../../src/schedule/index.js";
 
 const LENGTHS = { lease: 3_000, renew: 1_000 } as const;
 
@@ -45,6 +46,7 @@ export async function everythingHappens(): Promise<void> {
   await queuesHappen(world);
   await limitsDiffer(world);
   await electionsHappen(world);
+  await schedulesHappen(world);
 }
 
 async function queuesHappen(world: World): Promise<void> {
@@ -73,6 +75,21 @@ async function limitsDiffer(world: World): Promise<void> {
     await world.until(permit.release());
     await world.until(locks.close());
   }
+}
+
+async function schedulesHappen(world: World): Promise<void> {
+  const [one, two] = [world.inhabitant({ owner: "one" }), world.inhabitant({ owner: "two" })];
+  let run = async ({ attempt }: { readonly attempt: number }): Promise<void> => {
+    if (attempt === 1) throw new Error("no");
+  };
+  const options = { every: "1h", retries: 2 } as const;
+  schedule(one.locks, "hourly", options, (one) => run(one)).start();
+  await world.time.advance(3_700_000);
+  run = () => new Promise(() => undefined);
+  await world.time.advance(3_600_000);
+  one.process.kill();
+  schedule(two.locks, "hourly", options, () => undefined).start();
+  await world.time.advance(200_000);
 }
 
 async function electionsHappen(world: World): Promise<void> {

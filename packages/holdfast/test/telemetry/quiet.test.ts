@@ -2,6 +2,7 @@ import ts from "typescript";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { parse, placeOf, sourcePaths, walk } from "../../../../test/house/source.js";
 import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
+import { SCHEDULE_CHANNEL } from "../../src/schedule/index.js";
 import { everythingHappens, heardWhile } from "./everything.js";
 
 const counts = vi.hoisted(() => ({ published: 0, made: 0 }));
@@ -25,7 +26,11 @@ afterEach(() => {
   counts.made = 0;
 });
 
-const CHANNELS = [...Object.values(LEASE_CHANNELS), ...Object.values(ELECTION_CHANNELS)];
+const CHANNELS = [
+  ...Object.values(LEASE_CHANNELS),
+  ...Object.values(ELECTION_CHANNELS),
+  SCHEDULE_CHANNEL,
+];
 
 describe("messages on diagnostics channels", () => {
   it("are not created without a subscriber", async () => {

@@ -1,0 +1,181 @@
+import { type Holdfast, inspect as inspectName, once as onceOf } from "holdfast";
+import { isHoldfastError, systemClock } from "holdfast/internal";
+import {
+  lateMs,
+  type ScheduleOptions,
+  type ScheduleState,
+  schedule as scheduleOf,
+  scheduleState,
+} from "holdfast/schedule";
+import { locksOf } from "../connection.js";
+import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
+import { undead } from "../guard/guarded-outcome.js";
+import { aborted, exitCodeOf, Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
+import type { CommonOptions } from "../options.js";
+import { EXIT, usageError } from "../output/exit-codes.js";
+import { type AnyLocks, assertNative } from "../output/format.js";
+import { jsonLine, type Output, printable, seconds, tellFailure } from "../output/output.js";
+import { CommandFailed, exitCodeOfFailed, ScheduledCommand } from "./scheduled-command.js";
+
+/** The options of `holdfast once`, as parsed by commander. */
+interface OnceCommandOptions extends CommonOptions, GuardOptions {
+  readonly occurrence?: string;
+  readonly every?: string;
+  readonly atMostFor?: string;
+  readonly ifInterrupted?: "skip" | "rerun";
+  readonly owner?: string;
+}
+
+/** Runs a command for one occurrence of a task, unless it has run. Returns the exit status. */
+export async function once(
+  name: string,
+  command: readonly string[],
+  options: OnceCommandOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
+  const { occurrence, every, atMostFor, ifInterrupted, owner } = options;
+  if ((occurrence === undefined) === (every === undefined)) {
+    throw usageError("once needs either --occurrence or --every.");
+  }
+  const line = commandLineOf(command, options, host);
+  assertNative(options, "once");
+  const interruptions = new Interruptions(host, options);
+  const locks = await locksOf(options, output);
+  const runs = new ScheduledCommand(line, interruptions, host);
+  const which = every === undefined ? (occurrence ?? "") : { every };
+  const asked = {
+    occurrence: which,
+    atMostFor,
+    ifInterrupted,
+    owner,
+    signal: interruptions.ending,
+  };
+  let mayRelease = true;
+  try {
+    const done = onceOf(locks, name, asked, (lease) => runs.run(lease, lease.signal, {}));
+    const ended = await Promise.race([done, runs.survivor]);
+    mayRelease = "ran" in ended;
+    if (!("ran" in ended)) throw undead(ended);
+    if (ended.ran) return EXIT.ok;
+    if (output.isJson) output.out(jsonLine(ended));
+    else output.note(`"${name}" was not run: ${NOT_RUN[ended.why]}.`);
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof CommandFailed) return exitCodeOfFailed(error, command[0] ?? "");
+    if (interruptions.exitCode !== undefined && !isHoldfastError(error))
+      return interruptions.exitCode;
+    throw error;
+  } finally {
+    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    interruptions.dispose();
+  }
+}
+
+const NOT_RUN = Object.freeze({
+  already: "this occurrence, or a later one, has been begun",
+  running: "another process runs it, or an earlier occurrence",
+});
+
+/** The options of `holdfast schedule`, as parsed by commander. */
+interface ScheduleCommandOptions
+  extends CommonOptions,
+    GuardOptions,
+    Omit<ScheduleOptions, "retries" | "at"> {
+  readonly retries?: string;
+  readonly every?: string;
+}
+
+/** Runs a command at each instant of a schedule, until a signal. Returns the exit status. */
+export async function schedule(
+  name: string,
+  command: readonly string[],
+  options: ScheduleCommandOptions,
+  output: Output,
+  host: Host,
+): Promise<number> {
+  const line = commandLineOf(command, options, host);
+  assertNative(options, "schedule");
+  const interruptions = new Interruptions(host, options);
+  const locks: Holdfast = (await locksOf(options, output)) as never;
+  const runs = new ScheduledCommand(line, interruptions, host);
+  const stopping = new AbortController();
+  let exitCode: number | undefined;
+  // A command ends first, and then the schedule: until then the command needs its lease.
+  runs.onSignal((signal) => {
+    if (signal === "SIGUSR1" || signal === "SIGUSR2") return;
+    exitCode ??= exitCodeOf(signal);
+  });
+  const { cron, timeZone, every, offset, catchUp, retryAfter, overlap, atMostFor, owner } = options;
+  const retries = options.retries === undefined ? undefined : Number(options.retries);
+  const rule = { cron, timeZone, every, offset, catchUp, retries, retryAfter, overlap };
+  let mayRelease = true;
+  try {
+    const job = scheduleOf(locks, name, { ...rule, atMostFor, owner }, async (run) => {
+      const told = {
+        HOLDFAST_DUE: run.due.toISOString(),
+        HOLDFAST_ATTEMPT: String(run.attempt),
+        HOLDFAST_LAST_SUCCESS: run.lastSuccess?.toISOString(),
+      };
+      await runs.run(run.lease, run.signal, told).finally(() => {
+        if (exitCode !== undefined) stopping.abort();
+      });
+    });
+    job.start();
+    const ended = Promise.race([aborted(interruptions.ending), aborted(stopping.signal)]);
+    const survivor = await Promise.race([ended, runs.survivor]);
+    mayRelease = survivor === undefined;
+    if (survivor !== undefined) throw undead(survivor);
+    await job.stop();
+    return exitCode ?? interruptions.exitCode ?? EXIT.ok;
+  } finally {
+    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    interruptions.dispose();
+  }
+}
+
+/** Shows the runs that the record of a schedule, or of a task of `once`, remembers. Returns the exit status. */
+export async function runs(name: string, options: CommonOptions, output: Output): Promise<number> {
+  assertNative(options, "runs");
+  await using locks: Holdfast<AnyLocks> = await locksOf(options, output);
+  const found = await inspectName(locks, name, { kind: "once" });
+  const state = scheduleState(found.data);
+  if (state === undefined) {
+    if (output.isJson) output.out(jsonLine({ name, state: found.state }));
+    else output.note(`No run of "${name}" is remembered.`);
+    return EXIT.ok;
+  }
+  const isRunning = state.isOpen && found.state === "held" && !found.appearsExpired;
+  const late = lateMs(state, systemClock.wallMs());
+  const last = isRunning ? "running" : state.isOpen ? "interrupted" : (state.outcome ?? "none");
+  if (output.isJson)
+    output.out(jsonLine({ name, state: found.state, ...state, last, lateMs: late }));
+  else output.out(described(name, state, last, late));
+  return EXIT.ok;
+}
+
+function described(name: string, state: ScheduleState, last: string, late: number): string {
+  const { lastSuccess, lastFailure, attempt } = state;
+  const iso = (at: Date | undefined): string | undefined => at?.toISOString();
+  const failure =
+    lastFailure &&
+    `${iso(lastFailure.due)}, attempt ${lastFailure.attempt} at ${iso(lastFailure.at)} by ${lastFailure.by}: ${lastFailure.error}`;
+  const lines: readonly (readonly [string, string | undefined])[] = [
+    ["name", name],
+    ["rule", state.rule],
+    ["last run", attempt === 0 ? "none" : `${iso(state.due)}, attempt ${attempt}: ${last}`],
+    ["by", state.by],
+    ["begun", attempt === 0 ? undefined : iso(state.begun)],
+    ["ended", iso(state.ended)],
+    ["retry at", iso(state.retryAt)],
+    ["next", iso(state.next)],
+    ["late by", late > 0 ? seconds(late) : undefined],
+    ["last success", lastSuccess && `${iso(lastSuccess.due)}, ended ${iso(lastSuccess.at)}`],
+    ["last failure", failure],
+  ];
+  return lines
+    .filter(([, value]) => value !== undefined)
+    .map(([label, value]) => `${label.padEnd(14)}${printable(value ?? "")}`)
+    .join("\n");
+}

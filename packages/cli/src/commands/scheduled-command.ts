@@ -1,0 +1,84 @@
+import { type Lease, lossSignal } from "holdfast";
+import { type CommandLine, GuardedCommand, type Outcome } from "../guard/guarded-command.js";
+import {
+  environmentOf,
+  exitCodeOfOutcome,
+  type Holding,
+  isGroupGone,
+} from "../guard/guarded-outcome.js";
+import type { Interruptions } from "../guard/interruptions.js";
+import type { Host } from "../host.js";
+
+/** A run of a command that has failed, for the record of its occurrence or instant. */
+export class CommandFailed extends Error {
+  readonly run: { readonly outcome: Outcome; readonly held: Holding };
+
+  constructor(outcome: Outcome, held: Holding) {
+    super(textOf(outcome));
+    this.name = "CommandFailed";
+    this.run = { outcome, held };
+  }
+}
+
+function textOf(outcome: Outcome): string {
+  if (outcome.kind === "not started") return `the command was not started (${outcome.code})`;
+  if (outcome.kind === "unguarded") return "its guard died";
+  const { signal, exitCode } = outcome;
+  return signal === null ? `exit status ${exitCode}` : `ended by ${signal}`;
+}
+
+/** Runs a command under its guard, once for each run of a task. */
+export class ScheduledCommand {
+  /** Settles only if a process of a command may have survived its guard. */
+  readonly survivor: Promise<Holding>;
+  readonly #line: Omit<CommandLine, "env">;
+  readonly #interruptions: Interruptions;
+  readonly #host: Host;
+  #reportSurvivor: (held: Holding) => void = () => undefined;
+  #onSignal: (signal: NodeJS.Signals) => void = () => undefined;
+
+  constructor(line: Omit<CommandLine, "env">, interruptions: Interruptions, host: Host) {
+    this.#line = line;
+    this.#interruptions = interruptions;
+    this.#host = host;
+    this.survivor = new Promise((resolve) => {
+      this.#reportSurvivor = resolve;
+    });
+  }
+
+  /** Calls `listener` for each signal that is passed on to a command. */
+  onSignal(listener: (signal: NodeJS.Signals) => void): void {
+    this.#onSignal = listener;
+  }
+
+  /** Runs the command, and returns its exit status 0, or throws {@link CommandFailed}. `stop` ends the command in order. */
+  async run(lease: Lease, stop: AbortSignal, env: NodeJS.ProcessEnv): Promise<Holding> {
+    const { name, owner, parts, leaseMs } = lease;
+    const held: Holding = {
+      ...{ name, owner, parts, leaseMs, stopSignal: stop, signal: lossSignal(lease) },
+      remainingMs: () => lease.remainingMs(),
+    };
+    const outer = { ...environmentOf(held, this.#host.env), ...env };
+    const guarded = new GuardedCommand(held, { ...this.#line, env: outer }, this.#host);
+    this.#interruptions.goTo((signal) => {
+      this.#onSignal(signal);
+      guarded.forwardSignal(signal);
+    });
+    const outcome = await guarded.outcome;
+    this.#interruptions.goTo(undefined);
+    if (!isGroupGone(outcome)) {
+      this.#reportSurvivor(held);
+      // The end of the run would release the lock. The exit of this process ends this wait.
+      await new Promise(() => undefined);
+    }
+    const isGood =
+      outcome.kind === "ended" && outcome.exitCode === 0 && outcome.cause === undefined;
+    if (!isGood) throw new CommandFailed(outcome, held);
+    return held;
+  }
+}
+
+/** Returns the exit status for a failed run, or throws the error to report. */
+export function exitCodeOfFailed({ run }: CommandFailed, program: string): number {
+  return exitCodeOfOutcome(run.outcome, program, run.held);
+}

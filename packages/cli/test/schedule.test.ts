@@ -1,0 +1,88 @@
+import { existsSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inspect, once } from "../../holdfast/src/index.js";
+import { CliWorld, until } from "./support.js";
+
+let world: CliWorld;
+beforeAll(async () => {
+  world = await CliWorld.start();
+});
+afterAll(() => world.close());
+
+const sh = (script: string): string[] => ["--", "sh", "-c", script];
+const lines = (file: string): string[] =>
+  existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+
+describe("holdfast once", () => {
+  it("runs an occurrence once, with its status, and remembers how it ended", async () => {
+    const words = ["once", "report", "--occurrence", "2026-01-01"];
+    expect(await world.run([...words, ...sh("exit 3")])).toMatchObject({ status: 3, stdout: "" });
+    const { data } = await inspect(world.locks, "report", { kind: "once" });
+    expect(data).toMatchObject({ outcome: "failed", error: "CommandFailed: exit status 3" });
+    expect(await world.run([...words, ...sh("exit 4")])).toMatchObject({
+      ...{ status: 0, stderr: expect.stringContaining("has been begun") },
+    });
+    const { stdout } = await world.run([...words, "--json", ...sh("exit 4")]);
+    expect(JSON.parse(stdout)).toEqual({ ran: false, why: "already" });
+    const later = ["once", "report", "--occurrence", "2026-01-02", ...sh("exit 0")];
+    expect((await world.run(later)).status).toBe(0);
+  });
+
+  it("needs an occurrence or a period", async () => {
+    expect((await world.run(["once", "a", ...sh("true")])).status).toBe(64);
+    expect((await world.run(["once", "a", "--every", "1d", ...sh("exit 5")])).status).toBe(5);
+  });
+});
+
+describe("holdfast schedule", () => {
+  it("runs the command at each instant on one machine, tells it which, and ends at a signal", async () => {
+    const log = world.file("runs.log");
+    const words = ["schedule", "tick", "--every", "1s", "--owner", "me"];
+    const command = sh(`echo "$HOLDFAST_DUE $HOLDFAST_ATTEMPT $HOLDFAST_LEASE_NAME" >> "${log}"`);
+    const both = [1, 2].map(() => world.start([...words, ...command]));
+    await until(() => lines(log).length >= 3, "three runs");
+    for (const one of both) one.kill("SIGTERM");
+    for (const one of both) expect(await one.result).toMatchObject({ status: 143, stdout: "" });
+    const found = lines(log);
+    expect(new Set(found).size).toBe(found.length);
+    expect(found[0]).toMatch(/^\d{4}-.*\.000Z 1 tick$/);
+    const { stdout } = await world.run(["runs", "tick"]);
+    expect(stdout).toMatch(/^rule +every 1s$/m);
+    expect(stdout).toMatch(/^last run +\d{4}.*, attempt 1: completed$/m);
+    expect(stdout).toMatch(/^by +me$/m);
+  });
+
+  it("repeats a failed command as --retries says, and `runs` tells the failure", async () => {
+    const log = world.file("failures.log");
+    const script = `echo "$HOLDFAST_ATTEMPT" >> "${log}"; exit 9`;
+    const words = ["schedule", "bad", "--every", "1d", "--retries", "2", "--retry-after", "50ms"];
+    // The first instant is in the past of a record that an earlier start has made.
+    const occurrence = new Date(Date.now() - 2 * 86_400_000);
+    await once(world.locks, "bad", { occurrence }, () => undefined);
+    const running = world.start([...words, ...sh(script)]);
+    await until(() => lines(log).length === 3, "three attempts");
+    running.kill("SIGINT");
+    expect((await running.result).status).toBe(130);
+    expect(lines(log)).toEqual(["1", "2", "3"]);
+    const { stdout } = await world.run(["runs", "bad", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ last: "failed", attempt: 3, lateMs: 0 },
+      lastFailure: { error: "CommandFailed: exit status 9", attempt: 3 },
+    });
+  });
+
+  it("refuses a wrong rule, and two names", async () => {
+    for (const wrong of [["--cron", "61 * * * *"], [], ["--every", "1m", "--retries", "x"]]) {
+      expect((await world.run(["schedule", "a", ...wrong, ...sh("true")])).status).toBe(64);
+    }
+    expect((await world.run(["schedule", "a", "b", "--every", "1m", ...sh("true")])).status).toBe(
+      64,
+    );
+  });
+
+  it("says that no run is remembered", async () => {
+    expect(await world.run(["runs", "none"])).toMatchObject({
+      ...{ status: 0, stderr: 'holdfast: No run of "none" is remembered.\n' },
+    });
+  });
+});

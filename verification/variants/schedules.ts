@@ -1,0 +1,192 @@
+import { begunOf, decideStep, endedOf } from "../../packages/holdfast/src/schedule/decide.js";
+import { ScheduledJob } from "../../packages/holdfast/src/schedule/job.js";
+import { memoryIn } from "../../packages/holdfast/src/schedule/memory.js";
+import { look } from "../../packages/holdfast/src/schedule/record.js";
+import { TableTime } from "../../packages/holdfast/src/schedule/table-time.js";
+import type { Variant } from "./variant.js";
+
+const TEST = "packages/holdfast/test/schedule/schedule.test.ts";
+const DECIDE = "packages/holdfast/test/schedule/decide.test.ts";
+const SIMULATION = {
+  test: "test/sim/schedule.test.ts",
+  title: "run each instant as `catchUp` and `retries` say, and never two at once",
+};
+
+/** Defects in schedules. */
+export const SCHEDULES: readonly Variant[] = [
+  {
+    name: "schedule-begins-on-any-free-record",
+    what: "The claim of a run does not require that nothing was granted since the look.",
+    rules: [],
+    edits: [
+      {
+        in: { look },
+        from: 'const onto = { kind: "claim", onto: { kind: "free", fence, version } } as const;\n    const state',
+        to: 'const onto = { kind: "claim", onto: fence + version > 0n ? ({ kind: "existing" } as const) : ({ kind: "absent" } as const) } as const;\n    const state',
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "does not begin on a record that has changed since the look",
+    },
+  },
+  {
+    name: "schedule-takes-a-freed-run-for-none",
+    what: "A record that another process's undone takeover has freed counts as if its run had never begun.",
+    rules: [],
+    edits: [
+      {
+        in: { look },
+        from: "return mark !== undefined && mark === lastHolder;",
+        to: "return mark !== lastHolder || mark !== undefined;",
+      },
+    ],
+    caughtBy: SIMULATION,
+  },
+  {
+    name: "schedule-continues-a-stale-memory",
+    what: "A takeover continues the memory of a stale read, which was that of an earlier grant.",
+    rules: [],
+    edits: [
+      {
+        in: { look },
+        from: 'isHeld && (kind === "take-over" || (kind === "wait" && first.seemsOver));',
+        to: 'isHeld && kind === "wait" && first.seemsOver;',
+      },
+    ],
+    caughtBy: { test: TEST, title: "continues the memory of the grant that it takes over, after a stale read" },
+  },
+  {
+    name: "schedule-trusts-its-clock",
+    what: "What is due comes from this machine's clock alone.",
+    rules: [],
+    edits: [
+      {
+        in: { TableTime },
+        from: "ms <= latestMs + this.errorMs && ms >= earliestMs - this.errorMs;",
+        to: "ms > 0 || (latestMs > earliestMs);",
+      },
+    ],
+    caughtBy: SIMULATION,
+  },
+  {
+    name: "schedule-believes-one-date-after-long",
+    what: "After a long sleep, one answer shows the table's time, although its bound has drifted.",
+    rules: [],
+    edits: [
+      {
+        in: { TableTime },
+        from: "return boundMs - this.#context.tableClock.earliestMs() > this.errorMs;",
+        to: "return !this.#context.tableClock.isConfirmed;",
+      },
+    ],
+    caughtBy: SIMULATION,
+  },
+  {
+    name: "schedule-forgets-its-first-start",
+    what: "The first start of a schedule writes nothing, so that all processes may end before the first instant unnoticed.",
+    rules: [],
+    edits: [
+      {
+        in: { ScheduledJob },
+        from: "if (shown.isAbsent) return this.#remember(shown, nowMs);",
+        to: "if (nowMs < 0) return this.#remember(shown, nowMs);",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "remembers its first start, although all processes ended before the first instant",
+    },
+  },
+  {
+    name: "schedule-retries-for-ever",
+    what: "An interrupted run is repeated without a bound.",
+    rules: [],
+    edits: [
+      {
+        in: { decideStep },
+        from: "return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
+        to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
+      },
+    ],
+    caughtBy: { test: DECIDE, title: "gives up an interrupted run after its last retry" },
+  },
+  {
+    name: "schedule-catches-up-only-the-newest",
+    what: "With `all`, only the newest missed instant runs.",
+    rules: [],
+    edits: [
+      {
+        in: { decideStep },
+        from: "return hasRetry ? undefined : firstMissed(rule, baseMs, newestMs);",
+        to: "return hasRetry ? undefined : Math.max(firstMissed(rule, baseMs, newestMs), newestMs);",
+      },
+    ],
+    caughtBy: SIMULATION,
+  },
+  {
+    name: "schedule-overtakes-a-retry",
+    what: "With `all`, the next instant runs while the one before is to be retried.",
+    rules: [],
+    edits: [
+      {
+        in: { decideStep },
+        from: "return hasRetry ? undefined : firstMissed(rule, baseMs, newestMs);",
+        to: "return firstMissed(rule, baseMs, newestMs);",
+      },
+    ],
+    caughtBy: SIMULATION,
+  },
+  {
+    name: "schedule-loses-an-interruption",
+    what: "The next run does not record that the one before was cut off.",
+    rules: [],
+    edits: [
+      {
+        in: { begunOf },
+        from: "failure: interruptedIn(before, who.nowMs) ?? memory?.failure,",
+        to: "failure: memory?.failure,",
+      },
+    ],
+    caughtBy: { test: DECIDE, title: "tells of an interrupted run in that of the next" },
+  },
+  {
+    name: "schedule-believes-a-wrong-instant",
+    what: "An instant in the record that is not due yet stops the schedule until then.",
+    rules: [],
+    edits: [
+      {
+        in: { decideStep },
+        from: "seen.memory !== undefined && seen.memory.dueMs > limitMs;",
+        to: "seen.memory !== undefined && seen.memory.dueMs > limitMs * 2;",
+      },
+    ],
+    caughtBy: { test: TEST, title: "repairs a record that names a later instant" },
+  },
+  {
+    name: "schedule-passes-over-what-waited",
+    what: "With `wait`, too, the end of a run passes over the instants during it.",
+    rules: [],
+    edits: [
+      {
+        in: { endedOf },
+        from: 'overlap === "skip" ? rule.last(nowMs) : undefined;',
+        to: 'overlap !== "interrupt" ? rule.last(nowMs) : undefined;',
+      },
+    ],
+    caughtBy: { test: TEST, title: "runs it afterwards with `wait`" },
+  },
+  {
+    name: "schedule-repeats-once",
+    what: "A schedule repeats an interrupted occurrence of `once()`, which must not run again.",
+    rules: [],
+    edits: [
+      {
+        in: { memoryIn },
+        from: "isEnded: ended !== false || schedule === undefined,",
+        to: "isEnded: ended !== false,",
+      },
+    ],
+    caughtBy: { test: DECIDE, title: "takes the data of once() for a run that is over" },
+  },
+];
