@@ -7,7 +7,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import { forcedReleaseIn, pendingIn, standing } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
-import { PERMITS } from "../native/native-permits.js";
+import { heldBy, PERMITS } from "../native/native-permits.js";
 import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
 
 /** The kinds of records with permits. */
@@ -96,12 +96,13 @@ function permitInspectionOf(
   context: AcquireContext,
   ref: RecordRef,
   record: AbsentRecord | SharedRecord,
-  shown: Shown,
+  { dateMs }: Pick<Shown, "dateMs">,
 ): PermitInspection {
   const known = record.state === "shared" ? record : undefined;
-  const permits = (known?.permits ?? [])
-    .toSorted((a, b) => (a.fence < b.fence ? -1 : 1))
-    .map((permit) => inspected(context, ref, permit, shown));
+  const permits =
+    known?.permits
+      .toSorted((a, b) => (a.fence < b.fence ? -1 : 1))
+      .map((permit) => inspected(context, ref, known, permit, dateMs)) ?? [];
   const asked = permits.find(({ holder }) => holder === known?.request?.holder);
   const held = permits.length > 0 ? "held" : "free";
   const limit = known?.limit;
@@ -135,13 +136,13 @@ const NO_LEASE = {
 function inspected(
   context: AcquireContext,
   ref: RecordRef,
-  { holder, owner, fence, weight, session, leaseMs }: PermitInRecord,
-  { item, dateMs }: Shown,
+  record: SharedRecord,
+  permit: PermitInRecord,
+  dateMs: number | undefined,
 ): InspectedPermit {
-  const own = permitRefOf(context, ref, { holder, weight });
-  const held = context.format.codec.read(item, own);
-  if (held.state !== "held") throw new Error("A permit in the record must be held.");
-  const ending = endingOf(context, own, held, dateMs);
+  const { holder, owner, fence, weight, session, leaseMs } = permit;
+  // Not read from the item again: a thousand permits would cost a thousand readings of them all.
+  const ending = endingOf(context, ref, heldBy(record, permit), dateMs);
   return serialisable({ holder, owner, fence, weight, session, leaseMs, ...ending });
 }
 

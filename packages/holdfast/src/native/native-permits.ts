@@ -24,7 +24,7 @@ import type { Capability } from "../core/record/capability.js";
 import type { FreeOptions, Held, Holders, RecordCodec, RecordRef } from "../core/record/format.js";
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import type { Found, FreeRecord, HolderRequest } from "../core/record/record.js";
+import type { Found, FreeRecord, HeldRecord, HolderRequest } from "../core/record/record.js";
 import type { SharedCodec } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
@@ -229,16 +229,22 @@ function readShared(found: Found, item: Item | undefined, { permit: asked }: Rec
   const { holder } = asked;
   const shared = readPermits(found, item);
   if (shared.state !== "shared" || item === undefined) return shared as Found;
-  const { version, queue } = shared;
-  const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
   const permit = shared.permits.find((one) => one.holder === holder);
   const request = requestIn(item, REQUEST + holder) ?? requestIn(item);
-  if (permit === undefined) {
-    return { state: "free", ...known, fence: shared.fence, owner: undefined, request };
-  }
-  const { fence, session, leaseMs, owner } = permit;
-  const own = { holder, fence, session, leaseMs, owner, mark: undefined, dataSeq: 0 };
-  return { state: "held", ...known, ...own, request };
+  if (permit !== undefined) return { ...heldBy(shared, permit), request };
+  const { version, queue, fence } = shared;
+  const known = { version, queue, lastHolder: undefined, acquiredAt: undefined, data: undefined };
+  return { state: "free", ...known, fence, owner: undefined, request };
+}
+
+/** One permit of a record, as a record that its holder has alone. */
+export function heldBy({ version, queue }: SharedRecord, permit: PermitInRecord): HeldRecord {
+  const { holder, fence, session, leaseMs, owner } = permit;
+  return {
+    ...{ state: "held", version, queue, holder, fence, session, leaseMs, owner },
+    ...{ lastHolder: undefined, acquiredAt: undefined, data: undefined },
+    ...{ mark: undefined, dataSeq: 0 },
+  };
 }
 
 function withLongestLease(record: FreeRecord, item: Item = {}): FreeRecord {

@@ -4,6 +4,7 @@ import { readWriteLock } from "../../../../../test/support/read-write-lock.js";
 import { World } from "../../../../../test/support/world.js";
 import { unlocked } from "../../../../testing/src/local/local.js";
 import { inspect, readLock, semaphore } from "../../../src/index.js";
+import type { Item } from "../../../src/platform/table.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 
@@ -65,6 +66,38 @@ describe("an inspection of a semaphore", () => {
     const last = await world.requests(() => limited.inspect());
     expect(last.reads).toBe(2);
     expect(last.result.permits).toMatchObject([{ appearsExpired: true }]);
+  });
+
+  it("reads the record as often for many permits as for one", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const limited = semaphore(locks, "s", { permits: 200 });
+    let readings = 0;
+    const counted = (item: Item): Item =>
+      new Proxy(item, {
+        ownKeys: (target) => {
+          readings += 1;
+          return Reflect.ownKeys(target);
+        },
+      });
+    const read = network.read.bind(network);
+    network.read = async (...asked) => {
+      const answer = await read(...asked);
+      return answer.kind === "found" && answer.item !== undefined
+        ? { ...answer, item: counted(answer.item) }
+        : answer;
+    };
+    const readingsOf = async (): Promise<number> => {
+      readings = 0;
+      const { permits } = await world.until(limited.inspect());
+      expect(permits.length).toBe(held.length);
+      return readings;
+    };
+    const held = [await world.until(limited.acquire())];
+    const forOne = await readingsOf();
+    while (held.length < 100) held.push(await world.until(limited.acquire()));
+    expect(forOne).toBeGreaterThan(0);
+    expect(await readingsOf()).toBeLessThanOrEqual(forOne);
   });
 
   it("shows by the table's time that the session of a dead holder is over", async () => {
