@@ -245,12 +245,15 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     if (seen?.state !== "shared") return undefined;
     const { used, permits, limit = this.#limit } = seen;
     if (this.#ref.kind === "semaphore" && used + weight > limit) {
-      return `${used} of its ${limit} permits are in use, by ${permits.length} holders`;
+      const holders = permits.length === 1 ? "1 holder" : `${permits.length} holders`;
+      return `${used} of its ${limit} permits are in use, by ${holders}`;
     }
     if (used + weight > limit) {
       const [first] = permits;
-      return first?.weight === limit
-        ? `a writer holds it (${first.owner ?? "without a label"})`
+      const owner = first?.owner ?? "without a label";
+      if (first?.weight === limit) return `a writer holds it (${owner})`;
+      return permits.length === 1
+        ? `a reader holds it (${owner})`
         : `${permits.length} readers hold it`;
     }
     return "other waiters were queued before";

@@ -244,8 +244,8 @@ export class Cancellation implements Cancelling {
   #whoHolds(which: string, held: ObservedHeld, seen: HolderSeen | undefined): string {
     if (seen?.isOwn) {
       return (
-        `this process itself holds ${which}; a mutex is not reentrant. Release the first lease, or use ` +
-        'mutex(client, name, { reentrant: true }), or "context" for calls inside run()'
+        `this process itself holds ${which}. A call inside run() needs mutex(client, name, ` +
+        '{ reentrant: "context" }) in both places; else release the first lease'
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);

@@ -181,15 +181,19 @@ describe("a semaphore", () => {
       world.until(lock.acquire({ wait: 0 }).catch(({ message }) => message));
     await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
     expect(await messageOf(semaphore(locks, "s", { permits: 1 }))).toContain(
-      "(`wait` is 0): 1 of its 1 permits are in use, by 1 holders.",
+      "(`wait` is 0): 1 of its 1 permits are in use, by 1 holder.",
     );
     const writer = await world.until(writeLock(locks, "rw").acquire({ owner: "w1" }));
     expect(await messageOf(readLock(locks, "rw"))).toContain(
       "(`wait` is 0): a writer holds it (w1).",
     );
     await world.until(writer.release());
+    await world.until(readLock(locks, "rw").acquire({ owner: "r1" }));
+    expect(await messageOf(writeLock(locks, "rw"))).toContain(
+      "(`wait` is 0): a reader holds it (r1).",
+    );
     await world.until(readLock(locks, "rw").acquire());
-    expect(await messageOf(writeLock(locks, "rw"))).toContain("(`wait` is 0): 1 readers hold it.");
+    expect(await messageOf(writeLock(locks, "rw"))).toContain("(`wait` is 0): 2 readers hold it.");
   });
 
   it.each(["1s", 0])("says after a wait of %s when a waiter would look again", async (wait) => {
