@@ -101,15 +101,16 @@ it("encodes a large view in pages, which together are the view", async () => {
 });
 
 it("answers /healthz during a scan, and sends no request for it", async () => {
-  const began = Promise.withResolvers<void>();
-  const gate = Promise.withResolvers<void>();
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
   const client = new MemoryTable();
   const scan = client.scan.bind(client);
   let requests = 0;
   client.scan = async (...asked) => {
     requests += 1;
-    began.resolve();
-    await gate.promise;
+    await gate;
     return scan(...asked);
   };
   client.read = async () => {
@@ -122,14 +123,14 @@ it("answers /healthz during a scan, and sends no request for it", async () => {
     const own = `http://127.0.0.1:${server.port}`;
     const headers = { authorization: `Bearer ${TOKEN}` };
     const table = fetch(`${own}/api/table`, { headers });
-    await began.promise;
+    while (requests === 0) await pause(10);
     // The scan ends after these answers alone.
     for (let at = 0; at < 3; at += 1) {
       const health = await fetch(`${own}/healthz`);
       expect([health.status, await health.text()]).toEqual([200, "ok\n"]);
     }
     expect(requests).toBe(1);
-    gate.resolve();
+    open();
     expect(((await (await table).json()) as TableAnswer).reading).toBe(1);
   } finally {
     await server.close();
