@@ -21,6 +21,7 @@ import { dts } from "rollup-plugin-dts";
 import { isBuilt, noteBuilt } from "./lib/build-stamp.mjs";
 import { entries, MANIFEST, packages, programs, ROOT, STARTED_FILE } from "./lib/entries.mjs";
 import { manPage } from "./lib/man-page.mjs";
+import { filesAt, packedText } from "./lib/packed-text.mjs";
 import { thirdPartyNotices } from "./lib/third-party.mjs";
 
 const withTypes = !process.argv.includes("--without-types");
@@ -260,26 +261,32 @@ async function writeManPage(one) {
   writeFileSync(join(ROOT, one.folder, one.manifest.man), manPage(grammar, MANIFEST.version));
 }
 
-/** npm packs files of the package's own folder alone. Writes only what differs: several commands may build at once. */
+/**
+ * npm packs files of the package's own folder alone. Links lead to packed files or to the code host. Writes only what
+ * differs: several commands may build at once.
+ */
 function copyDocuments() {
   const [{ folder: main }] = packages;
   const documents = readdirSync(join(ROOT, "docs"), { recursive: true })
-    .filter((path) => /^(?!adr\b).*\.md$|^images\b.*\.svg$/.test(path))
-    .map((path) => join("docs", path));
+    .map((path) => `docs/${path.split(sep).join("/")}`)
+    .filter((path) => /^docs\/(?!adr\b).*\.md$|^docs\/images\b.*\.svg$/.test(path));
   for (const { folder } of packages) {
     const own = folder === main ? ["README.md", "AGENTS.md", ...documents] : [];
-    for (const file of ["LICENSE", "CHANGELOG.md", ...own]) copyIfOther(file, join(folder, file));
+    const packed = ["LICENSE", "CHANGELOG.md", ...own];
+    for (const file of packed) copyIfOther(file, join(folder, file), packed);
   }
   const copied = join(ROOT, main, "docs");
   for (const path of readdirSync(copied, { recursive: true, withFileTypes: true })) {
-    const file = relative(join(ROOT, main), join(path.parentPath, path.name));
+    const file = shown(join(path.parentPath, path.name)).slice(main.length + 1);
     if (path.isFile() && !documents.includes(file)) rmSync(join(ROOT, main, file), { force: true });
   }
 }
 
-function copyIfOther(from, to) {
-  const [text, target] = [readFileSync(join(ROOT, from)), join(ROOT, to)];
-  if (existsSync(target) && readFileSync(target).equals(text)) return;
+function copyIfOther(from, to, packed) {
+  const whole = readFileSync(join(ROOT, from), "utf8");
+  const text = from.endsWith(".md") ? packedText(whole, from, packed, filesAt(MANIFEST)) : whole;
+  const target = join(ROOT, to);
+  if (existsSync(target) && readFileSync(target, "utf8") === text) return;
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, text);
 }

@@ -5,6 +5,7 @@ import { dirname, join, normalize } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { subpaths } from "../../scripts/lib/entries.mjs";
+import { filesAt, packedText } from "../../scripts/lib/packed-text.mjs";
 import { placeOf, program, ROOT, sourcePaths, textOf } from "./source.js";
 
 /** Every committed file, and every new file outside .gitignore. */
@@ -67,6 +68,26 @@ describe("the documents", () => {
         .map((mentioned) => `${path}: ${mentioned}`),
     );
     expect(missing).toEqual([]);
+  });
+});
+
+describe("a document in the package", () => {
+  const text =
+    "[a](b.md#c) ![d](e.svg) [`f`](../g/h.ts#i) `[j](k.md)` [l](https://m)\n```\n[n](o)\n```";
+  const packed = ["docs/b.md"];
+
+  it("keeps the labels of links to other files of the repository", () => {
+    expect(packedText(text, "docs/a.md", packed, filesAt({ version: "1.2.3" }))).toBe(
+      "[a](b.md#c) (picture: d) `f` `[j](k.md)` [l](https://m)\n```\n[n](o)\n```",
+    );
+  });
+
+  it("links to the code host, if the package names one", () => {
+    const repository = { url: "git+https://host.example/team/holdfast.git" };
+    const host = filesAt({ version: "1.2.3", repository });
+    expect(packedText(text, "docs/a.md", packed, host)).toContain(
+      " [`f`](https://host.example/team/holdfast/blob/v1.2.3/g/h.ts#i) ",
+    );
   });
 });
 

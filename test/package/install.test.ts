@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -135,6 +138,22 @@ describe("the packed packages, installed", () => {
     expect(outputOf("node", "both.mjs")).toBe("true function");
     const required = outputOf("node", "-p", "typeof require('holdfast').Holdfast");
     expect(required).toBe("function");
+  });
+
+  it("has documents whose links lead to its own files, or to the web", () => {
+    const root = join(project, "node_modules/holdfast");
+    const paths = readdirSync(root, { recursive: true, encoding: "utf8" });
+    const documents = paths.filter((path) => path.endsWith(".md"));
+    expect(documents).toContain(join("docs", "start.md"));
+    const dead = documents.flatMap((path) => {
+      const prose = readFileSync(join(root, path), "utf8").replace(/^```[\s\S]*?^```/gm, "");
+      return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
+        .map(([, target = ""]) => target)
+        .filter((target) => !/^https?:|^#/.test(target))
+        .filter((target) => !existsSync(join(root, dirname(path), target.replace(/#.*/, ""))))
+        .map((target) => `${path}: ${target}`);
+    });
+    expect(dead).toEqual([]);
   });
 
   it("has no way past its exports", () => {

@@ -1,8 +1,10 @@
 import { connect } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { inspect, mutex } from "../../../holdfast/src/index.js";
+import { Holdfast, inspect, mutex } from "../../../holdfast/src/index.js";
 import { Breaks } from "../../../holdfast/src/internal/breaks.js";
 import { systemTimers } from "../../../holdfast/src/platform/timers.js";
+import { MemoryTable } from "../../../testing/src/table/memory-table.js";
+import { startServing } from "../../src/serve/serve.js";
 import { pagesOf } from "../../src/serve/view-pages.js";
 import type { TableAnswer } from "../../src/serve/view-types.js";
 import { pause } from "../support.js";
@@ -96,6 +98,43 @@ it("encodes a large view in pages, which together are the view", async () => {
   expect(JSON.parse(Buffer.concat(empty ?? []).toString())).toEqual({
     ...{ rows: [], sessions: [], terms: [], unreadable: [] },
   });
+});
+
+it("answers /healthz during a scan, and sends no request for it", async () => {
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const client = new MemoryTable();
+  const scan = client.scan.bind(client);
+  let requests = 0;
+  client.scan = async (...asked) => {
+    requests += 1;
+    await gate;
+    return scan(...asked);
+  };
+  client.read = async () => {
+    requests += 1;
+    return { kind: "unknown", cause: undefined };
+  };
+  await using locks = new Holdfast({ client, table: "locks" });
+  const server = await startServing(locks, { token: TOKEN });
+  try {
+    const own = `http://127.0.0.1:${server.port}`;
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const table = fetch(`${own}/api/table`, { headers });
+    while (requests === 0) await pause(10);
+    // The scan ends after these answers alone.
+    for (let at = 0; at < 3; at += 1) {
+      const health = await fetch(`${own}/healthz`);
+      expect([health.status, await health.text()]).toEqual([200, "ok\n"]);
+    }
+    expect(requests).toBe(1);
+    open();
+    expect(((await (await table).json()) as TableAnswer).reading).toBe(1);
+  } finally {
+    await server.close();
+  }
 });
 
 it("gives further pages of a reading without another scan", async () => {

@@ -244,8 +244,8 @@ export class Cancellation implements Cancelling {
   #whoHolds(which: string, held: ObservedHeld, seen: HolderSeen | undefined): string {
     if (seen?.isOwn) {
       return (
-        `this process itself holds ${which}. A call inside the callback of run() waits for itself: use ` +
-        'mutex(client, name, { reentrant: "context" }) in both places, or release the first lease'
+        `this process itself holds ${which}. A call inside run() needs mutex(client, name, ` +
+        '{ reentrant: "context" }) in both places; else release the first lease'
       );
     }
     return heldText(which, held.owner, seen, this.#settings.beyondLeaseMs === undefined);

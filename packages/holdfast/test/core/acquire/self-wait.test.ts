@@ -13,8 +13,8 @@ it("reports a wait for the same process, with the name", async () => {
   };
   const own = await refusalOf(mutex(mine.locks, "k2").acquire({ wait: "3s" }));
   expect(own.message).toContain(
-    "this process itself holds it. A call inside the callback of run() waits for itself: use " +
-      'mutex(client, name, { reentrant: "context" }) in both places, or release the first lease.',
+    "this process itself holds it. A call inside run() needs mutex(client, name, " +
+      '{ reentrant: "context" }) in both places; else release the first lease.',
   );
   // The option by the object does not help two objects, so nobody who has it is told to use it.
   const object = () => mutex(mine.locks, "k3", { reentrant: true });
