@@ -93,6 +93,13 @@ async function bundle(one, sources, { chunkFileNames, leastChunkBytes, sourcemap
       /src[/](?:native|internal|platform(?![/]s3))[/].*\.ts$|node_modules[/]ms[/]/,
       1,
     ),
+    // By layers, of which none imports one above it: chunks chosen by size alone can import each other.
+    apart(
+      "core",
+      /holdfast[/]src[/](?:core[/].*|client|client-options|table[/]schema)\.ts$|node_modules[/]tinyqueue[/]/,
+      0.5,
+    ),
+    apart("locks", /holdfast[/]src[/]locks[/].*\.ts$/, 0.4),
     shared,
   ];
   const { output } = await build.write({
@@ -208,6 +215,19 @@ function checkStartedFiles(one, { fileName, code }) {
   }
 }
 
+// In a cycle one file runs before what it uses, and which one depends on the entry that is imported first.
+function checkNoCycle(chunks) {
+  const importsOf = new Map(chunks.map(({ fileName, imports }) => [fileName, imports]));
+  const done = new Set();
+  const visit = (fileName, path) => {
+    if (path.includes(fileName)) throw new Error(`A cycle in dist: ${[...path, fileName].join(" > ")}.`);
+    if (done.has(fileName)) return;
+    for (const imported of importsOf.get(fileName) ?? []) visit(imported, [...path, fileName]);
+    done.add(fileName);
+  };
+  for (const fileName of importsOf.keys()) visit(fileName, []);
+}
+
 async function rollUpDeclarations(one, sources) {
   const build = await rollup({
     input: inputOf(sources),
@@ -249,6 +269,7 @@ async function buildPackage(one) {
   }
   if (one.manifest.bin !== undefined) chunks.push(...(await bundlePage(one)));
   for (const chunk of chunks) checkStartedFiles(one, chunk);
+  checkNoCycle(chunks);
   const notices = thirdPartyNotices(chunks.flatMap(({ moduleIds }) => moduleIds));
   if (notices !== undefined) writeFileSync(join(distOf(one), "THIRD-PARTY.txt"), notices);
   if (one.manifest.man !== undefined) await writeManPage(one);
