@@ -220,7 +220,8 @@ function checkNoCycle(chunks) {
   const importsOf = new Map(chunks.map(({ fileName, imports }) => [fileName, imports]));
   const done = new Set();
   const visit = (fileName, path) => {
-    if (path.includes(fileName)) throw new Error(`A cycle in dist: ${[...path, fileName].join(" > ")}.`);
+    if (path.includes(fileName))
+      throw new Error(`A cycle in dist: ${[...path, fileName].join(" > ")}.`);
     if (done.has(fileName)) return;
     for (const imported of importsOf.get(fileName) ?? []) visit(imported, [...path, fileName]);
     done.add(fileName);

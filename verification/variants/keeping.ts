@@ -77,8 +77,8 @@ export const KEEPING: readonly Variant[] = [
     edits: [
       {
         in: { keepFor },
-        from: "??= context.nowMs() + this.#keepMs;",
-        to: "??= Number.POSITIVE_INFINITY;",
+        from: "keepUntil(context.nowMs() + this.#keepMs);",
+        to: "keepUntil(Number.POSITIVE_INFINITY);",
       },
       { in: { keepFor }, from: "true, () => this.#giveBack());", to: "true, () => undefined);" },
     ],

@@ -112,8 +112,7 @@ export class LocalQueue<Settings, Granted> {
   #followers = 0;
   /** The number of consecutive hand-offs within the process. */
   #localHandoffs = 0;
-  /** Until when this process may keep the lock, on the monotonic clock; since it got the lock, through all hand-offs. */
-  keptUntilMs: number | undefined;
+  #keptUntilMs: number | undefined;
   #place: SharedPlace | undefined;
   /** The number of waiters before the first waiter of this queue; undefined while it is not known. */
   #before: number | undefined;
@@ -220,7 +219,16 @@ export class LocalQueue<Settings, Granted> {
   /** Resets the count of handoffs: the lock has left the process, or is not held any more. */
   endHandoffs(): void {
     this.#localHandoffs = 0;
-    this.keptUntilMs = undefined;
+    this.#keptUntilMs = undefined;
+  }
+
+  /**
+   * Returns until when this process may keep the lock between its uses, on the monotonic clock: the first such time since
+   * it got the lock, through all hand-offs.
+   */
+  keepUntil(untilMs: number): number {
+    this.#keptUntilMs ??= untilMs;
+    return this.#keptUntilMs;
   }
 
   /** Gives the turn to a hold, until the hold ends. */

@@ -160,8 +160,7 @@ class Uses implements KeptGrant<Hold> {
   release(use: Hold, leavesData: boolean): boolean {
     const { context, ref, localQueue, requested, settings } = use;
     if (!use.isHeld) return false;
-    localQueue.keptUntilMs ??= context.nowMs() + this.#keepMs;
-    this.#untilMs ??= localQueue.keptUntilMs;
+    this.#untilMs ??= localQueue.keepUntil(context.nowMs() + this.#keepMs);
     if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;
     if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
     if (context.closing.aborted || localQueue.place !== undefined) return false;
