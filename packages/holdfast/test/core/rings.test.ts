@@ -201,7 +201,7 @@ describe("a ring that is not as it should be", () => {
     expect(world.time.nowMs - fromMs).toBeLessThan(2_600);
   });
 
-  // rule: protocol 129, protocol 132
+  // rule: protocol 129
   it("is forged or doubled: the waiter claims in vain, at most three times a grant, and gets the lock later", async () => {
     const { world, rings, inhabitant } = scene();
     const [a, b] = [inhabitant(), inhabitant()];

@@ -4,11 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { MemoryTable } from "../../../testing/src/table/memory-table.js";
-import { Holdfast, type HoldfastError, type HoldfastOptions, mutex } from "../../src/index.js";
+import {
+  type AcquireOptions,
+  Holdfast,
+  type HoldfastError,
+  type HoldfastOptions,
+  mutex,
+} from "../../src/index.js";
 import { encodeFrame, FRAME_BYTES } from "../../src/ring/frames.js";
 import { ring } from "../../src/ring/index.js";
 
 const LOOPBACK = "127.0.0.1";
+/** On a busy machine, the answer to a waiter may be later than its first poll. */
+const SLOW = { min: "5s", max: "5s" } as const;
 const open: { close(): unknown }[] = [];
 
 afterEach(async () => {
@@ -61,8 +69,13 @@ function markOf(over: MemoryTable, name = "a") {
 }
 
 /** Waits for a lock whose holder is `held`, releases it, and counts the requests from the release on. */
-async function handOver(over: MemoryTable, held: { release(): Promise<void> }, waits: Holdfast) {
-  const waiting = mutex(waits, "a").acquire();
+async function handOver(
+  over: MemoryTable,
+  held: { release(): Promise<void> },
+  waits: Holdfast,
+  poll?: AcquireOptions["poll"],
+) {
+  const waiting = mutex(waits, "a").acquire({ poll });
   await settled(60);
   const before = over.counts;
   const fromMs = performance.now();
@@ -108,9 +121,9 @@ describe("a ring over sockets", () => {
     const [a, b] = [client(over, ring(options)), client(over, ring(options))];
     // The first grant has a mark, too.
     const lease = await mutex(a, "a").acquire();
-    const there = await handOver(over, lease, b);
+    const there = await handOver(over, lease, b, SLOW);
     expect(there).toMatchObject({ writes: 2, reads: 0 });
-    const back = await handOver(over, there.lease, a);
+    const back = await handOver(over, there.lease, a, SLOW);
     expect(back).toMatchObject({ writes: 2, reads: 0 });
     await back.lease.release();
     expect(markOf(over).address).toBe("");
@@ -120,7 +133,7 @@ describe("a ring over sockets", () => {
     const over = table();
     const [a, b] = [client(over, ring({ host: LOOPBACK })), client(over, ring({ listen: false }))];
     await settled(20);
-    const { lease, reads } = await handOver(over, await mutex(a, "a").acquire(), b);
+    const { lease, reads } = await handOver(over, await mutex(a, "a").acquire(), b, SLOW);
     expect(reads).toBe(0);
     expect(markOf(over).address).toBe("");
     await lease.release();
@@ -165,7 +178,7 @@ describe("without a ring, the waiter polls as ever", () => {
     await settled(20);
     const { lease, tookMs, reads } = await handOver(over, await mutex(a, "a").acquire(), b);
     // The first poll comes 75 to 125 ms after the refusal.
-    expect(tookMs).toBeLessThan(150);
+    expect(tookMs).toBeLessThan(500);
     expect(reads).toBeGreaterThan(0);
     await lease.release();
   }
@@ -197,7 +210,7 @@ describe("without a ring, the waiter polls as ever", () => {
     await settled(20);
     const b = client(over, ring({ listen: false }));
     const { tookMs, reads } = await handOver(over, lease, b);
-    expect(tookMs).toBeLessThan(150);
+    expect(tookMs).toBeLessThan(500);
     expect(reads).toBeGreaterThan(0);
   });
 });
@@ -219,7 +232,7 @@ describe("a client that listens", () => {
     expect(await closedAfter(port, nearly, 1_000)).toHaveLength(0);
     expect(a).toBeDefined();
     const b = client(over, ring({ listen: false }));
-    expect(await handOver(over, lease, b)).toMatchObject({ reads: 0 });
+    expect(await handOver(over, lease, b, SLOW)).toMatchObject({ reads: 0 });
   });
 
   it("closes a connection that sends no frame", async () => {

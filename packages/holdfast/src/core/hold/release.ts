@@ -292,33 +292,25 @@ export async function freeOnce(
 ): Promise<WriteAnswer> {
   const slice = context.releases(false);
   if (slice !== undefined) await slice;
-  if (ref.isEntry === true) return leaveEntry(context, ref, from, timeoutMs, signal);
-  const answer = await context.write(
-    context.freeing(ref, from, {
-      ...options,
-      lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
-    }),
-    timeoutMs,
-    signal,
-    GIVE_UP,
-  );
+  const isEntry = ref.isEntry === true;
+  const answer = isEntry
+    ? await removeEntry(context, ref, from, signal, timeoutMs)
+    : await context.write(
+        context.freeing(ref, from, {
+          ...options,
+          lastHolder: from.known?.holder ?? from.maybe?.[0] ?? "",
+        }),
+        timeoutMs,
+        signal,
+        GIVE_UP,
+      );
   if (answer.kind === "applied" || answer.kind === "refused") {
-    context.see(ref, answer, "strong");
-    context.observations.freed(ref.id, context.nowMs());
+    if (!isEntry) {
+      context.see(ref, answer, "strong");
+      context.observations.freed(ref.id, context.nowMs());
+    }
     context.rings?.freed(ref);
   }
-  return answer;
-}
-
-async function leaveEntry(
-  context: ClientContext,
-  entry: RecordRef,
-  from: Holders,
-  timeoutMs: number,
-  signal: SignalLike | undefined,
-): Promise<WriteAnswer> {
-  const answer = await removeEntry(context, entry, from, signal, timeoutMs);
-  if (answer.kind === "applied" || answer.kind === "refused") context.rings?.freed(entry);
   return answer;
 }
 
