@@ -54,7 +54,10 @@ export const SCHEDULES: readonly Variant[] = [
         to: 'isHeld && kind === "wait" && first.seemsOver;',
       },
     ],
-    caughtBy: { test: TEST, title: "continues the memory of the grant that it takes over, after a stale read" },
+    caughtBy: {
+      test: TEST,
+      title: "continues the memory of the grant that it takes over, after a stale read",
+    },
   },
   {
     name: "schedule-trusts-its-clock",
