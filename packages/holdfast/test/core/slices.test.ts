@@ -99,6 +99,22 @@ describe("in one turn of the event loop", () => {
     expect(network.requests.write - from).toBe(1_000);
   });
 
+  it("begins at most 256 of 1,000 releases in one turn, and ends all 1,000 leases", async () => {
+    const world = new World();
+    const { locks, process } = world.inhabitant({ connections: 2_000 });
+    const burst = Array.from({ length: 1_000 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
+    const leases = await world.until(Promise.all(burst));
+    const ended = leases.map((lease) => lease.release());
+    expect(leases.some(({ isHeld }) => isHeld)).toBe(false);
+    const readings = vi.spyOn(process.clock, "monotonicMs");
+    for (let microtask = 0; microtask < 1_000; microtask += 1) await Promise.resolve();
+    // A release reads the clock when it begins, and before its request.
+    expect(readings.mock.calls.length).toBeLessThanOrEqual(2 * 256);
+    readings.mockRestore();
+    await world.until(Promise.all(ended));
+    expect(world.table.counts.writes).toBe(2_000);
+  });
+
   it("reads the clocks a few times, and not once for each lease, to close a client", async () => {
     const world = new World();
     const { locks, process } = world.inhabitant();

@@ -310,13 +310,14 @@ export class HeldLease implements Handle {
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
     let last: NoAnswer | undefined;
-    const released = context.tracked(
+    const send = (): Promise<void> =>
       hold.requests.run(() =>
         release(hold, keepData, this.#lastData, (answer) => {
           last = answer;
         }),
-      ),
-    );
+      );
+    const slice = context.releases(false);
+    const released = context.tracked(slice === undefined ? send() : slice.then(send));
     const boundMs = 2 * context.settings.requestTimeoutMs;
     if (await settlesWithin(context.timers, boundMs, released)) return;
     context.inBackground(() => released);

@@ -201,11 +201,14 @@ class LeaseRelease {
     const options = { keepData, lastData, served };
     // A hanging request must leave time for another one before the lease is over.
     const timeoutMs = context.timeoutWithin(this.#former.leaseMs);
+    // The release has begun in its slice.
+    let free = freeNow;
     // Credentials expire and are replaced, so a refused release is sent again, too.
-    const send = async () =>
-      context.healing(
-        await freeOnce(context, this.#ref, holdersOf(this.#state), options, timeoutMs),
-      );
+    const send = async () => {
+      const answer = await free(context, this.#ref, holdersOf(this.#state), options, timeoutMs);
+      free = freeOnce;
+      return context.healing(answer);
+    };
     const retried = await retry(context, send, {
       backoff: context.patient(steady(RELEASE_RETRY_MS)),
       isOver: () => context.nowMs() >= this.#state.untilMs,
@@ -280,9 +283,23 @@ function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
 
 /**
  * Frees a record, or deletes a queue entry, with one write. The write requires that the item still names one of the
- * holders in `from`.
+ * holders in `from`. Of thousands of writes in one turn of the event loop, most come later.
  */
-export async function freeOnce(
+export function freeOnce(
+  context: ClientContext,
+  ref: RecordRef,
+  from: Holders,
+  options: Pick<FreeOptions, "keepData" | "lastData" | "served">,
+  timeoutMs?: number,
+  signal?: SignalLike,
+): Promise<WriteAnswer> {
+  const slice = context.releases(false);
+  const free = () => freeNow(context, ref, from, options, timeoutMs, signal);
+  return slice === undefined ? free() : slice.then(free);
+}
+
+/** As {@link freeOnce}, in this turn of the event loop. */
+async function freeNow(
   context: ClientContext,
   ref: RecordRef,
   from: Holders,
@@ -290,8 +307,6 @@ export async function freeOnce(
   timeoutMs = context.settings.requestTimeoutMs,
   signal?: SignalLike,
 ): Promise<WriteAnswer> {
-  const slice = context.releases(false);
-  if (slice !== undefined) await slice;
   const isEntry = ref.isEntry === true;
   const answer = isEntry
     ? await removeEntry(context, ref, from, signal, timeoutMs)
