@@ -141,8 +141,8 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         in: { TableAccess },
-        from: "return this.clock.wallMs() + this.table.clockCorrectionMs;",
-        to: "return this.clock.wallMs();",
+        from: "return (now?.wallMs ?? this.clock.wallMs()) + this.table.clockCorrectionMs;",
+        to: "return now?.wallMs ?? this.clock.wallMs();",
       },
     ],
     caughtBy: {

@@ -23,7 +23,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
     edits: [
       {
         in: { GrantWrite },
-        from: 'return fenced.kind === "granted" && !this.#repetition.isInTime() ? REFUSED : fenced;',
+        from: "return hasSent && !this.#repetition.isInTime() ? REFUSED : fenced;",
         to: "return fenced;",
       },
     ],
