@@ -16,4 +16,4 @@ export {
   leaderTasks,
 } from "./tasks/leader-tasks.js";
 export type { TaskHealth } from "./tasks/schedule.js";
-export type { LeaderTask, TaskRun } from "./tasks/task.js";
+export type { LeaderTask, TaskMemory, TaskRun } from "./tasks/task.js";

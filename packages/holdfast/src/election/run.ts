@@ -4,13 +4,17 @@ import { LossSignal } from "../core/hold/loss-signal.js";
 import { HoldfastError } from "../errors.js";
 import type { Timer } from "../platform/timers.js";
 import { isConsequence } from "./lead.js";
-import type { TaskSettings } from "./tasks/task.js";
+import type { DueRun, TaskSettings } from "./tasks/task.js";
 import type { Term } from "./term.js";
+
+const NEVER = { aborted: false, reason: undefined };
 
 /** How a run ended. */
 export interface Ended {
   /** The error of the run; undefined if there is no error, or if the error only repeats the signal's reason. */
   readonly failure: { readonly error: unknown } | undefined;
+  /** The reason of the signal, if the run threw because of it. */
+  readonly cutOffBy?: Error | undefined;
 }
 
 /**
@@ -27,6 +31,7 @@ export class Run {
   readonly #term: Term;
   readonly #stopBeforeMs: number;
   readonly #onWedged: () => void;
+  readonly #due: DueRun | undefined;
   readonly #signal = new LossSignal(() => this.#check());
   #abortedAtMs: number | undefined;
   #timer: Timer | undefined;
@@ -37,12 +42,14 @@ export class Run {
     worker: TaskSettings,
     term: Term,
     stopBeforeMs: number,
+    due: DueRun | undefined,
     onWedged: () => void,
   ) {
     this.#context = context;
     this.#worker = worker;
     this.#term = term;
     this.#stopBeforeMs = stopBeforeMs;
+    this.#due = due;
     this.#onWedged = onWedged;
     this.startedMs = context.nowMs();
   }
@@ -65,21 +72,28 @@ export class Run {
     const termSignal = this.#term.signal;
     const follow = (): void => this.#check();
     termSignal.addEventListener("abort", follow, { once: true });
+    this.#due?.signal.addEventListener("abort", follow, { once: true });
     this.#watch();
     try {
       await this.#worker.run({
         name: this.#worker.name,
         signal,
         term: this.#term as HeldLease as unknown as Lease,
+        due: this.#due?.due,
+        attempt: this.#due?.attempt ?? 1,
+        lastSuccess: this.#due?.lastSuccess,
       });
       return { failure: undefined };
     } catch (error) {
       const isAborted = this.#abortedAtMs !== undefined;
-      return { failure: isAborted && isConsequence(error, signal) ? undefined : { error } };
+      return isAborted && isConsequence(error, signal)
+        ? { failure: undefined, cutOffBy: signal.reason as Error }
+        : { failure: { error } };
     } finally {
       this.#isOver = true;
       this.#timer?.cancel();
       termSignal.removeEventListener("abort", follow);
+      this.#due?.signal.removeEventListener("abort", follow);
     }
   }
 
@@ -97,7 +111,9 @@ export class Run {
 
   #reason(): Error | undefined {
     const { name } = this.#worker;
-    if (this.#term.signal.aborted) return this.#term.signal.reason as Error;
+    for (const { aborted, reason } of [this.#term.signal, this.#due?.signal ?? NEVER]) {
+      if (aborted) return reason as Error;
+    }
     if (this.ranMs >= this.#worker.timeoutMs) {
       const message = `Task "${name}" exceeded its timeout of ${this.#worker.timeoutMs} ms.`;
       return new DOMException(message, "TimeoutError");

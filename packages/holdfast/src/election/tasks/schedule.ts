@@ -2,9 +2,9 @@ import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import type { Candidate } from "../candidate.js";
 import type { TaskRunEvent } from "../events.js";
-import { Run } from "../run.js";
+import { type Ended, Run } from "../run.js";
 import type { Term } from "../term.js";
-import type { TaskSettings } from "./task.js";
+import type { DueRun, RemembersRuns, TaskSettings } from "./task.js";
 
 /** The state of one task, for a probe. */
 export interface TaskHealth {
@@ -29,18 +29,30 @@ export class Schedule {
   #run: Run | undefined;
   #lastStartMs: number | undefined;
   #overdueAtMs = Number.POSITIVE_INFINITY;
+  /** The job of the present term, of a task that remembers its runs. */
+  #job: ReturnType<RemembersRuns["jobOf"]> | undefined;
 
   constructor(candidate: Candidate, worker: TaskSettings, stopBeforeMs: number) {
     this.#candidate = candidate;
     this.#worker = worker;
     this.#stopBeforeMs = stopBeforeMs;
+    // Throws now for a name or a format that has no such memory.
+    this.#jobOf(async () => undefined);
+  }
+
+  #jobOf(run: (due: DueRun) => Promise<void>) {
+    const { context, settings, ref } = this.#candidate;
+    const { memory, name, everyMs } = this.#worker;
+    const parts = { context, defaultOwner: settings.grant.owner };
+    return memory?.jobOf(parts, { name: `${ref.name}/${name}`, everyMs }, run);
   }
 
   /** Runs the task at every interval of a term, until the term and the last run have ended; never rejects. */
   async serve(term: Term): Promise<void> {
     const { context } = this.#candidate;
     const { signal } = term;
-    const { everyMs, jitterMs, runAtStart } = this.#worker;
+    const { everyMs, jitterMs, runAtStart, memory } = this.#worker;
+    if (memory !== undefined) return this.#serveByMemory(term);
     let baseMs = context.nowMs() + (runAtStart ? 0 : everyMs);
     while (!signal.aborted) {
       const dueMs = baseMs + jitterMs * context.random.fraction();
@@ -56,13 +68,42 @@ export class Schedule {
     this.#overdueAtMs = Number.POSITIVE_INFINITY;
   }
 
+  /** Runs the task when its memory says so, until the term and the last run have ended; never rejects. */
+  async #serveByMemory(term: Term): Promise<void> {
+    const { signal } = term;
+    const job = this.#jobOf((due) => this.#runDue(term, due));
+    const { context } = this.#candidate;
+    if (job === undefined || signal.aborted || context.closing.aborted) return;
+    this.#job = job;
+    job.start();
+    await new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    });
+    await job.stop();
+    this.#job = undefined;
+  }
+
+  /** One run that is due. Rejects if it has failed, or was cut off, so that it is repeated. */
+  async #runDue(term: Term, due: DueRun): Promise<void> {
+    const { context } = this.#candidate;
+    await this.#until(term, context.nowMs(), due.signal);
+    due.signal.throwIfAborted();
+    const lateMs = Math.max(0, context.wallMs() - due.due.getTime());
+    const { failure, cutOffBy } = await this.#tick(term, lateMs, due);
+    if (failure !== undefined) throw failure.error;
+    if (cutOffBy !== undefined) throw cutOffBy;
+  }
+
   health(): TaskHealth {
     const nowMs = this.#candidate.context.nowMs();
+    const nextMs = this.#job?.next?.getTime() ?? Number.POSITIVE_INFINITY;
+    const lateMs = this.#candidate.context.wallMs() - nextMs;
     return {
       name: this.#worker.name,
       isRunning: this.#run !== undefined,
       isWedged: this.#run?.isWedged === true,
-      isOverdue: nowMs >= this.#overdueAtMs,
+      isOverdue: nowMs >= this.#overdueAtMs || lateMs >= OVERDUE_INTERVALS * this.#worker.everyMs,
       sinceLastStartMs: this.#lastStartMs === undefined ? undefined : nowMs - this.#lastStartMs,
     };
   }
@@ -76,31 +117,40 @@ export class Schedule {
     }
   }
 
-  async #tick(term: Term, lateMs: number): Promise<void> {
+  async #tick(term: Term, lateMs: number, due?: DueRun): Promise<Ended> {
     const { context } = this.#candidate;
-    const run = new Run(context, this.#worker, term, this.#stopBeforeMs, () => {
+    const run = new Run(context, this.#worker, term, this.#stopBeforeMs, due, () => {
       this.#emit(term, "wedged", lateMs, run.ranMs);
     });
     this.#run = run;
     this.#lastStartMs = run.startedMs;
     this.#emit(term, "start", lateMs, 0);
     // The next run is due an interval after this run was due.
-    const cancelOverdue = this.#watchOverdue(term, context.nowMs() - lateMs + this.#worker.everyMs);
-    const { failure } = await run.toEnd();
+    const nextMs = context.nowMs() - lateMs + this.#worker.everyMs;
+    const cancelOverdue = due === undefined ? this.#watchOverdue(term, nextMs) : () => undefined;
+    const ended = await run.toEnd();
+    const { failure } = ended;
     cancelOverdue();
     this.#run = undefined;
     this.#emit(term, failure === undefined ? "end" : "error", lateMs, run.ranMs, failure?.error);
-    if (failure !== undefined) this.#failed(term, failure.error);
+    if (failure !== undefined) this.#failed(term, failure.error, due !== undefined);
+    return ended;
   }
 
-  #failed(term: Term, cause: unknown): void {
+  // A schedule itself reports a failed run.
+  #failed(term: Term, cause: unknown, isReported: boolean): void {
+    const { name } = this.#worker;
+    if (!isReported) this.#report(term, cause);
+    if (this.#worker.resignOnError) term.end(`its task "${name}" failed`);
+  }
+
+  #report(term: Term, cause: unknown): void {
     const { name } = this.#worker;
     const what = cause instanceof Error ? cause.message : String(cause);
     const message = `Task "${name}" of the leader of "${term.name}" failed: ${what}`;
     this.#candidate.report(
       new HoldfastError("outcome-unknown", message, { lockName: term.name, cause }),
     );
-    if (this.#worker.resignOnError) term.end(`its task "${name}" failed`);
   }
 
   /** Publishes `overdue` once if no run has begun two intervals after `dueMs`. Returns a function that cancels this. */

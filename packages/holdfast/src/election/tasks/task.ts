@@ -1,3 +1,4 @@
+import type { AcquireContext } from "../../core/acquire/context.js";
 import type { Lease } from "../../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
@@ -23,6 +24,36 @@ export interface LeaderTask<S extends FormatTypes = NativeTypes> {
   readonly runAtStart?: boolean | undefined;
   /** Whether a failed run ends the term, so that another candidate leads. Default false. */
   readonly resignOnError?: boolean | undefined;
+  /**
+   * `inTable` of `holdfast/schedule`: the rhythm survives a change of leader. The runs are due at the multiples of `every`
+   * since 1970, by the table's time. The newest instant that passed without a leader runs once, and a run that failed or was
+   * cut off is repeated, 30 s later and then less often, until the next instant. Not with `jitter` and `runAtStart`. Costs
+   * the requests of a schedule. Default: a leader knows only its own runs.
+   */
+  readonly remember?: TaskMemory | undefined;
+}
+
+/** Where a task remembers its runs. */
+export interface TaskMemory {
+  readonly kind: "task-memory";
+}
+
+/** A run that is due by the memory. */
+export interface DueRun {
+  readonly due: Date;
+  readonly attempt: number;
+  readonly lastSuccess: Date | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The part of a {@link TaskMemory} that the tasks use: a program that imports none carries none of its code. */
+export interface RemembersRuns extends TaskMemory {
+  /** Returns the job of one term. `run` rejects if the run has failed. Throws `invalid-argument`. */
+  jobOf(
+    parts: { readonly context: AcquireContext; readonly defaultOwner: string },
+    task: { readonly name: string; readonly everyMs: number },
+    run: (due: DueRun) => Promise<void>,
+  ): { readonly next: Date | undefined; start(): void; stop(): Promise<void> };
 }
 
 const TASK_NAMES: OptionNames<LeaderTask> = {
@@ -33,6 +64,7 @@ const TASK_NAMES: OptionNames<LeaderTask> = {
   jitter: true,
   runAtStart: true,
   resignOnError: true,
+  remember: true,
 };
 
 /** One run of a task. */
@@ -47,6 +79,12 @@ export interface TaskRun<S extends FormatTypes = NativeTypes> {
   readonly signal: AbortSignal;
   /** The lease of the leader. */
   readonly term: Lease<S>;
+  /** The instant that is due, of a task with `remember`. */
+  readonly due: Date | undefined;
+  /** The number of this attempt for the instant, from 1. */
+  readonly attempt: number;
+  /** The instant of the last run that completed, on any leader, of a task with `remember`. Undefined before the first. */
+  readonly lastSuccess: Date | undefined;
 }
 
 /** A task's options, resolved. */
@@ -58,6 +96,7 @@ export interface TaskSettings {
   readonly jitterMs: number;
   readonly runAtStart: boolean;
   readonly resignOnError: boolean;
+  readonly memory: RemembersRuns | undefined;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -86,10 +125,12 @@ function resolveTask(worker: LeaderTask): TaskSettings {
     jitter = 0,
     runAtStart = true,
     resignOnError = false,
+    remember,
   } = checkNames("a task", worker, TASK_NAMES);
   if (typeof name !== "string" || name === "") throw refuse("A task needs a `name`.");
   if (typeof run !== "function") throw refuse(`Task "${name}" needs a function \`run\`.`);
   const everyMs = durationMs("every", every, EVERY_RANGE);
+  if (remember !== undefined) checkRemember(worker, remember);
   return {
     name,
     everyMs,
@@ -102,5 +143,16 @@ function resolveTask(worker: LeaderTask): TaskSettings {
     jitterMs: durationMs("jitter", jitter, { leastMs: 0, mostMs: everyMs }),
     runAtStart,
     resignOnError,
+    memory: remember as RemembersRuns | undefined,
   };
+}
+
+function checkRemember({ name, jitter, runAtStart }: LeaderTask, remember: TaskMemory): void {
+  if (remember?.kind !== "task-memory") {
+    throw refuse(`The option \`remember\` of task "${name}" must be inTable of holdfast/schedule.`);
+  }
+  if (jitter === undefined && runAtStart === undefined) return;
+  throw refuse(
+    `Task "${name}" has \`remember\`, so that the table tells when it is due: leave out \`jitter\` and \`runAtStart\`.`,
+  );
 }

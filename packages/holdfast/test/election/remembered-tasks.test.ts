@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { NAME } from "../../../../test/support/election.js";
+import { type Inhabitant, World } from "../../../../test/support/world.js";
+import {
+  type LeaderTask,
+  type LeaderTasks,
+  leaderTasks,
+  type TaskMemory,
+  type TaskRun,
+} from "../../src/election/index.js";
+import { inTable } from "../../src/schedule/index.js";
+
+const HOUR_MS = 3_600_000;
+
+let world: World;
+let runs: { readonly who: Inhabitant; readonly atH: number; readonly run: TaskRun }[];
+beforeEach(() => {
+  world = new World();
+  runs = [];
+});
+
+function tasksOf(who: Inhabitant, more: Partial<LeaderTask> = {}, takesMs = 1_000): LeaderTasks {
+  const task: LeaderTask = {
+    ...{ name: "report", every: "24h", remember: inTable },
+    async run(run) {
+      runs.push({ who, atH: Math.round((10 * world.time.nowMs) / HOUR_MS) / 10, run });
+      await new Promise<void>((resolve) => {
+        who.process.timers.set(takesMs, true, resolve);
+        run.signal.addEventListener("abort", () => resolve());
+      });
+      run.signal.throwIfAborted();
+    },
+    ...more,
+  };
+  const tasks = leaderTasks(who.locks, { name: NAME, tasks: [task] });
+  tasks.start();
+  return tasks;
+}
+
+const leaderOf = (all: readonly LeaderTasks[]): LeaderTasks | undefined =>
+  all.find(({ election }) => election.isLeader);
+
+const advanceHours = (hours: number) => world.time.advance(hours * HOUR_MS);
+
+describe("a leader task that remembers its runs", () => {
+  it("runs at each interval once, although the leader changes every eight hours", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const all = [tasksOf(a), tasksOf(b)];
+    await advanceHours(1);
+    for (let change = 0; change < 10; change += 1) {
+      await advanceHours(8);
+      await world.until(leaderOf(all)?.resign() ?? Promise.resolve());
+    }
+    expect(runs.map(({ atH }) => atH)).toEqual([24, 48, 72]);
+    expect(new Set(runs.map(({ who }) => who)).size).toBe(2);
+    expect(runs.map(({ run }) => run.due?.getUTCHours())).toEqual([0, 0, 0]);
+    expect(runs[2]?.run.lastSuccess).toEqual(runs[1]?.run.due);
+    expect([...a.reported, ...b.reported]).toEqual([]);
+  });
+
+  it("runs once for the instants that passed without a leader", async () => {
+    const a = world.inhabitant();
+    await advanceHours(1);
+    const first = tasksOf(a);
+    await advanceHours(1);
+    await world.until(first.stop());
+    await advanceHours(100);
+    tasksOf(world.inhabitant());
+    await advanceHours(1);
+    expect(runs.map(({ run }) => run.due?.toISOString())).toEqual(["2026-01-05T00:00:00.000Z"]);
+  });
+
+  it("is repeated by the next leader if the change of leader cut the run off", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const all = [tasksOf(a, {}, 2 * HOUR_MS), tasksOf(b, {}, 2 * HOUR_MS)];
+    await advanceHours(24.5);
+    expect(runs.length).toBe(1);
+    await world.until(leaderOf(all)?.resign() ?? Promise.resolve());
+    await advanceHours(0.1);
+    expect(runs.map(({ run }) => run.attempt)).toEqual([1, 2]);
+    expect(runs[1]?.run.due).toEqual(runs[0]?.run.due);
+    expect(runs[1]?.who).not.toBe(runs[0]?.who);
+    await advanceHours(5);
+    expect(runs.length).toBe(2);
+  });
+
+  it("is repeated after a failure, which is reported once and ends neither the term nor the task", async () => {
+    const a = world.inhabitant();
+    let fails = 1;
+    const tasks = tasksOf(a, {
+      run: (run) => {
+        runs.push({ who: a, atH: 0, run });
+        if (fails-- > 0) throw new Error("no such host");
+      },
+    });
+    await advanceHours(25);
+    expect(runs.map(({ run }) => run.attempt)).toEqual([1, 2]);
+    expect(a.reported.map(({ message }) => message)).toEqual([
+      expect.stringContaining("no such host"),
+    ]);
+    expect(tasks.election.isLeader).toBe(true);
+    expect(tasks.health().tasks[0]).toMatchObject({ isRunning: false, isOverdue: false });
+  });
+
+  it("is cut off at its own timeout, and repeated", async () => {
+    const a = world.inhabitant();
+    tasksOf(a, { timeout: "10s" }, HOUR_MS);
+    await advanceHours(24.02);
+    expect(runs.map(({ run }) => run.attempt)).toEqual([1, 2]);
+  });
+
+  it.each<[string, Partial<LeaderTask>]>([
+    ["jitter", { jitter: "1s" }],
+    ["runAtStart", { runAtStart: true }],
+    ["inTable", { remember: { kind: "other" } as unknown as TaskMemory }],
+  ])("refuses %s", (mentioned, more) => {
+    const a = world.inhabitant();
+    expect(() => tasksOf(a, more)).toThrow(mentioned);
+  });
+});
