@@ -1,8 +1,10 @@
 import type { History, Inspection, QueuedWaiter } from "holdfast/admin";
+import { systemClock } from "holdfast/internal";
+import { scheduleState } from "holdfast/schedule";
 import { actionsOf, actionsOfPermit } from "./actions.js";
 import { keyOf } from "./view.js";
 import type { Detail, Event, Permit, Row, SessionRow, Waiter } from "./view-types.js";
-import { wordsOf } from "./words.js";
+import { wordsOf, wordsOfSchedule } from "./words.js";
 
 /** From the readings of one record to what the page shows. Pure. */
 
@@ -24,7 +26,7 @@ export function detailOf(reading: DetailReading): Detail {
   const besides = onSession?.records.filter((record) => keyOf(record) !== keyOf(row)) ?? [];
   return {
     row,
-    words: wordsOf(row),
+    words: wordsWith(row, data),
     data: data === undefined ? undefined : JSON.stringify(data, null, 2),
     permits: permits.map((one) => ({ ...one, actions: actionsOfPermit(row, one, table) })),
     waiters: waiters.map(waiterOf),
@@ -33,6 +35,12 @@ export function detailOf(reading: DetailReading): Detail {
     besides,
     besidesCount: besides.length + (onSession === undefined ? 0 : unlisted(onSession)),
   };
+}
+
+function wordsWith(row: Row, data: Inspection["data"]): string {
+  const state = row.kind === "once" ? scheduleState(data) : undefined;
+  const words = wordsOf(row);
+  return state === undefined ? words : `${words} ${wordsOfSchedule(state, systemClock.wallMs())}`;
 }
 
 function unlisted({ records, holds }: Pick<SessionRow, "records" | "holds">): number {

@@ -1,3 +1,4 @@
+import { lateMs, type ScheduleState } from "holdfast/schedule";
 import { lengthText } from "./length-text.js";
 import type { PermitCount, Row } from "./view-types.js";
 
@@ -15,6 +16,25 @@ export function wordsOf(row: Row): string {
   const by = row.session === undefined ? "last renewed" : "its session was last renewed";
   const sign = row.silentMs === undefined ? "" : `; ${by} ${lengthText(row.silentMs)} ago`;
   return `${verb} by ${holder}${since}${askedText(row)}${sign}; ${takeoverText(row, "it")}.`;
+}
+
+/** What the record of a schedule, or of a task of `once()`, remembers, in words. Pure. */
+export function wordsOfSchedule(state: ScheduleState, nowMs: number): string {
+  const { rule, due, outcome, isOpen, attempt, next, retryAt, lastSuccess, lastFailure } = state;
+  const late = lateMs(state, nowMs);
+  const run = `${due.toISOString()}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
+  const ended = isOpen ? "has not ended" : (outcome ?? "ended");
+  return [
+    rule && `Due ${rule}.`,
+    attempt > 0 && `The run for ${run}: ${ended}.`,
+    late > 0 && `Late by ${lengthText(late)}.`,
+    retryAt && `It is run again at ${retryAt.toISOString()}.`,
+    next && `Next due ${next.toISOString()}.`,
+    lastSuccess && `Last success: ${lastSuccess.due.toISOString()}.`,
+    lastFailure && `Last failure: ${lastFailure.due.toISOString()}, ${lastFailure.error}.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function askedText({ request }: Row): string {

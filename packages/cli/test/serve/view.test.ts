@@ -2,11 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Inspection, Survey } from "../../../holdfast/src/admin/index.js";
 import { Breaks } from "../../../holdfast/src/internal/breaks.js";
 import { systemTimers } from "../../../holdfast/src/platform/timers.js";
+import type { ScheduleState } from "../../../holdfast/src/schedule/index.js";
 import { detailOf, eventsOf } from "../../src/serve/detail.js";
 import { figuresOf, metricsText } from "../../src/serve/metrics.js";
 import { rowOf, viewOf } from "../../src/serve/view.js";
 import type { Row, TableView } from "../../src/serve/view-types.js";
-import { wordsOf } from "../../src/serve/words.js";
+import { wordsOf, wordsOfSchedule } from "../../src/serve/words.js";
 
 const LOCK = {
   ...{ name: "a", state: "held", holder: "h", owner: "worker-7", fence: 9n, leaseMs: 30_000 },
@@ -41,6 +42,32 @@ describe("the words about a record", () => {
     expect(wordsOf(row({}))).toBe(
       "Held by worker-7 for 3 min; last renewed 4 s ago; it can be taken over in 36 s if the holder stays silent.",
     );
+  });
+});
+
+describe("the words about a schedule", () => {
+  const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
+  const state: ScheduleState = {
+    ...{ rule: "every 1 h", due: at(3), outcome: "failed", isOpen: false, attempt: 2, by: "w" },
+    ...{ begun: at(3), ended: at(3), retryAt: undefined, next: at(4) },
+    lastSuccess: { due: at(2), at: at(2) },
+    lastFailure: { due: at(3), at: at(3), attempt: 2, by: "w", error: "Error: no such host" },
+  };
+
+  it("name the last run, the next instant, the last success and the last failure", () => {
+    expect(wordsOfSchedule(state, at(3).getTime())).toBe(
+      "Due every 1 h. The run for 2026-01-01T03:00:00.000Z, attempt 2: failed. Next due 2026-01-01T04:00:00.000Z. " +
+        "Last success: 2026-01-01T02:00:00.000Z. Last failure: 2026-01-01T03:00:00.000Z, Error: no such host.",
+    );
+  });
+
+  it("say how late it is, and are among those about its record", () => {
+    expect(wordsOfSchedule(state, at(5).getTime())).toContain("Late by 60 min.");
+    const data = { occurrence: at(3).toISOString(), ended: true, outcome: "completed" };
+    const once = rowOf("once", LOCK, { waiters: 0, nowMs: NOW_MS });
+    const reading = { permits: [], waiters: [], history: undefined, onSession: undefined };
+    const { words } = detailOf({ row: once, data, ...reading, table: "t" });
+    expect(words).toContain("The run for 2026-01-01T03:00:00.000Z: completed.");
   });
 });
 
