@@ -44,10 +44,11 @@ export class ChangeMonitor {
   }
 
   tell(kind: AssignmentChange["kind"], name: string, fence?: bigint, error?: unknown): void {
-    const change = { kind, group: this.#group, name, owner: this.#owner, fence, error };
-    publish(ASSIGNMENT_CHANNEL, () => change);
+    const [group, owner] = [this.#group, this.#owner];
+    const made = (): AssignmentChange => ({ kind, group, name, owner, fence, error });
+    publish(ASSIGNMENT_CHANNEL, made);
     if (this.#listeners.size === 0) return;
-    const told = serialisable({ ...change });
+    const told = serialisable(made());
     for (const listener of this.#listeners) {
       // An error of a listener must not change what runs.
       try {
