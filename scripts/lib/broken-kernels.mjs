@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 /** The kernels by name: the file in `src`, the original text, and its replacement. */
 export const BROKEN = {
   // A lease ends only with an answer.
-  deadline: ["core/hold/deadline.ts", "lengthMs - elapsedMsSince(start, clock));", "lengthMs);"],
+  deadline: ["core/hold/deadline.ts", "lengthMs - elapsedMsUntil(now, start));", "lengthMs);"],
   // A rival counts as dead after a fifth of its lease.
   watch: ["core/record/decide.ts", "leaseMs * (1 + 2 * maxClockDrift)", "0.2 * leaseMs"],
   // For a holder on a session, watches the lock's record, which receives no renewals.
@@ -29,8 +29,8 @@ export const BROKEN = {
   // A deadline is counted by the wall clock alone.
   wall: [
     "platform/clock.ts",
-    "clock.monotonicMs() - start.monotonicMs,\n    clock.wallMs() - start.wallMs,\n    clock.bootMs() - start.bootMs,",
-    "clock.wallMs() - start.wallMs,",
+    "now.monotonicMs - start.monotonicMs,\n    now.wallMs - start.wallMs,\n    now.bootMs - start.bootMs,",
+    "now.wallMs - start.wallMs,",
   ],
 };
 

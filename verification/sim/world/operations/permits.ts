@@ -80,11 +80,14 @@ async function mixed(self: Incarnation, random: SeededRandom, limit: number): Pr
   if (locks.length !== two.length || helds.length !== 2) {
     self.run.fail("all or none", `${self.name} got ${parts.length} of ${several.length} locks`);
   }
-  for (const held of helds) {
-    note(self, held, "granted");
-    const loss = lossSignal(held.permit);
-    loss.addEventListener("abort", () => note(self, held, "lost"), { once: true });
-  }
+  for (const held of helds) note(self, held, "granted");
+  const loss = lossSignal(lease);
+  const end = (): void => {
+    // An operator may release one of the locks by force, and the library then gives up the rest.
+    const isForced = isHoldfastError(loss.reason) && loss.reason.reason === "released-by-force";
+    for (const held of helds) note(self, held, isForced ? "released" : "lost");
+  };
+  loss.addEventListener("abort", end, { once: true });
   self.note({
     kind: "granted together",
     parts: locks.map(({ name, fence }) => `${fence} ${name}`),
