@@ -54,7 +54,7 @@ const FENCE_BLOCKS: Capability<true> = {
 };
 
 /**
- * Returns the value of the option `keep` of {@link mutex} and {@link fairLock}: a release keeps the lease for the next use
+ * Returns the value of the option `keep` of `mutex()` and `fairLock()`: a release keeps the lease for the next use
  * in this process, which then costs no request. Each use is a lease of its own, with its own fence. `length`: from the first
  * release after a grant, 10 ms to an hour; the first release after it gives the lock back. Sooner if a request or a queue in
  * the record shows that others want the lock, which an answer to a renewal tells; for an acquisition of this process with

@@ -60,7 +60,7 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   /** Further user attributes of the record at the grant, in formats with such attributes. */
   readonly attributes: S["attributes"] | undefined;
   /**
-   * The leases of several locks that are held together, in the order of the call to {@link all}. They live and end with
+   * The leases of several locks that are held together, in the order of the call to `all()`. They live and end with
    * this lease. Of one lock: this lease alone.
    */
   readonly parts: readonly Lease<S["fence"] extends undefined ? NativeTypes : S>[];
@@ -72,7 +72,7 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
    * locks is the loss of all. The signal does not abort at this lease's own release. Under `renew: "manual"` no timer
    * exists: the signal aborts at the first read of `aborted` or other check after the deadline. Every read of `aborted`
    * checks the clocks first, so code after a pause sees the loss before any timer could report the loss. A signal of
-   * `AbortSignal.any` does not check the clocks: use {@link anySignal} instead. Sends no request.
+   * `AbortSignal.any` does not check the clocks: use `anySignal()` instead. Sends no request.
    */
   readonly signal: AbortSignal;
   /** Whether the lock is held now; of several, all. Every read checks the clocks. Sends no request. */
