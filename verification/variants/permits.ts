@@ -33,6 +33,18 @@ export const PERMITS: readonly Variant[] = [
     caughtBy: { invariant: "permits", within: 60, of: "world" },
   },
   {
+    name: "permit-above-a-limit-without-a-count",
+    what: "A weight above the limit is granted in a record that has a limit and no count.",
+    rules: [],
+    edits: [
+      { in: { nativePermits }, from: '...(weight > limit ? [isPresent("used")] : []),', to: "" },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/permits/limits.test.ts",
+      title: "refuses it also before the first permit, to the client that set the limit",
+    },
+  },
+  {
     name: "permit-limit-of-caller",
     what: "A caller with another limit goes by its own.",
     rules: [],

@@ -140,6 +140,8 @@ function fits(grant: PermitGrant): Condition {
     KNOWN,
     isStored ? isLimit : any(isAbsent("limit"), isLimit),
     any(isAbsent("used"), { kind: "below", attribute: "used", value: n(limit - weight + 1) }),
+    // A record that was made for its limit alone has no `used`, which must not pass for room.
+    ...(weight > limit ? [isPresent("used")] : []),
     isNew(grant),
   );
 }

@@ -67,6 +67,20 @@ describe("a semaphore with another limit in the table", () => {
     await world.until(expectError(of(b, 3).acquire({ weight: 3 }), facts));
   });
 
+  it("refuses it also before the first permit, to the client that set the limit", async () => {
+    const world = new World();
+    const a = world.inhabitant();
+    await world.until(setLimit(a.locks, "s", 2));
+    const facts = {
+      code: "limit-mismatch",
+      lockName: "s",
+      mentions: ["2", "weight of 3"],
+    } as const;
+    await world.until(expectError(of(a, 3).acquire({ weight: 3 }), facts));
+    expect((await world.until(of(a, 3).inspect())).used).toBe(0);
+    expect((await world.until(of(a, 3).acquire({ weight: 2 }))).isHeld).toBe(true);
+  });
+
   it("gives a new record the number of its first caller, and not the number of the last record", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(), world.inhabitant()];
