@@ -41,7 +41,7 @@ export const PERMITS: readonly Variant[] = [
     ],
     caughtBy: {
       test: "packages/holdfast/test/locks/permits/limits.test.ts",
-      title: "refuses it also before the first permit, to the client that set the limit",
+      title: "refuses it also before the first permit, to a client that knows the limit",
     },
   },
   {

@@ -67,7 +67,7 @@ describe("a semaphore with another limit in the table", () => {
     await world.until(expectError(of(b, 3).acquire({ weight: 3 }), facts));
   });
 
-  it("refuses it also before the first permit, to the client that set the limit", async () => {
+  it("refuses it also before the first permit, to a client that knows the limit", async () => {
     const world = new World();
     const a = world.inhabitant();
     await world.until(setLimit(a.locks, "s", 2));
@@ -76,7 +76,8 @@ describe("a semaphore with another limit in the table", () => {
       lockName: "s",
       mentions: ["2", "weight of 3"],
     } as const;
-    await world.until(expectError(of(a, 3).acquire({ weight: 3 }), facts));
+    // The first call learns the limit, and the second one begins with it.
+    for (const _ of [1, 2]) await world.until(expectError(of(a, 3).acquire({ weight: 3 }), facts));
     expect((await world.until(of(a, 3).inspect())).used).toBe(0);
     expect((await world.until(of(a, 3).acquire({ weight: 2 }))).isHeld).toBe(true);
   });
