@@ -7,8 +7,6 @@ import { isConsequence } from "./lead.js";
 import type { DueRun, TaskSettings } from "./tasks/task.js";
 import type { Term } from "./term.js";
 
-const NEVER = { aborted: false, reason: undefined };
-
 /** How a run ended. */
 export interface Ended {
   /** The error of the run; undefined if there is no error, or if the error only repeats the signal's reason. */
@@ -111,9 +109,8 @@ export class Run {
 
   #reason(): Error | undefined {
     const { name } = this.#worker;
-    for (const { aborted, reason } of [this.#term.signal, this.#due?.signal ?? NEVER]) {
-      if (aborted) return reason as Error;
-    }
+    const stopped = [this.#term.signal, this.#due?.signal].find((one) => one?.aborted === true);
+    if (stopped !== undefined) return stopped.reason as Error;
     if (this.ranMs >= this.#worker.timeoutMs) {
       const message = `Task "${name}" exceeded its timeout of ${this.#worker.timeoutMs} ms.`;
       return new DOMException(message, "TimeoutError");
