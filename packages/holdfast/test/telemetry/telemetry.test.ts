@@ -267,7 +267,9 @@ describe("the metrics", () => {
     const named = (await pointsOf("holdfast.lease.grants")).map(
       ({ attributes }) => attributes["holdfast.name"],
     );
-    expect(new Set(named)).toEqual(new Set([undefined, "a", "b", "c", "q", "work/a", "work/b", "work/bad"]));
+    expect(new Set(named)).toEqual(
+      new Set([undefined, "a", "b", "c", "q", "work/a", "work/b", "work/bad"]),
+    );
   });
 });
 
