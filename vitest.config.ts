@@ -44,7 +44,7 @@ const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `${folder}/**/*.test.ts`);
 // that first install large tools.
 const LONG = [
   "test/sim/*variants.test.ts",
-  ...["useful", "starvation", "memory", "outage", "exhaustive"].map(
+  ...["useful", "starvation", "memory", "outage", "exhaustive", "refused"].map(
     (subject) => `test/sim/${subject}.test.ts`,
   ),
   "test/model/**/*.test.ts",
