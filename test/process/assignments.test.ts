@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type AssignEvent,
-  beside,
-  overlapping,
-  unspread,
-} from "../../verification/sim/assign/checkers.js";
+import { type AssignEvent, beside, unspread } from "../../verification/sim/assign/checkers.js";
+import { overlapping } from "../../verification/sim/overlapping.js";
 import { Ledger } from "../support/ledger.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually } from "../support/sdk.js";

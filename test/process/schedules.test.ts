@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  overlapping,
-  type ScheduleEvent,
-  wrongRuns,
-} from "../../verification/sim/schedule/checkers.js";
+import { overlapping } from "../../verification/sim/overlapping.js";
+import { type ScheduleEvent, wrongRuns } from "../../verification/sim/schedule/checkers.js";
 import { Ledger } from "../support/ledger.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually } from "../support/sdk.js";
