@@ -14,6 +14,7 @@ const HELP = `node scripts/exhaustive.mjs [options]
   Runs the shipped code with every placement of up to two faults, for every kind of lock. Ends with 1 if a run breaks an
   invariant or a bound, and prints the name of its placement.
   --faults N         up to N faults in each run (default 2); 3 take hours
+  --share S          runs this share of the placements of the most faults, from a random one (default 1)
   --whole            beside further faults, places also those for which another one stands, such as \`hangs\` for \`lost\`
   --kind KIND        only this kind of lock; repeatable: ${KINDS.map(({ name }) => name).join(", ")}
   --only PLACEMENT   runs one placement again, such as "mutex: a1 answer-lost, b3 dies", and prints its timeline
@@ -24,6 +25,7 @@ const HELP = `node scripts/exhaustive.mjs [options]
 const { values } = parseArgs({
   options: {
     faults: { type: "string", default: "2" },
+    share: { type: "string", default: "1" },
     whole: { type: "boolean", default: false },
     kind: { type: "string", multiple: true, default: [] },
     only: { type: "string" },
@@ -67,6 +69,14 @@ async function replay(name: string): Promise<number> {
   return violations.length;
 }
 
+/** One of the parts of this share, by chance: each run of `.ci/run` searches another one. */
+function partOf(share: number): { readonly from: number; readonly of: number } {
+  if (!(share > 0 && share <= 1))
+    refuse(`--share takes a number above 0, up to 1, not ${values.share}.`);
+  const of = Math.round(1 / share);
+  return { from: Math.floor(Math.random() * of), of };
+}
+
 async function main(): Promise<number> {
   if (values.help) {
     console.log(HELP);
@@ -76,7 +86,7 @@ async function main(): Promise<number> {
   const faults = numberOf("faults", values.faults, 0);
   const workers = new Workers(new URL(import.meta.url), numberOf("workers", values.workers, 1));
   const report = new Report();
-  const depth = { faults, isWhole: values.whole };
+  const depth = { faults, isWhole: values.whole, part: partOf(Number(values.share)) };
   await searchAll(kindsOf(values.kind), depth, (placements, onFound) => {
     report.begins(placements);
     return workers.run(placements, (one) => {

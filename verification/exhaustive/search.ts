@@ -68,16 +68,27 @@ export class Distinct {
 /** Runs placements, and calls back with each result. */
 type RunAll = (placements: readonly Placement[], onFound: (one: Found) => void) => Promise<void>;
 
+/** What is searched. */
+export interface Depth {
+  /** The most faults in a run. */
+  readonly faults: number;
+  readonly isWhole: boolean;
+  /** Of the placements with the most faults, runs each `of`-th, from the `from`-th. Default: all. */
+  readonly part?: { readonly from: number; readonly of: number };
+}
+
 /** Runs every placement of up to so many faults, level by level. */
 export async function searchAll(
   kinds: readonly KindName[],
-  { faults, isWhole }: { readonly faults: number; readonly isWhole: boolean },
+  { faults, isWhole, part = { from: 0, of: 1 } }: Depth,
   runAll: RunAll,
 ): Promise<void> {
   const distinct = new Distinct();
   let next: readonly Placement[] = kinds.map((kind) => ({ kind, placed: [] }));
   for (let level = 0; level <= faults && next.length > 0; level += 1) {
     await runAll(next, (one) => distinct.add(one));
-    if (level < faults) next = distinct.take().flatMap((one) => extended(one, isWhole));
+    if (level >= faults) return;
+    next = distinct.take().flatMap((one) => extended(one, isWhole));
+    if (level + 1 === faults) next = next.filter((_, at) => at % part.of === part.from);
   }
 }
