@@ -33,11 +33,13 @@ export interface MachineOptions<S extends FormatTypes = NativeTypes> {
   /** For the latency and the client; by default the simulation's own. */
   readonly random?: SeededRandom;
   readonly clocks?: ProcessOptions;
+  /** The way to the table, if not that of the site. */
+  readonly service?: TamperableTable;
   /** One way to the table. */
   readonly latencyMs: DrawnMs;
   /** Begins the faults of the network, and returns what the client sends to. */
   readonly wired?: (network: FaultyTable, process: VirtualProcess) => TablePort;
-  /** The options of the client, beside those of its machine. */
+  /** The options of the client, beside those of its machine; read after `wired`. */
   readonly client: Partial<Omit<HoldfastOptions<S>, "client" | "environment">>;
 }
 
@@ -50,17 +52,18 @@ export class Machine<S extends FormatTypes = NativeTypes> {
   readonly #time: VirtualTime;
 
   constructor(site: Site, name: string, options: MachineOptions<S>) {
-    const { random = site.random, clocks, latencyMs, wired, client } = options;
+    const { random = site.random, clocks, service = site.service, latencyMs, wired } = options;
     this.name = name;
     this.#time = site.time;
     this.process = site.time.process(clocks);
-    this.network = new FaultyTable(site.service, this.process, {
+    this.network = new FaultyTable(service, this.process, {
       latency: () => ({ requestMs: latencyMs(), responseMs: latencyMs() }),
     });
     const port = wired?.(this.network, this.process) ?? this.network;
     const { clock, timers } = this.process;
     this.locks = new Holdfast<S>({
-      ...{ client: port, table: "locks", owner: name, onError: () => undefined, ...client },
+      ...{ client: port, table: "locks", owner: name, onError: () => undefined },
+      ...options.client,
       environment: { clock, timers, random: random.fork() },
     });
   }

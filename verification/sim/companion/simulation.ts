@@ -18,8 +18,8 @@ import {
   type SeededRandom,
   seededRandom,
 } from "../../../packages/testing/src/time/seeded-random.js";
+import { textIn } from "../items.js";
 import { evenFaults, type Machine, orderOf, Site } from "../machine.js";
-import { stringIn } from "../queue/checkers.js";
 import { wouldCommit } from "./guard.js";
 
 /** The result of one run. */
@@ -188,9 +188,9 @@ class CompanionSimulation extends Site {
   #changed({ key, before = {}, after = {}, atMs, by }: TableChange): void {
     this.#hash.update(`${atMs} ${JSON.stringify(after)}\n`);
     this.#tryGuards();
-    const holder = stringIn(after, this.#kind.holder);
-    const isGrant = holder !== undefined && holder !== stringIn(before, this.#kind.holder);
-    if (stringIn(key, "key") !== NAME || by !== "write" || !isGrant) return;
+    const holder = textIn(after, this.#kind.holder);
+    const isGrant = holder !== undefined && holder !== textIn(before, this.#kind.holder);
+    if (textIn(key, "key") !== NAME || by !== "write" || !isGrant) return;
     this.#granted.set(holder, [...(this.#granted.get(holder) ?? []), this.#sums.grants]);
     this.#sums.grants += 1;
     const machine = this.#machines.find(({ name }) => holder.startsWith(`${name}/`));
