@@ -9,7 +9,7 @@ import {
 } from "../../../packages/testing/src/time/seeded-random.js";
 import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
 import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
-import { type AssignEvent, beside, overlapping, unspread } from "./checkers.js";
+import { type AssignEvent, beside, freedEarly, overlapping, unspread } from "./checkers.js";
 
 const PERIOD_MS = 2_000;
 const STOP_MS = 1_500;
@@ -147,7 +147,16 @@ class Member implements Parts {
       period: PERIOD_MS,
       stopTimeout: STOP_MS,
     });
+    this.#assignment.onChange(({ kind, name, fence }) => {
+      if (fence !== undefined && (kind === "moved" || kind === "revoked"))
+        this.#note("freed", name, fence);
+    });
     void this.#start();
+  }
+
+  #note(kind: "aborted" | "freed", name: string, fence: bigint): void {
+    const atMs = this.process.clock.monotonicMs();
+    this.#run.history.push({ kind, name, by: this.name, fence, atMs });
   }
 
   async #start(): Promise<void> {
@@ -207,14 +216,16 @@ class Member implements Parts {
     const of = { name, by: this.name, fence: lease.fence } as const;
     const { history } = this.#run;
     history.push({ kind: "began", ...of });
+    const { signal, fence } = lease;
+    signal.addEventListener("abort", () => this.#note("aborted", name, fence));
     const isShort = !this.#run.isOver && random.chance(0.1);
     const untilMs = isShort ? this.#run.time.nowMs + 2_000 * random.fraction() : Infinity;
-    while (!lease.signal.aborted && this.#run.time.nowMs < untilMs) {
+    while (!signal.aborted && this.#run.time.nowMs < untilMs) {
       history.push({ kind: "acted", ...of });
       await this.#sleep(1_000 * random.fraction());
     }
     // Some take longer to end than they have time. They do not act any more.
-    await this.#sleep((random.chance(0.1) ? 3 : 0.3) * STOP_MS * random.fraction());
+    await this.#sleep((random.chance(0.1) ? 8 : 0.3) * STOP_MS * random.fraction());
     history.push({ kind: "ended", ...of });
     if (!this.#run.isOver && random.chance(0.1)) throw new Error("failed");
   }
@@ -237,6 +248,9 @@ export async function simulateAssign(seed: number): Promise<AssignOutcome> {
     violations: [
       ...overlapping(history).map((run) => `${run} acted after a later one began`),
       ...beside(history).map((run) => `${run} began beside its former one`),
+      ...freedEarly(history, STOP_MS).map(
+        (run) => `${run} was not over when the name was given up`,
+      ),
       ...unspread(history, ALL_NAMES, alive),
     ],
     runs: history.filter(({ kind }) => kind === "began").length,
