@@ -98,7 +98,7 @@ describe("three processes with schedules, killed and restarted, with clocks up t
 
   it.each(["all", "last"] as const)("never run the work of %s twice at once", (name) => {
     expect(history[name].filter(({ kind }) => kind === "acted").length).toBeGreaterThan(20);
-    expect(overlapping(history[name])).toEqual([]);
+    expect(overlapping(history[name], ["failed"])).toEqual([]);
   });
 
   it("begin each attempt of each instant once, in order, and none by a wrong clock", () => {

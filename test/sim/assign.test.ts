@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type AssignEvent, beside, unspread } from "../../verification/sim/assign/checkers.js";
+import {
+  type AssignEvent,
+  beside,
+  freedEarly,
+  unspread,
+} from "../../verification/sim/assign/checkers.js";
 import { simulateAssign } from "../../verification/sim/assign/simulation.js";
 import { overlapping } from "../../verification/sim/overlapping.js";
 import { countOf } from "./seeds.js";
@@ -9,7 +14,7 @@ const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
 const SEEDS = countOf("HOLDFAST_SIM_ASSIGN", 4, 20);
 
 describe("members that share names, under faults, in simulated time", () => {
-  // rule: protocol 138, protocol 140
+  // rule: protocol 138, protocol 140, protocol 141
   it(
     "never run a name twice at once, and run all of them evenly once the faults stop",
     async () => {
@@ -45,6 +50,15 @@ describe("the checkers of assignments", () => {
   it("reject a second run of a process before the end of its first", () => {
     expect(beside([run("began", 1n), run("ended", 1n), run("began", 2n)])).toEqual([]);
     expect(beside([run("began", 1n), run("began", 2n)]).length).toBe(1);
+  });
+
+  it("reject a name that is given up during its run, before the stop timeout", () => {
+    const of = { name: "x", by: "p1", fence: 1n };
+    const aborted: AssignEvent = { kind: "aborted", ...of, atMs: 5 };
+    const freed: AssignEvent = { kind: "freed", ...of, atMs: 14 };
+    expect(freedEarly([run("began", 1n), aborted, run("ended", 1n), freed], 10)).toEqual([]);
+    expect(freedEarly([run("began", 1n), aborted, { ...freed, atMs: 15 }], 10)).toEqual([]);
+    expect(freedEarly([run("began", 1n), aborted, freed], 10).length).toBe(1);
   });
 
   it("reject names that nobody runs, or two, and a member far from its share", () => {

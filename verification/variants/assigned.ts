@@ -23,11 +23,7 @@ export const ASSIGNED: readonly Variant[] = [
         to: "if (stopTimeoutMs < 0 && !(await settlesWithin(context.timers, stopTimeoutMs, running))) {",
       },
     ],
-    caughtBy: {
-      test: TEST,
-      title:
-        "hands over within stopTimeout and a look when a member stops, each name within a poll",
-    },
+    caughtBy: SIMULATION,
   },
   {
     name: "assigned-run-beside-the-former",
@@ -40,7 +36,7 @@ export const ASSIGNED: readonly Variant[] = [
         to: "void place.released.then(() => {",
       },
     ],
-    caughtBy: { test: TEST, title: "runs a name again only after its former run has ended" },
+    caughtBy: SIMULATION,
   },
   {
     name: "assigned-dead-unwatched",

@@ -112,7 +112,7 @@ export const SCHEDULES: readonly Variant[] = [
         to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
       },
     ],
-    caughtBy: { test: DECIDE, title: "gives up an interrupted run after its last retry" },
+    caughtBy: SIMULATION,
   },
   {
     name: "schedule-catches-up-only-the-newest",

@@ -7,6 +7,14 @@ export type AssignEvent =
       readonly by: string;
       readonly fence: bigint;
     }
+  | {
+      /** The signal of a run has aborted; then the member has given the name up in order, at an instant of its own clock. */
+      readonly kind: "aborted" | "freed";
+      readonly name: string;
+      readonly by: string;
+      readonly fence: bigint;
+      readonly atMs: number;
+    }
   /** A process died, or its program has stopped its assignment. */
   | { readonly kind: "gone"; readonly by: string };
 
@@ -26,6 +34,24 @@ export function beside(history: readonly AssignEvent[]): string[] {
   return found;
 }
 
+/** A member gives a name up in order only when its run has ended, or has had `stopMs` for that. Returns the others. */
+export function freedEarly(history: readonly AssignEvent[], stopMs: number): string[] {
+  const abortedMs = new Map<string, number>();
+  const ended = new Set<string>();
+  const found: string[] = [];
+  for (const event of history) {
+    if (event.kind === "gone") continue;
+    const { kind, name, by, fence } = event;
+    const run = `${by}'s run ${fence} of "${name}"`;
+    if (kind === "ended") ended.add(run);
+    if (kind === "aborted") abortedMs.set(run, event.atMs);
+    if (kind !== "freed" || ended.has(run)) continue;
+    const hadMs = event.atMs - (abortedMs.get(run) ?? event.atMs);
+    if (hadMs < stopMs) found.push(run);
+  }
+  return found;
+}
+
 /** Who runs each name at the end of a history, of the processes that are not gone. */
 export function runningAtEnd(
   history: readonly AssignEvent[],
@@ -33,7 +59,7 @@ export function runningAtEnd(
   const running = new Map<string, Set<string>>();
   for (const event of history) {
     if (event.kind === "gone") for (const by of running.values()) by.delete(event.by);
-    else if (event.kind !== "acted") {
+    else if (event.kind === "began" || event.kind === "ended") {
       const by = running.get(event.name) ?? new Set<string>();
       running.set(event.name, by);
       if (event.kind === "began") by.add(event.by);

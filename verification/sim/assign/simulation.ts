@@ -3,7 +3,7 @@ import type { Lease } from "../../../packages/holdfast/src/index.js";
 import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import { drawnFaults, type Machine, orderOf, Site } from "../machine.js";
 import { overlapping } from "../overlapping.js";
-import { type AssignEvent, beside, unspread } from "./checkers.js";
+import { type AssignEvent, beside, freedEarly, unspread } from "./checkers.js";
 
 const PERIOD_MS = 2_000;
 const STOP_MS = 1_500;
@@ -105,7 +105,16 @@ class Member {
       period: PERIOD_MS,
       stopTimeout: STOP_MS,
     });
+    this.#assignment.onChange(({ kind, name, fence }) => {
+      if (fence !== undefined && (kind === "moved" || kind === "revoked"))
+        this.#note("freed", name, fence);
+    });
     void this.#start();
+  }
+
+  #note(kind: "aborted" | "freed", name: string, fence: bigint): void {
+    const atMs = this.machine.process.clock.monotonicMs();
+    this.#run.history.push({ kind, name, by: this.machine.name, fence, atMs });
   }
 
   async #start(): Promise<void> {
@@ -158,14 +167,16 @@ class Member {
     const of = { name, by: this.machine.name, fence: lease.fence } as const;
     const { history } = this.#run;
     history.push({ kind: "began", ...of });
+    const { signal, fence } = lease;
+    signal.addEventListener("abort", () => this.#note("aborted", name, fence));
     const isShort = !this.#run.isOver && random.chance(0.1);
     const untilMs = isShort ? this.#run.time.nowMs + 2_000 * random.fraction() : Infinity;
-    while (!lease.signal.aborted && this.#run.time.nowMs < untilMs) {
+    while (!signal.aborted && this.#run.time.nowMs < untilMs) {
       history.push({ kind: "acted", ...of });
       await this.machine.sleep(1_000 * random.fraction());
     }
     // Some take longer to end than they have time. They do not act any more.
-    await this.machine.sleep((random.chance(0.1) ? 3 : 0.3) * STOP_MS * random.fraction());
+    await this.machine.sleep((random.chance(0.1) ? 8 : 0.3) * STOP_MS * random.fraction());
     history.push({ kind: "ended", ...of });
     if (!this.#run.isOver && random.chance(0.1)) throw new Error("failed");
   }
@@ -182,8 +193,11 @@ export async function simulateAssign(seed: number): Promise<AssignOutcome> {
   const alive = simulation.alive.map(({ machine }) => machine.name);
   return {
     violations: [
-      ...overlapping(history, ["began", "ended"]),
+      ...overlapping(history, ["began", "ended", "aborted", "freed"]),
       ...beside(history).map((run) => `${run} began beside its former one`),
+      ...freedEarly(history, STOP_MS).map(
+        (run) => `${run} was not over when the name was given up`,
+      ),
       ...unspread(history, ALL_NAMES, alive),
     ],
     runs: history.filter(({ kind }) => kind === "began").length,

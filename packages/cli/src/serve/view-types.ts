@@ -34,6 +34,25 @@ export interface Row extends Named {
   readonly longestWaitMs?: number | undefined;
   /** Of a semaphore or a read-write lock only. */
   readonly permits?: PermitCount | undefined;
+  /** Of a schedule, or of a task of `once()`, that has begun a run. */
+  readonly schedule?: Schedule | undefined;
+}
+
+/** What the record of a schedule remembers. Instants in the format of `toISOString()`. */
+export interface Schedule {
+  /** Undefined for a task of `once()`. */
+  readonly rule?: string | undefined;
+  /** The last instant that was begun. */
+  readonly due: string;
+  /** How its last run ended. `open`: it goes on, or was cut off. */
+  readonly outcome?: "completed" | "failed" | "open" | undefined;
+  readonly attempt: number;
+  readonly next?: string | undefined;
+  readonly retryAt?: string | undefined;
+  /** By how much its next instant or retry is late, at the reading; 0 if it is on time. */
+  readonly lateMs: number;
+  readonly lastSuccess?: string | undefined;
+  readonly lastFailure?: { readonly due: string; readonly error: string } | undefined;
 }
 
 /** How much of a limit is in use. */

@@ -2,6 +2,7 @@ import type { Inspection, RecordKind, Survey } from "holdfast/admin";
 import { type Breaks, epochMsOf } from "holdfast/internal";
 import { pendingText } from "../output/format.js";
 import { rowOfPermits } from "./permits.js";
+import { scheduleOf } from "./schedule.js";
 import { silenceOf } from "./silence.js";
 import { termsAfter } from "./terms.js";
 import type { Named, Row, SessionRow, TableView, Term } from "./view-types.js";
@@ -34,6 +35,7 @@ export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
     ...{ kind, name, namespace, owner, holder, fence: fence?.toString(), session },
     ...{ leaseMs, heldForMs, acquirableInMs, request: pendingText(lock) },
     ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs },
+    schedule: kind === "once" ? scheduleOf(lock.data, beside.nowMs) : undefined,
     ...(isHeld ? silenceOf(lock, leaseMs) : { state: "free" }),
   };
 }

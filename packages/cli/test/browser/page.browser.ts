@@ -11,6 +11,7 @@ import {
   semaphore,
   sharedSession,
 } from "../../../holdfast/src/index.js";
+import { schedule } from "../../../holdfast/src/schedule/index.js";
 import { pause, until } from "../support.js";
 import { PageWorld } from "./world.js";
 
@@ -171,6 +172,33 @@ describe("the view of leaders", () => {
     await world.page.locator("select").selectOption({ label: "Last 6 hours" });
     expect(await world.page.locator(".span.noted").count()).toBe(2);
     expect(await world.page.locator(".span.on").count()).toBe(1);
+  });
+});
+
+describe("the view of schedules", () => {
+  it("shows what failed first, and leads to the record", async () => {
+    const { client } = world.cli;
+    await using locks = new Holdfast({ client, table: "locks", onError: () => undefined });
+    const work = { "a-good": () => undefined, failing: () => Promise.reject(new Error("no host")) };
+    for (const [name, run] of Object.entries(work)) {
+      await using job = schedule(locks, name, { every: "1s" }, run);
+      job.start();
+      const hasRun = () => (job.health().lastSuccess ?? job.health().lastFailure) !== undefined;
+      await until(hasRun, `a run of "${name}"`);
+    }
+    await world.open("#/schedules");
+    const row = (name: string) => world.page.locator(".schedules tbody tr", { hasText: name });
+    await row("a-good").waitFor();
+    expect(await row("a-good").innerText()).toMatch(/every 1s[\s\S]*completed/);
+    const first = world.page.locator(".schedules tbody tr").first();
+    expect(await first.innerText()).toMatch(
+      /^failing[\s\S]*every 1s[\s\S]*failed[\s\S]*Error: no host/,
+    );
+    await world.page.setViewportSize({ width: 360, height: 640 });
+    const isWide = "document.documentElement.scrollWidth > innerWidth";
+    expect(await world.page.evaluate<boolean>(isWide)).toBe(false);
+    await row("failing").locator("a").press("Enter");
+    await world.page.locator("h2", { hasText: "failing" }).waitFor();
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { listQueue } from "../../../holdfast/src/admin/index.js";
-import { fairLock, mutex } from "../../../holdfast/src/index.js";
+import { fairLock, Holdfast, mutex } from "../../../holdfast/src/index.js";
+import { schedule } from "../../../holdfast/src/schedule/index.js";
 import type { TableAnswer } from "../../src/serve/view-types.js";
 import { pause } from "../support.js";
 import { ServeWorld } from "./world.js";
@@ -42,6 +43,25 @@ describe("the readings of the server", () => {
     expect(JSON.parse(body).detail).toMatchObject({ waiters: [{ owner: "two", position: 0 }] });
     await lease.release();
     expect((await waiting.result).status).toBe(0);
+  });
+
+  it("shows what a schedule did last", async () => {
+    const { client } = world.cli;
+    await using locks = new Holdfast({ client, table: "locks", onError: () => undefined });
+    const failing = (): never => {
+      throw new Error("no such host");
+    };
+    await using job = schedule(locks, "report", { every: "1s" }, failing);
+    job.start();
+    while (job.health().lastFailure === undefined) await pause(50);
+    await job.stop();
+    const { view } = await table();
+    expect(view?.rows).toMatchObject([
+      {
+        ...{ name: "report", kind: "once", state: "free" },
+        schedule: { rule: "every 1s", attempt: 1, lastFailure: { error: "Error: no such host" } },
+      },
+    ]);
   });
 
   it("says that the table does not answer, and keeps the last reading", async () => {

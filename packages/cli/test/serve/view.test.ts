@@ -45,6 +45,35 @@ describe("the words about a record", () => {
   });
 });
 
+describe("the row of a schedule", () => {
+  const hour = (at: number): string => new Date(Date.UTC(2026, 0, 1, at)).toISOString();
+  const memory = {
+    ...{ rule: "every 1 h", attempt: 2, by: "w", begun: hour(0), end: hour(0), next: hour(1) },
+    success: { due: hour(-1), at: hour(-1) },
+    failure: { due: hour(0), at: hour(0), attempt: 2, by: "w", error: "Error: no" },
+  };
+  const data = { occurrence: hour(0), ended: true, outcome: "failed", schedule: memory };
+  const of = (change: object, nowMs: number) =>
+    rowOf("once", { ...LOCK, data: { ...data, ...change } } as Inspection, { waiters: 0, nowMs });
+
+  it("has the last run, the next instant and the last failure", () => {
+    expect(of({}, Date.parse(hour(0.5))).schedule).toEqual({
+      ...{ rule: "every 1 h", due: hour(0), outcome: "failed", attempt: 2, lateMs: 0 },
+      ...{ next: hour(1), lastSuccess: hour(-1) },
+      lastFailure: { due: hour(0), error: "Error: no" },
+    });
+  });
+
+  it("tells how late it is, and of a run without an end", () => {
+    expect(of({}, Date.parse(hour(3))).schedule).toMatchObject({ lateMs: 2 * 3_600_000 });
+    expect(of({ ended: false }, NOW_MS).schedule).toMatchObject({ outcome: "open" });
+  });
+
+  it("exists for no lock with the same data", () => {
+    expect(row({ data } as Partial<Inspection>).schedule).toBeUndefined();
+  });
+});
+
 describe("the words about a schedule", () => {
   const at = (hour: number): Date => new Date(Date.UTC(2026, 0, 1, hour));
   const state: ScheduleState = {

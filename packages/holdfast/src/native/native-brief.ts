@@ -7,8 +7,8 @@ import { keysOf } from "./native-conditions.js";
 const MOST_CHARACTERS = 200;
 
 /**
- * Returns what a listing needs of a native record: drops the user data, and cuts every other text but those of the key to
- * 200 characters. Returns a record of another format as it is. Pure.
+ * Returns what a listing needs of a native record: drops the user data but a schedule's memory, and cuts every text but those
+ * of the key to 200 characters. Returns a record of another format as it is. Pure.
  */
 export function briefOf(format: LeaseFormat, item: Item): Item {
   const keys = keysOf(format);
@@ -17,16 +17,28 @@ export function briefOf(format: LeaseFormat, item: Item): Item {
   for (const [attribute, value] of Object.entries(item)) {
     if (attribute === keys.pk || attribute === keys.sk) brief[attribute] = value;
     else if (attribute !== "data") brief[attribute] = briefValue(value);
+    else if ("M" in value && value.M["occurrence"] !== undefined) {
+      brief[attribute] = briefValue({ M: memoryIn(value.M) }, MEMORY_LEVELS);
+    }
   }
   return brief;
 }
 
+/** The members that a run of `once()` or of a schedule writes. */
+const MEMORY = ["occurrence", "ended", "outcome", "schedule"];
+/** Its last success and failure are members of the memory's member `schedule`. */
+const MEMORY_LEVELS = 3;
+
+function memoryIn(data: Item): Item {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => MEMORY.includes(name)));
+}
+
 // A value of another type stays a value that no record has, so that the record stays unreadable.
-function briefValue(value: AttributeValue, isMember = false): AttributeValue {
+function briefValue(value: AttributeValue, levels = 1): AttributeValue {
   if ("S" in value) return { S: cut(value.S) };
   if ("N" in value || "BOOL" in value) return value;
-  if (!("M" in value) || isMember) return { NULL: true };
-  const members = Object.entries(value.M).map(([name, one]) => [name, briefValue(one, true)]);
+  if (!("M" in value) || levels === 0) return { NULL: true };
+  const members = Object.entries(value.M).map(([name, one]) => [name, briefValue(one, levels - 1)]);
   return { M: Object.fromEntries(members) };
 }
 

@@ -3,6 +3,7 @@ import { World } from "../../../../test/support/world.js";
 import { survey } from "../../src/admin/index.js";
 import { mutex, semaphore } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
+import { schedule, scheduleState } from "../../src/schedule/index.js";
 
 const LABEL = { S: "o".repeat(190) };
 const LONG = "x".repeat(100_000);
@@ -28,6 +29,26 @@ it("a brief survey leaves out user data, and cuts every text but names", async (
   expect(isWhole).toBe(true);
   const { locks: whole } = await world.until(survey(locks));
   expect(whole[0]?.lock).toMatchObject({ data: { a: LONG }, owner: LONG });
+});
+
+it("a brief survey keeps the memory of a schedule, with its texts cut", async () => {
+  const world = new World();
+  const { locks } = world.inhabitant({ owner: "one" });
+  const work = (): never => {
+    throw new Error("x".repeat(1_000));
+  };
+  schedule(locks, "hourly", { every: "1h" }, work).start();
+  await world.time.advance(3_700_000);
+  const { locks: found } = await world.until(survey(locks, { brief: true }));
+  const state = scheduleState(found[0]?.lock.data);
+  expect(state).toMatchObject({ outcome: "failed", attempt: 1, rule: "every 1h" });
+  expect(state?.lastFailure?.error.length).toBe(200);
+  const data = { occurrence: { a: { b: { c: LONG } } }, other: LONG };
+  await world.until(mutex(locks, "a", { data }).acquire());
+  const { locks: all } = await world.until(survey(locks, { brief: true }));
+  const lock = all.find(({ kind }) => kind === "lock");
+  expect(JSON.stringify(lock?.lock.data).length).toBeLessThan(300);
+  await world.until(locks.close());
 });
 
 it("a brief survey reads pages of a thousand items, and ends when it has 64 MB", async () => {

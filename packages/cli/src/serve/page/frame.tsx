@@ -42,6 +42,7 @@ export function Header(props: {
         {[
           ["", "Locks"],
           ["leaders", "Leaders"],
+          ["schedules", "Schedules"],
           ["sessions", "Sessions"],
         ].map(([key, title]) => (
           <a key={key} href={`#/${key}`} aria-current={page === key ? "page" : undefined}>

@@ -5,6 +5,7 @@ import { Header } from "./frame.js";
 import { Leaders } from "./leaders.js";
 import { FIRST_CHOICE, Locks } from "./list.js";
 import { RecordView } from "./record.js";
+import { Schedules } from "./schedules.js";
 import { Sessions } from "./sessions.js";
 
 /** The part of the URL after `#/`. */
@@ -46,6 +47,8 @@ function Page() {
           <p class="empty">{answer?.error === undefined ? "Reading …" : "No reading yet."}</p>
         ) : page === "leaders" ? (
           <Leaders terms={view.terms} nowMs={answer?.nowMs ?? 0} />
+        ) : page === "schedules" ? (
+          <Schedules rows={view.rows} />
         ) : page === "sessions" ? (
           <Sessions sessions={view.sessions} chosen={new URLSearchParams(query).get("id")} />
         ) : (
