@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { KINDS } from "../../verification/exhaustive/kinds.js";
 import { nameOf, placementOf } from "../../verification/exhaustive/placement.js";
 import { run } from "../../verification/exhaustive/run.js";
-import { type Found, found, searchAll } from "../../verification/exhaustive/search.js";
+import { type Found, found, type Share, searchAll } from "../../verification/exhaustive/search.js";
 
 /** Runs every placement of one fault, some at a time. */
 async function searched(kind: (typeof KINDS)[number]["name"]): Promise<Found[]> {
@@ -33,6 +33,38 @@ describe("every placement of one fault", () => {
     },
     300_000,
   );
+
+  it("is in one of the parts of a search, which together run every one", async () => {
+    /** The names of all placements of a search in which every run is distinct. */
+    const names = async (share?: Share): Promise<string[]> => {
+      const run: string[] = [];
+      await searchAll(
+        ["mutex"],
+        { faults: 3, isWhole: false, ...(share && { share }) },
+        (all, on) => {
+          for (const placement of all) {
+            const hash = nameOf(placement);
+            run.push(hash);
+            const { length } = placement.placed;
+            const later = ["a", "b"].map((by) => ({
+              point: `${by}${length + 1}`,
+              choices: ["lost", "throttled", "dies"],
+            }));
+            const costs = { endMs: 0, requests: 0 };
+            on({ placement, violations: [], hash, depth: length, later, costs });
+          }
+          return Promise.resolve();
+        },
+      );
+      return run;
+    };
+    const all = await names();
+    const parts = await Promise.all([1, 2, 3, 4].map((part) => names({ part, of: 4 })));
+    const isDeep = (name: string): boolean => name.split(",").length > 1;
+    expect(parts.flat().filter(isDeep).sort()).toEqual(all.filter(isDeep).sort());
+    expect(all).toHaveLength(1 + 6 + 36 + 216);
+    expect(Math.max(...parts.map(({ length }) => length))).toBeLessThan(all.length / 2);
+  });
 
   it("is run again by its name", async () => {
     const name = "mutex: a1 answer-lost, b3 dies";
