@@ -218,4 +218,14 @@ export const MULTI_LOCKS: readonly Variant[] = [
         "that is applied late, after the client gave up, grants nothing for longer than a lease",
     },
   },
+  {
+    name: "already-lost-part",
+    what: "A lease of several locks does not look whether one of them was lost before its handle was made.",
+    rules: ["R8"],
+    edits: [{ in: { MultiLease }, from: "if (signal.aborted) this.#loseWith(hold);", to: "" }],
+    caughtBy: {
+      test: TEST,
+      title: "are lost from the beginning if one of them was lost before its handle was made",
+    },
+  },
 ];

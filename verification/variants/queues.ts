@@ -477,4 +477,36 @@ export const QUEUES: readonly Variant[] = [
       title: "stays without a queue, and asks for the permission once",
     },
   },
+  {
+    name: "ticket-used-up-by-waiter-count",
+    what: "A release after an unanswered hand-off uses up the tickets of the waiters of its process.",
+    rules: [],
+    edits: [
+      {
+        in: { giveUpLease },
+        from: "if (hasWaiters || place === undefined) return undefined;",
+        to: "if (place === undefined) return void hasWaiters;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/fair-lock/shared-place.test.ts",
+      title: "lose one ticket, and not all, when a hand-off to one of them is not answered",
+    },
+  },
+  {
+    name: "one-waiter-too-many-fails",
+    what: "A lost place ends one waiter more than it had tickets.",
+    rules: [],
+    edits: [
+      {
+        in: { LocalQueue },
+        from: "const lost = next === undefined || last === undefined ? 0 : Number(last - next);",
+        to: "const lost = next === undefined || last === undefined ? 0 : Number(last - next) + 1;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/local-queue.test.ts",
+      title: "ends, with its place, as many waiters as had a ticket, besides the one that contends",
+    },
+  },
 ];

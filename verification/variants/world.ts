@@ -77,4 +77,20 @@ export const WORLD: readonly Variant[] = [
     edits: [{ in: { Hold }, from: "    this.context.holds.delete(this);\n", to: "" }],
     caughtBy: { invariant: "memory", within: 10, of: "late world" },
   },
+  {
+    name: "yield-once-for-all",
+    what: "A candidate lets a preferred one go first after the first leader only.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "if (this.#yielding?.last !== last) {",
+        to: "if (this.#yielding === undefined) {",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/election/election.test.ts",
+      title: "goes first after each leader that it has asked to resign",
+    },
+  },
 ];

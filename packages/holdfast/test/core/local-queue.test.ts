@@ -66,6 +66,21 @@ describe("LocalQueue", () => {
     expect(await turnOf(next)).toEqual({ kind: "contend" });
   });
 
+  it("ends, with its place, as many waiters as had a ticket, besides the one that contends", async () => {
+    const { line } = setUp();
+    line.tryEnter();
+    const waiters = [1, 2].map(
+      () => new LocalWaiter(resolveAcquire([], "me"), { failsWithoutPlace: true }),
+    );
+    for (const waiter of waiters) line.wait(waiter);
+    const lossSignal = new AbortController().signal;
+    const gone = { take: () => undefined, leave: () => undefined };
+    line.keepPlace({ ...gone, isHeld: false, lossSignal, next: 5n, last: 6n });
+    line.placeExpired("expired");
+    expect(await turnOf(waiters[0] as LocalWaiter<unknown, unknown>)).toBe("expired");
+    expect(waiters.map(({ isWaiting }) => isWaiting)).toEqual([false, true]);
+  });
+
   it("skips a waiter that gave up outside the queue, and returns another to the front", async () => {
     const { line, idle } = setUp();
     line.tryEnter();

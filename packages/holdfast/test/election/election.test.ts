@@ -488,6 +488,25 @@ describe("a preferred candidate", () => {
     expect(told).toEqual(["elected", "resigned", "elected"]);
   });
 
+  // rule: protocol 60
+  it("goes first after each leader that it has asked to resign", async () => {
+    const plain = Array.from({ length: 8 }, () => candidate(world));
+    for (const one of plain) {
+      leads(one);
+      await world.time.advance(1_000);
+    }
+    const rounds = 4;
+    for (let round = 0; round < rounds; round += 1) {
+      const preferred = candidate(world, { preferred: true });
+      leads(preferred);
+      await world.time.advance(30_000);
+      expect(preferred.election.isLeader).toBe(true);
+      preferred.process.kill();
+      await world.time.advance(120_000);
+    }
+    expect(toldBy(plain).filter(({ kind }) => kind === "elected")).toHaveLength(rounds + 1);
+  });
+
   it("is not asked to resign by another preferred candidate", async () => {
     const [a, b] = [candidate(world, { preferred: true }), candidate(world, { preferred: true })];
     leads(a);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   isTooSilent,
   mayRenew,
@@ -19,6 +19,27 @@ function views() {
 }
 
 describe("the state that two threads share", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  // rule: R2, protocol 114
+  it("shows a whole deadline before each step of the next one", () => {
+    const { main, thread } = views();
+    thread.publish({ start: at(1), lengthMs: 2 });
+    thread.publish({ start: at(3), lengthMs: 4 });
+    const seen: unknown[] = [];
+    const store = Atomics.store.bind(Atomics) as (...args: unknown[]) => never;
+    vi.spyOn(Atomics, "store").mockImplementation((...args: unknown[]) => {
+      seen.push(main.deadline);
+      return store(...args);
+    });
+    thread.publish({ start: at(5), lengthMs: 6 });
+    expect(seen).toHaveLength(5);
+    expect(new Set(seen.map((one) => JSON.stringify(one)))).toEqual(
+      new Set([JSON.stringify({ start: at(3), lengthMs: 4 })]),
+    );
+    expect(main.deadline).toEqual({ start: at(5), lengthMs: 6 });
+  });
+
   it("shows the other thread the last stamp and the last deadline", () => {
     const { main, thread } = views();
     for (const ms of [1.5, 2.25, 1e12 + 0.125]) {

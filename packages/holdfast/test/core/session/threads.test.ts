@@ -157,6 +157,33 @@ describe("a session that a thread renews", () => {
     ]);
   });
 
+  // rule: R2, protocol 114
+  it("is handed over with what is left of it, and renewed no longer than that", async () => {
+    const world = new World();
+    const lengths = { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS };
+    const client = threadedClient(world, { ...lengths, firstHangs: true });
+    const lease = await world.until(client.mutex("a").acquire());
+    const mine = requestsOf(world, client.network);
+    await world.time.advance(3_000);
+    const thread = client.threads[0];
+    const renewedMs = mine.made.at(-1)?.atMs ?? 0;
+    // Late after a renewal, the thread begins, and then gets no answer; the main thread is blocked.
+    await world.time.advance(renewedMs + 900 - world.time.nowMs);
+    expect(mine.made.at(-1)?.atMs).toBe(renewedMs);
+    thread?.process.resume();
+    while (thread?.state.phase === "waiting") await world.time.advance(1);
+    const theirs = requestsOf(world, thread?.network ?? client.network);
+    theirs.fault = () => SILENT;
+    client.main.pause();
+    await world.time.advance(renewedMs + ACTING_MS - world.time.nowMs);
+    // A look at the lease would close the session.
+    expect(thread?.state.remainingMs(client.main.clock)).toBeLessThanOrEqual(0);
+    await world.time.advance(LEASE_MS);
+    expect(lease.isHeld).toBe(false);
+    expect(theirs.made.length).toBeGreaterThan(0);
+    expect(theirs.made.at(-1)?.atMs).toBeLessThan(renewedMs + ACTING_MS);
+  });
+
   // rule: R3, protocol 114
   it("is not renewed by a thread that knows the table's time if the main thread does not", async () => {
     const world = new World();

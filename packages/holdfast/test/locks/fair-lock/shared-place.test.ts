@@ -96,6 +96,32 @@ describe("the waiters of one process", () => {
     expect(granted).toEqual(["rival", "own"]);
   });
 
+  it("lose one ticket, and not all, when a hand-off to one of them is not answered", async () => {
+    const { world, held, process, granted, calls } = await crowd(["1"]);
+    for (const name of ["2", "3", "4"]) calls.push(call(process, name, granted));
+    const other = world.inhabitant();
+    const rival = call(other, "rival", granted);
+    await world.time.advance(2_000);
+    await world.until(held.release());
+    await world.until((await world.until(calls[0] as Promise<Lease>)).release());
+    await world.until((await world.until(rival)).release());
+    const second = await world.until(calls[1] as Promise<Lease>);
+    const late = call(other, "late", granted);
+    await world.time.advance(2_000);
+    process.network.script((request) =>
+      request.kind === "write" && request.write.change.set["holder"] !== undefined
+        ? { fault: "request-lost", unknownAfterMs: 10 }
+        : undefined,
+    );
+    expect(await world.until(rejection(second.release()))).toMatchObject({
+      code: "outcome-unknown",
+    });
+    await world.time.advance(30_000);
+    process.network.script(undefined);
+    await releaseEach(world, [calls[2] as Promise<Lease>, late, calls[3] as Promise<Lease>]);
+    expect(granted).toEqual(["1", "rival", "2", "3", "late", "4"]);
+  });
+
   it("keep the place when the first of them gives up", async () => {
     const { world, held, granted, calls, process } = await crowd(["first"], { wait: "20s" });
     const gaveUp = rejection(calls[0] as Promise<Lease>);

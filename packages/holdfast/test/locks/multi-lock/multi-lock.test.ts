@@ -14,6 +14,7 @@ import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { unlocked } from "../../../../testing/src/local/local.js";
 import { seededRandom } from "../../../../testing/src/time/seeded-random.js";
 import { forceRelease } from "../../../src/admin/index.js";
+import type { HeldLease } from "../../../src/core/hold/lease.js";
 import {
   all,
   condition,
@@ -24,6 +25,7 @@ import {
   mutex,
   sharedSession,
 } from "../../../src/index.js";
+import { MultiLease } from "../../../src/locks/multi-lease.js";
 
 const ABC = ["a", "b", "c"];
 
@@ -64,6 +66,22 @@ describe("several locks", () => {
     for (const name of ABC) {
       expect(fencesOf(again.result).get(name)).toBe((fencesOf(lease).get(name) ?? 0n) + 1n);
     }
+  });
+
+  // rule: R8
+  it("are lost from the beginning if one of them was lost before its handle was made", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const a = (await world.until(mutex(locks, "a").acquire())) as HeldLease;
+    const b = (await world.until(mutex(locks, "b").acquire())) as HeldLease;
+    a.hold.end("stolen");
+    const lease = new MultiLease([a.hold, b.hold]);
+    expect([lease.isHeld, lease.signal.aborted, lease.lossSignal.aborted]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(b.isHeld).toBe(false);
   });
 
   it("are expired for an inspection only if one is held, and all that are held are expired", async () => {
