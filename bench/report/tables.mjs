@@ -134,7 +134,6 @@ function queue(found) {
     "waiting processes": ([{ waiters }]) => count(waiters),
     "requests a grant": (row) => pair(row, ({ requestsAGrant }) => count(requestsAGrant)),
     "ms a grant": (row) => pair(row, ({ msAGrant }) => count(msAGrant)),
-    "in order": (row) => pair(row, ({ inOrder }) => (inOrder ? "yes" : "no")),
   });
 }
 
