@@ -32,18 +32,24 @@ const REPETITIONS = 3;
 
 const busy = ({ foreignCores }) =>
   foreignCores >= 0.1
-    ? `; other programs used ${foreignCores} cores meanwhile, so the times are unreliable`
+    ? ` (other programs used ${foreignCores} cores meanwhile: the times are unreliable)`
     : "";
 
-/** Every run: when and where it was made, and the cases with other than the usual repetitions. */
+/** The runs by machine: the first and the last date, and the cases with other than the usual repetitions. */
 export function runs(results) {
   const groups = new Map();
   for (const found of Object.values(results)) {
-    const { date, machine } = found;
-    const where = `${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores`;
+    const { machine } = found;
+    const where = `Node.js ${machine.node.slice(1)}, ${machine.cores} cores`;
     groups.set(where, [...(groups.get(where) ?? []), found]);
   }
-  return [...groups].map(([where, of]) => `${where}${exceptionsOf(of).join("")}.`).join("\n");
+  return [...groups]
+    .map(([where, of]) => {
+      const dates = of.map(({ date }) => date).sort();
+      const when = [...new Set([dates[0], dates.at(-1)])].join(" to ");
+      return `${where}, ${when}${exceptionsOf(of).join("")}.`;
+    })
+    .join("\n\n");
 }
 
 function exceptionsOf(found) {
