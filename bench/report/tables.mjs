@@ -32,18 +32,24 @@ const REPETITIONS = 3;
 
 const busy = ({ foreignCores }) =>
   foreignCores >= 0.1
-    ? `; other programs used ${foreignCores} cores meanwhile, so the times are unreliable`
+    ? ` (other programs used ${foreignCores} cores meanwhile: the times are unreliable)`
     : "";
 
-/** Every run: when and where it was made, and the cases with other than the usual repetitions. */
+/** The runs by machine: the first and the last date, and the cases with other than the usual repetitions. */
 export function runs(results) {
   const groups = new Map();
   for (const found of Object.values(results)) {
-    const { date, machine } = found;
-    const where = `${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores`;
+    const { machine } = found;
+    const where = `Node.js ${machine.node.slice(1)}, ${machine.cores} cores`;
     groups.set(where, [...(groups.get(where) ?? []), found]);
   }
-  return [...groups].map(([where, of]) => `${where}${exceptionsOf(of).join("")}.`).join("\n");
+  return [...groups]
+    .map(([where, of]) => {
+      const dates = of.map(({ date }) => date).sort();
+      const when = [...new Set([dates[0], dates.at(-1)])].join(" to ");
+      return `${where}, ${when}${exceptionsOf(of).join("")}.`;
+    })
+    .join("\n\n");
 }
 
 function exceptionsOf(found) {
@@ -68,6 +74,8 @@ const without = ({ settings: { leftOut } }) =>
 
 /** Subjects that differ little from another row: only in the results. */
 const ONLY_IN_RESULTS = ["raw-http", "lean-same", "raw-http-same", "dlc-open-tlt", "dh-tlt"];
+/** redlock's times stand once, beside those of etcd and ZooKeeper. */
+const isOnDynamoDB = ({ subject }) => subject !== "redlock";
 const isShown = ({ subject }) => !ONLY_IN_RESULTS.includes(subject);
 /** The transport matters for the client's own time, not for crowds, hand-offs and faults. */
 const isShownOnce = (row) => isShown(row) && row.subject !== "holdfast-lean";
@@ -88,10 +96,7 @@ const defaultsOf = (rows) =>
   );
 
 /** The crowds that have a column, and the largest. */
-const CROWDS = [
-  { title: "50 at once", contenders: 50, processes: 1 },
-  { title: "50 in 5 processes", contenders: 50, processes: 5 },
-];
+const CROWDS = [{ title: "50 at once", contenders: 50, processes: 1 }];
 const LARGEST = { contenders: 200, processes: 1 };
 
 /** A row for each client and poll, from rows for each client, poll and crowd. */
@@ -135,7 +140,6 @@ function queue(found) {
     "waiting processes": ([{ waiters }]) => count(waiters),
     "requests a grant": (row) => pair(row, ({ requestsAGrant }) => count(requestsAGrant)),
     "ms a grant": (row) => pair(row, ({ msAGrant }) => count(msAGrant)),
-    "in order": (row) => pair(row, ({ inOrder }) => (inOrder ? "yes" : "no")),
   });
 }
 
@@ -153,7 +157,7 @@ const crowd = (found) =>
 
 export const TABLES = {
   free: (found, { steps }) =>
-    columns(found.rows.filter(isShown), {
+    columns(found.rows.filter(isShown).filter(isOnDynamoDB), {
       client: own,
       requests: (row) => (of(steps, row) ? count(cycleRequests(of(steps, row))) : "–"),
       "ms (times raw-sdk3)": ({ cycleMs, toRawSdk3 }) =>
@@ -168,15 +172,18 @@ export const TABLES = {
   },
 
   handover: (found) =>
-    columns(defaultsOf(found.rows.filter(isShownOnce)).filter(isRepresentative), {
-      client: own,
-      poll: ({ poll }) => poll,
-      "within a process, ms": ({ withinMs }) => middle(withinMs, 0),
-      "across processes, ms": ({ acrossMs }) => middle(acrossMs, 0),
-      "requests a hand-over": ({ requestsAHandover }) => requestsAHandover ?? "–",
-      "read / write units a second": ({ readUnitsASecond, writeUnitsASecond }) =>
-        readUnitsASecond === undefined ? "–" : `${readUnitsASecond} / ${writeUnitsASecond}`,
-    }),
+    columns(
+      defaultsOf(found.rows.filter(isShownOnce)).filter(isRepresentative).filter(isOnDynamoDB),
+      {
+        client: own,
+        poll: ({ poll }) => poll,
+        "within a process, ms": ({ withinMs }) => middle(withinMs, 0),
+        "across processes, ms": ({ acrossMs }) => middle(acrossMs, 0),
+        "requests a hand-over": ({ requestsAHandover }) => requestsAHandover ?? "–",
+        "read / write units a second": ({ readUnitsASecond, writeUnitsASecond }) =>
+          readUnitsASecond === undefined ? "–" : `${readUnitsASecond} / ${writeUnitsASecond}`,
+      },
+    ),
 
   contenders: (found) => contenders(found),
 
@@ -185,7 +192,7 @@ export const TABLES = {
   held: (found) =>
     columns(
       found.rows.filter(
-        ({ locks, subject }) => locks === 1_000 && !["dh", "verrou"].includes(subject),
+        ({ locks, subject }) => locks === 1_000 && !["dh", "verrou", "redlock"].includes(subject),
       ),
       {
         client: own,
@@ -196,7 +203,7 @@ export const TABLES = {
     ),
 
   faults: (found, { takeover }) =>
-    columns(rowsOfBoth(found, takeover).filter(isShownOnce), {
+    columns(rowsOfBoth(found, takeover).filter(isShownOnce).filter(isOnDynamoDB), {
       client: own,
       "killed to next holder, ms (most)": (row) => {
         const found = of(takeover, row)?.takeoverMs;

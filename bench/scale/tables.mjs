@@ -1,11 +1,8 @@
 // The tables of growth in docs/performance.md: calculated from counted schedules, limits and prices.
 import { loadSource } from "../../scripts/lib/source.mjs";
-import { fullestPart, mostOf, placesOf, renewalsBySecond, writesASecond } from "./schedules.mjs";
+import { fullestPart, placesOf, writesASecond } from "./schedules.mjs";
 
-const { ON_DEMAND_PRICES, seededRandom } = await loadSource(
-  "cli/src/election-cost",
-  "testing/src/index",
-);
+const { ON_DEMAND_PRICES } = await loadSource("cli/src/election-cost");
 
 /** The published limits of a partition of a DynamoDB table. */
 const PARTITION_WRITES = 1_000;
@@ -78,29 +75,6 @@ function fleets() {
   );
 }
 
-const SECONDS = [10, 30, 300];
-
-/**
- * The spread of the writes of leases that started together: the busiest second of the period before each
- * instant.
- */
-function spreads() {
-  const random = seededRandom(1);
-  const bySecond = renewalsBySecond({
-    count: 100_000,
-    renewMs: 10_000,
-    grantedOverMs: 0,
-    fromS: 0,
-    toS: 300,
-    fraction: () => random.fraction(),
-  });
-  const mean = writesASecond(100_000, 10_000);
-  const busiest = (toS) => (mostOf(bySecond.subarray(toS - 10, toS)) / mean).toFixed(2);
-  const [first, ...later] = SECONDS;
-  const after = later.map((toS) => `${busiest(toS)} times after ${toS} s`).join(" and ");
-  return `The busiest second carries ${busiest(first)} times the mean in the first ${first} s, ${after}.`;
-}
-
 const POLL_S = 2;
 
 function limits() {
@@ -116,4 +90,4 @@ function limits() {
 const prices = () =>
   `Prices: ${ON_DEMAND_PRICES.currency} ${ON_DEMAND_PRICES.perMillionWriteUnits} for a million write units and ${ON_DEMAND_PRICES.perMillionReadUnits} for a million read units (${ON_DEMAND_PRICES.asOf}). Check your own region.`;
 
-export const SCALE_TABLES = { fleets, spreads, limits, prices };
+export const SCALE_TABLES = { fleets, limits, prices };

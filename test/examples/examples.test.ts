@@ -52,6 +52,7 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     "stopped: released-elsewhere",
     "all 50 steps were done: false",
   ],
+  "raise-fences.ts": ["the next fence is higher: true"],
   "queue-consumer.ts": (lines) => {
     // Either worker may come first, depending on the network.
     expect(lines[0]).toMatch(/^worker [12]: (begins m[12] of|customer 42 is busy)/);

@@ -13,7 +13,7 @@ import { countOf } from "./seeds.js";
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
 const SEEDS = countOf("HOLDFAST_SIM_COALESCE", 4, 20);
 
-// The table in docs/coalesce.md has the sums of 100 seeds: HOLDFAST_SIM_COALESCE=100 HOLDFAST_PRINT=1.
+// docs/coalesce.md has sums of 100 seeds: HOLDFAST_SIM_COALESCE=100 HOLDFAST_PRINT=1.
 const NAIVE_SEEDS = Math.min(SEEDS, 100);
 
 describe("processes that coalesce calls, under faults, in simulated time", () => {
