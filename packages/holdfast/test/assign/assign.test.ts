@@ -300,6 +300,16 @@ describe("assign", () => {
     expect(ledger.running.size).toBe(10);
   });
 
+  it("does not wait for its names when it stops", async () => {
+    const { locks } = world.inhabitant();
+    const names = (): Promise<string[]> => new Promise(() => undefined);
+    const never = assign(locks, "never", { names, run: () => undefined, period: "10m" });
+    const starting = never.start().catch(() => undefined);
+    await world.time.advance(1_000);
+    await world.until(never.stop(), 1_000);
+    await world.until(starting, 1_000);
+  });
+
   it.each(["5", true, null, [], Number.NaN, -1])("refuses the weight %j", (weight) => {
     const { locks } = world.inhabitant();
     const run = (): void => undefined;
