@@ -42,6 +42,8 @@ export class Assignment implements AsyncDisposable {
   readonly #stop = new Abort();
   #names: readonly string[] = [];
   #asked: Promise<readonly string[]> | undefined;
+  /** Ends the wait for the names: a stop does not wait for them. */
+  #cutAsking: (() => void) | undefined;
   #session: Session | undefined;
   /** How often this member has given up a name. */
   #freed = 0;
@@ -275,7 +277,13 @@ export class Assignment implements AsyncDisposable {
         this.#asked = undefined;
       });
       const asked = this.#asked;
-      if (await settlesWithin(context.timers, periodMs, asked)) {
+      const cut = new Promise<void>((resolve) => {
+        this.#cutAsking = resolve;
+      });
+      if (this.#stop.aborted) return this.#names;
+      const isInTime = await settlesWithin(context.timers, periodMs, Promise.race([asked, cut]));
+      if (this.#stop.aborted) return this.#names;
+      if (isInTime) {
         return checkedNames(context.format, this.group, await asked);
       }
       throw new Error(`It did not answer within ${periodMs} ms.`);
@@ -289,6 +297,7 @@ export class Assignment implements AsyncDisposable {
   async #stopOnce(): Promise<void> {
     this.#stop.abort();
     this.#timer?.cancel();
+    this.#cutAsking?.();
     this.#claims.stop();
     await this.#started?.catch(() => undefined);
     await this.#round;

@@ -93,8 +93,11 @@ export function resolveAssign(
   refOf(context.format, group);
   if (typeof run !== "function") throw refuse("The option `run` of assign() must be a function.");
   if (typeof names !== "function") checkedNames(context.format, group, names);
-  if (!(weight >= 0 && weight <= MOST_WEIGHT)) {
-    throw refuse(`The option \`weight\` must lie between 0 and ${MOST_WEIGHT}; it is ${weight}.`);
+  // A string would be joined to the sum of the weights, by which the names are shared.
+  if (typeof weight !== "number" || !(weight >= 0 && weight <= MOST_WEIGHT)) {
+    throw refuse(
+      `The option \`weight\` must be a number from 0 to ${MOST_WEIGHT}; it is ${String(weight)}.`,
+    );
   }
   const periodMs = durationMs("period", period ?? DEFAULT_PERIOD_MS, {
     leastMs: 1_000,

@@ -2,12 +2,14 @@ import { type Holdfast, partsOf } from "../client.js";
 import { doubling } from "../core/backoff.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { NativeTypes } from "../core/record/format-types.js";
+import { refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { mutex } from "../locks/mutex.js";
+import { Abort } from "../platform/abort.js";
 import { lockNameOf } from "./options.js";
 
 /** A lease with a number that no other process has while it holds. */
@@ -40,6 +42,7 @@ const MOST_SLOTS = 10_000;
 const DEFAULT_WAIT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 10_000;
+const OUTAGES: readonly string[] = ["unreachable", "throttled"];
 
 /**
  * Gives this process a number of its own from 0 to `of` - 1: a node id, a partition, a port. The number is this process's as
@@ -47,8 +50,8 @@ const LONGEST_PAUSE_MS = 10_000;
  * number, or the same number after a restart.
  *
  * Each number is the lock `mutex(locks, "GROUP/NUMBER")`. One write for each number that is tried, in order from one at random:
- * two on average while half are taken. While all are taken, all are tried again, after pauses of one to ten seconds. Rejects with
- * `not-acquired` after the wait. Throws `invalid-argument`.
+ * two on average while half are taken. While all are taken, all are tried again, after pauses of one to ten seconds. Rejects after the
+ * wait, with `not-acquired`, or with `unreachable` or `throttled`; and with `closed`. Throws `invalid-argument`.
  */
 export async function slot(
   locks: Holdfast<NativeTypes>,
@@ -60,28 +63,57 @@ export async function slot(
   if (!(Number.isInteger(of) && of >= 1 && of <= MOST_SLOTS)) {
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`of\` of slot() must be a whole number from 1 to ${MOST_SLOTS}; it is ${of}.`,
+      `The option \`of\` of slot() must be a whole number from 1 to ${MOST_SLOTS}; it is ${String(of)}.`,
     );
   }
   const waitMs = durationMs("wait", wait ?? DEFAULT_WAIT_MS, {
     leastMs: 0,
     mostMs: Number.POSITIVE_INFINITY,
   });
+  refOf(context.format, group);
+  const over = new Abort();
+  const end = (): void => over.abort();
+  const ends = [context.closing, signal];
+  for (const one of ends) one?.addEventListener("abort", end);
   const untilMs = context.nowMs() + waitMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-  for (;;) {
-    const first = Math.floor(context.random.fraction() * of);
-    for (let at = 0; at < of; at += 1) {
-      signal?.throwIfAborted();
-      const number = (first + at) % of;
+  try {
+    for (;;) {
+      const taken = await take(locks, group, of, signal, lease);
+      if (taken.kind === "slot") return taken.slot;
+      const leftMs = untilMs - context.nowMs();
+      if (leftMs <= 0) throw taken.error ?? allTaken(group, of);
+      const pauseMs = Math.min(leftMs, backoff(context.random.fraction()));
+      await sleep(context.timers, pauseMs, true, over);
+    }
+  } finally {
+    for (const one of ends) one?.removeEventListener("abort", end);
+  }
+}
+
+/** Tries all numbers once. `none`: all are taken, or the table did not answer, with the error. */
+async function take(
+  locks: Holdfast<NativeTypes>,
+  group: string,
+  of: number,
+  signal: AbortSignal | undefined,
+  lease: Pick<SlotOptions, "lease" | "owner" | "session">,
+): Promise<{ kind: "slot"; slot: Slot } | { kind: "none"; error: unknown }> {
+  const first = Math.floor(partsOf(locks, "slot()").context.random.fraction() * of);
+  for (let at = 0; at < of; at += 1) {
+    signal?.throwIfAborted();
+    const number = (first + at) % of;
+    try {
       const name = lockNameOf(group, String(number));
       const granted = await mutex(locks, name, lease).tryAcquire({ signal });
-      if (granted !== null) return Object.assign(granted, { number });
+      if (granted !== null) return { kind: "slot", slot: Object.assign(granted, { number }) };
+    } catch (error) {
+      // As an acquisition does, the wait outlasts an outage.
+      if (isHoldfastError(error) && OUTAGES.includes(error.code)) return { kind: "none", error };
+      throw error;
     }
-    const leftMs = untilMs - context.nowMs();
-    if (leftMs <= 0) throw allTaken(group, of);
-    await sleep(context.timers, Math.min(leftMs, backoff(context.random.fraction())), true, signal);
   }
+  return { kind: "none", error: undefined };
 }
 
 function allTaken(group: string, of: number): HoldfastError {

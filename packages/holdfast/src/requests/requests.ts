@@ -28,6 +28,7 @@ export function wanted(lease: Lease<FormatTypes>): WantedBy | undefined {
  */
 export function onWanted(lease: Lease<FormatTypes>, listener: (by: WantedBy) => void): () => void {
   const { holds } = handleOf("onWanted()", lease);
+  checkFunction("onWanted()", listener);
   const ends = holds.map((hold) =>
     hold.requested.onWanted((by) => {
       try {
@@ -54,6 +55,7 @@ export async function shield<T>(
   section: () => T | PromiseLike<T>,
 ): Promise<T> {
   const { holds } = handleOf("shield()", lease);
+  checkFunction("shield()", section);
   lease.assertHeld();
   const late = holds.find(({ requested }) => requested.isInterrupted);
   if (late !== undefined) throw late.requested.error();
@@ -82,6 +84,11 @@ export function listen(lease: Lease<FormatTypes>, every: Duration): () => void {
   handle.lossSignal.addEventListener("abort", stop, { once: true });
   handle.onReleased(stop);
   return stop;
+}
+
+function checkFunction(call: string, given: unknown): void {
+  if (typeof given === "function") return;
+  throw new HoldfastError("invalid-argument", `The last argument of ${call} must be a function.`);
 }
 
 class Ear {

@@ -33,6 +33,8 @@ export interface ScheduleHealth {
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
+/** After an error that an operator must correct. */
+const ERROR_PAUSE_MS = 60_000;
 
 // Two answers show a wrong clock, and a third one a wrong `Date`.
 const MOST_LOOKS = 3;
@@ -127,7 +129,6 @@ export class ScheduledJob implements AsyncDisposable {
   }
 
   async #serve(): Promise<void> {
-    const { settings } = this.#place;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let pause: Pause;
@@ -135,7 +136,7 @@ export class ScheduledJob implements AsyncDisposable {
         pause = await this.#round();
       } catch (error) {
         if (signal.aborted) break;
-        pause = { afterMs: this.#failed(error, settings.leaseMs) };
+        pause = { afterMs: this.#failed(error) };
       }
       if (pause === NEVER) break;
       await this.#time.sleep(pause, signal);
@@ -145,14 +146,14 @@ export class ScheduledJob implements AsyncDisposable {
   }
 
   /** Notes an error of the table. Returns the pause before the next attempt. */
-  #failed(error: unknown, leaseMs: number): number {
+  #failed(error: unknown): number {
     const { context } = this.#place;
     this.#mustBeSure = true;
     const isOutage = isHoldfastError(error) && ["unreachable", "throttled"].includes(error.code);
     if (isOutage) return this.#pauseMs();
     this.#trouble = error;
     context.report(error as HoldfastError);
-    return leaseMs;
+    return ERROR_PAUSE_MS;
   }
 
   #pauseMs(): number {

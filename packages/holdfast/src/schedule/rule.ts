@@ -68,7 +68,9 @@ function cronRule(cron: string, timeZone: string): Rule {
 
 function parseCron(cron: string, timeZone: string): Cron {
   try {
-    if (typeof cron !== "string") throw new TypeError("It is not text.");
+    // Croner takes "" for the machine's zone, and a number for an offset in minutes; with NaN it loops for ever.
+    if (typeof cron !== "string" || typeof timeZone !== "string" || timeZone === "")
+      throw new TypeError("Both must be text.");
     const parsed = new Cron(cron, { timezone: timeZone, mode: "5-or-6-parts", paused: true });
     // The zone is checked only by a use.
     parsed.nextRun(dateAt(0));
@@ -76,7 +78,7 @@ function parseCron(cron: string, timeZone: string): Cron {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw refuse(
-      `No schedule follows from cron "${cron}" in time zone "${timeZone}": ${why}`,
+      `No schedule follows from cron "${String(cron)}" in time zone "${String(timeZone)}": ${why}`,
       cause,
     );
   }
@@ -85,6 +87,8 @@ function parseCron(cron: string, timeZone: string): Cron {
 function everyRule(every: Duration, offset: Duration): Rule {
   const everyMs = durationMs("every", every, EVERY_RANGE);
   const offsetMs = durationMs("offset", offset, { leastMs: 0, mostMs: everyMs - 1 });
+  if (!Number.isInteger(everyMs) || !Number.isInteger(offsetMs))
+    throw refuse("The options `every` and `offset` must be whole milliseconds.");
   const last = (ms: number): number => Math.floor((ms - offsetMs) / everyMs) * everyMs + offsetMs;
   return {
     text: `every ${every}${offsetMs === 0 ? "" : ` + ${offset}`}`,
@@ -117,8 +121,9 @@ function instantOf(at: string | number | { getTime(): number }): number {
     : typeof at === "number"
       ? at
       : at?.getTime?.();
-  if (ms !== undefined && Math.abs(ms) <= 8.64e15) return ms;
+  // The record keeps whole milliseconds: an instant between two would seem later than its own run, and run again.
+  if (Number.isInteger(ms) && Math.abs(ms as number) <= 8.64e15) return ms as number;
   throw refuse(
-    "Each instant of `at` must be a valid Date, milliseconds, or ISO text with a time zone.",
+    "Each instant of `at` must be a valid Date, whole milliseconds, or ISO text with a time zone.",
   );
 }

@@ -300,6 +300,25 @@ describe("assign", () => {
     expect(ledger.running.size).toBe(10);
   });
 
+  it("does not wait for its names when it stops", async () => {
+    const { locks } = world.inhabitant();
+    const names = (): Promise<string[]> => new Promise(() => undefined);
+    const never = assign(locks, "never", { names, run: () => undefined, period: "10m" });
+    const starting = never.start().catch(() => undefined);
+    await world.time.advance(1_000);
+    await world.until(never.stop(), 1_000);
+    await world.until(starting, 1_000);
+  });
+
+  it.each(["5", true, null, [], Number.NaN, -1])("refuses the weight %j", (weight) => {
+    const { locks } = world.inhabitant();
+    const run = (): void => undefined;
+    const options = { names: ["a"], run, weight: weight as unknown as number };
+    expect(() => assign(locks, "webhooks", options)).toThrow(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
   it("shares by weight, and gives a member of weight 0 nothing", async () => {
     const all = [member({ weight: 3 }), member({ weight: 1 }), member({ weight: 0 })];
     await world.until(Promise.all(all.map(({ assignment }) => assignment.start())));
@@ -541,10 +560,39 @@ describe("slot", () => {
     await world.time.advance(2_000);
     ending.abort(new Error("enough"));
     await expect(world.until(waiting)).rejects.toThrow("enough");
-    for (const of of [0, 1.5, 10_001]) {
+    for (const of of [0, 1.5, 10_001, Symbol("of") as unknown as number]) {
       await expect(slot(locks, "workers", { of })).rejects.toMatchObject({
         code: "invalid-argument",
       });
     }
+    for (const group of ["", undefined as unknown as string, 7 as unknown as string]) {
+      await expect(slot(locks, group, { of: 1 })).rejects.toMatchObject({
+        code: "invalid-argument",
+      });
+    }
+  });
+
+  it("ends at once when its client closes", async () => {
+    await world.until(slot(world.inhabitant().locks, "workers", { of: 1 }));
+    const { locks } = world.inhabitant();
+    const waiting = slot(locks, "workers", { of: 1, wait: "10m" });
+    const ended = expect(waiting).rejects.toMatchObject({ code: "closed" });
+    await world.time.advance(30_000);
+    await world.until(locks.close());
+    await world.time.advance(20);
+    const closedMs = world.time.nowMs;
+    await world.until(ended);
+    expect(world.time.nowMs).toBe(closedMs);
+  });
+
+  it("waits through an outage", async () => {
+    const { locks, network } = world.inhabitant();
+    await world.until(slot(locks, "others", { of: 1 }));
+    network.script(() => ({ fault: "throttled" }));
+    const waiting = slot(locks, "workers", { of: 1, wait: "2m" });
+    waiting.catch(() => undefined);
+    await world.time.advance(30_000);
+    network.clear();
+    expect((await world.until(waiting)).number).toBe(0);
   });
 });

@@ -328,6 +328,15 @@ describe("a request", () => {
   });
 });
 
+it.each([undefined, null, "work"])("refuses %j in place of a function", async (wrong) => {
+  const lease = await held(scene());
+  const given = wrong as unknown as () => void;
+  expect(() => onWanted(lease, given)).toThrow(
+    expect.objectContaining({ code: "invalid-argument" }),
+  );
+  await expect(shield(lease, given)).rejects.toMatchObject({ code: "invalid-argument" });
+});
+
 describe("a shielded section", () => {
   it("is not interrupted before its end, and its lease is renewed until then", async () => {
     const stage = scene();

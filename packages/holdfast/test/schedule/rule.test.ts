@@ -90,12 +90,18 @@ describe("ruleOf", () => {
     ["a wrong minute", { cron: "61 * * * *" }],
     ["a year", { cron: "0 0 0 1 1 * 2030" }],
     ["an unknown zone", { cron: "0 0 * * *", timeZone: "Mars/Base" }],
+    ["an empty zone", { cron: "0 0 * * *", timeZone: "" }],
+    ["an offset for a zone", { cron: "0 0 * * *", timeZone: 60 as unknown as string }],
     ["a zone without a cron expression", { every: "1m", timeZone: "UTC" }],
     ["an offset without a period", { cron: "* * * * *", offset: "1m" }],
     ["an offset of a whole period", { every: "1m", offset: "1m" }],
     ["a period below a second", { every: "500ms" }],
     ["an empty list", { at: [] }],
     ["an instant without a zone", { at: ["2026-01-01T00:00:00"] }],
+    ["a part of a millisecond", { at: [1_000.5] }],
+    ["a period with a part of a millisecond", { every: 1_000.5 }],
+    ["an offset with a part of a millisecond", { every: "1m", offset: 1_000.5 }],
+    ["an instant that is no number", { at: [{ getTime: () => "5" as unknown as number }] }],
     ["an invalid date", { at: [new Date(Number.NaN)] }],
   ])("refuses %s", (_, timing) => {
     expect(() => ruleOf(timing)).toThrow(expect.objectContaining({ code: "invalid-argument" }));

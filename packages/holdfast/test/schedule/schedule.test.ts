@@ -5,7 +5,7 @@ import {
   readsIn,
   World,
 } from "../../../../test/support/world.js";
-import { once } from "../../src/index.js";
+import { HoldfastError, once } from "../../src/index.js";
 import type { ScheduledJob } from "../../src/schedule/job.js";
 import type { ScheduleOptions } from "../../src/schedule/options.js";
 import type { ScheduledRun } from "../../src/schedule/run.js";
@@ -443,6 +443,21 @@ describe("the record of a schedule", () => {
     );
     await world.time.advance(2 * MINUTE);
     expect(one?.who).not.toBe(slow?.who);
+    expect(ran.length).toBe(1);
+  });
+
+  it("tries again within a minute of a refused write, however long a dead run blocks", async () => {
+    const [one] = fleet(1, { every: "10m", atMostFor: "1d" });
+    await world.time.advance(MINUTE);
+    const error = new HoldfastError("access-denied", "Not now.");
+    one?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "misconfigured", error } : undefined,
+    );
+    await world.time.advance(10 * MINUTE);
+    expect(ran).toEqual([]);
+    expect(one?.job.health().trouble).toBe(error);
+    one?.who.network.clear();
+    await world.time.advance(MINUTE);
     expect(ran.length).toBe(1);
   });
 });
