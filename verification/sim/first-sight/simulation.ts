@@ -14,7 +14,7 @@ import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js"
 import { wrongDates } from "../wrong-dates.js";
 
 /** A violation of the promise of takeover at first sight. */
-export interface SightViolation {
+interface SightViolation {
   readonly invariant: "exclusion" | "first sight" | "guarded writes";
   readonly atMs: number;
   readonly what: string;

@@ -14,7 +14,7 @@ import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-
 import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
 
 /** A wait in which too many others were granted the lock, or two holders at once. */
-export interface StarvationViolation {
+interface StarvationViolation {
   readonly invariant: "exclusion" | "starvation";
   readonly atMs: number;
   readonly what: string;

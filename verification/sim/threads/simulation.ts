@@ -10,7 +10,7 @@ import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js"
 import { type MadeThread, threadedClient } from "./threaded-client.js";
 
 /** A violation of the rules for a session that a thread renews. */
-export interface ThreadsViolation {
+interface ThreadsViolation {
   readonly invariant: "exclusion" | "lost is final" | "bounded";
   readonly atMs: number;
   readonly what: string;
