@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** A test runs on the sources of every package, which `paths` in tsconfig.json names. */
 export const ON_SOURCES = { resolve: { tsconfigPaths: true } };
@@ -13,10 +15,11 @@ export const COMMON = {
   hookTimeout: 60_000,
 };
 
-const ALONE = [
-  // Short timeouts in real time: this file needs the processor for itself.
-  "test/conformance/trouble.test.ts",
-  // Each replaces a module, which the others share, or counts the requests of its process for ever.
+// Short timeouts in real time: this file needs the processor for itself.
+const ALONE = ["test/conformance/trouble.test.ts"];
+
+// Each replaces a module, which the others share, or counts the requests of its process for ever.
+const ISOLATED = [
   "packages/holdfast/test/telemetry/quiet.test.ts",
   "packages/holdfast/test/platform/random.test.ts",
   "test/bench/meter.test.ts",
@@ -44,7 +47,7 @@ const IN_MEMORY = IN_MEMORY_FOLDERS.map((folder) => `${folder}/**/*.test.ts`);
 // that first install large tools.
 const LONG = [
   "test/sim/*variants.test.ts",
-  ...["useful", "starvation", "memory", "outage", "exhaustive"].map(
+  ...["useful", "starvation", "memory", "outage", "exhaustive", "refused"].map(
     (subject) => `test/sim/${subject}.test.ts`,
   ),
   "test/model/**/*.test.ts",
@@ -60,13 +63,12 @@ const SEARCHES = [
   ].map((kind) => `test/sim/${kind}.test.ts`),
   "test/bench/scale.test.ts",
   "packages/formats/test/sightings-simulation.test.ts",
-  "test/conformance/agreement.test.ts",
 ];
 
 // Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
 const ON_BOTH_SERVERS = [
   ...["condition", "data", "fair-lock", "multi-lock", "mutex", "permits", "port-agreement"],
-  "unread-refusals",
+  ...["unread-refusals", "agreement"],
 ].map((suite) => `test/conformance/${suite}.test.ts`);
 
 // Also `npm run test:long`: real processes that the tests kill, stop and cut off. Most of them wait for the end of a lease.
@@ -80,6 +82,28 @@ const CROWDS = [
 
 // Once a run, and not once a project.
 const { globalSetup, ...OF_A_PROJECT } = COMMON;
+
+/** What takes seconds in a file of few lines: processes, bundles, and programs for the type checker. */
+const STARTS_MUCH =
+  /CliWorld|child_process|typeErrorsOf|runTypeScript|createProgram|huntFor|runTests/;
+
+/**
+ * Begins a project with the files that take longest. Vitest knows no durations in a new checkout, and begins with the largest
+ * files: the last ones would then be small files that start processes, one after the other, beside an idle processor.
+ */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const projects = new Set(sorted.map(({ project }) => project));
+    const long = new Set(
+      sorted.filter(({ moduleId }) => STARTS_MUCH.test(readFileSync(moduleId, "utf8"))),
+    );
+    return [...projects].flatMap((project) => {
+      const own = sorted.filter((file) => file.project === project);
+      return [...own.filter((file) => long.has(file)), ...own.filter((file) => !long.has(file))];
+    });
+  }
+}
 
 /** One group of files. Groups run in the order of `groupOrder`. */
 function project(
@@ -110,6 +134,7 @@ function project(
 export default defineConfig({
   test: {
     globalSetup,
+    sequence: { sequencer: LongestFirst },
     projects: [
       // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
       // The files of these two groups share what they import: a worker needs 0.4 s for the imports of each file. A test that
@@ -118,18 +143,23 @@ export default defineConfig({
       project(
         "together",
         1,
-        { exclude: [...ALONE, ...IN_MEMORY, ...LONG, ...PROCESSES, ...CROWDS] },
+        { exclude: [...ALONE, ...ISOLATED, ...IN_MEMORY, ...LONG, ...PROCESSES, ...CROWDS] },
         "100%",
         { isolate: false },
       ),
+      project("isolated", 1, { include: ISOLATED }, "100%"),
       project("alone", 2, { include: ALONE }, 1),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
-      project("long", 3, { include: [...LONG, ...SEARCHES, ...ON_BOTH_SERVERS] }, "100%", {
+      project("long", 3, { include: [...LONG, ...SEARCHES] }, "100%", {
         maxConcurrency: 2,
         env: { HOLDFAST_TESTS: "long" },
       }),
-      project("processes", 4, { include: PROCESSES, exclude: CROWDS }, "100%"),
-      project("crowds", 5, { include: CROWDS }, 1),
+      // Real time, as all that follow: `.ci/run` runs the searches above beside them.
+      project("servers", 4, { include: ON_BOTH_SERVERS }, "100%", {
+        env: { HOLDFAST_TESTS: "long" },
+      }),
+      project("processes", 5, { include: PROCESSES, exclude: CROWDS }, "100%"),
+      project("crowds", 6, { include: CROWDS }, 1),
     ],
   },
 });

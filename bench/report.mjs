@@ -10,9 +10,7 @@ import { SCALE_TABLES } from "./scale/tables.mjs";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const RESULTS = join(ROOT, "bench/results");
 const PICTURES = join(ROOT, "docs/plots");
-const DOCUMENTS = ["docs/performance.md", "docs/sessions.md"];
-/** The case of a table with a different name. */
-const SOURCES = { sessions: "held" };
+const DOCUMENTS = ["docs/performance.md"];
 /** Tables made from several cases, or from no case. */
 const OTHERS = { ...SCALE_TABLES, runs };
 const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
@@ -30,8 +28,7 @@ export function loadResults() {
 /** A document with every block made anew. */
 export function rendered(text, results) {
   return text.replace(BLOCK, (_, name) => {
-    const found =
-      OTHERS[name]?.(results) ?? TABLES[name]?.(results[SOURCES[name] ?? name], results);
+    const found = OTHERS[name]?.(results) ?? TABLES[name]?.(results[name], results);
     if (found === undefined) throw new Error(`There is no table "${name}".`);
     return `<!-- bench: ${name} -->\n\n${found}\n\n<!-- end -->`;
   });

@@ -4,13 +4,10 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
+import { IN_MEMORY_FOLDERS } from "../vitest.config.ts";
 import { ROOT } from "./lib/entries.mjs";
 import { outputOf } from "./lib/processes.mjs";
 import { toolCommand } from "./lib/tools.mjs";
-
-// As in vitest.config.ts.
-const IN_MEMORY =
-  /^packages\/(?:formats\/test|holdfast\/test\/(?:admin|core|election|internal|locks|native|once))\//;
 
 const lines = (text) => text.split("\n").filter((line) => line !== "");
 
@@ -24,7 +21,9 @@ function changedFiles() {
   return [...new Set(all)].filter((path) => existsSync(path));
 }
 
-const isInMemory = (path) => IN_MEMORY.test(path);
+// The ring has sockets of its own, and starts no program.
+const ON_SOURCES_ALONE = [...IN_MEMORY_FOLDERS, "packages/holdfast/test/ring"];
+const needsNoBuild = (path) => ON_SOURCES_ALONE.some((folder) => path.startsWith(`${folder}/`));
 
 /** The tests for a changed file, as filters of vitest: the file itself, or the nearest folder of its name in `test`. */
 function testsOf(path) {
@@ -55,8 +54,8 @@ function step(title, program, args) {
 
 async function testStep(filters) {
   if (filters.length === 0) return undefined;
-  // Tests beyond those in memory start what is built.
-  if (!filters.every(isInMemory)) {
+  // Other tests start what is built.
+  if (!filters.every(needsNoBuild)) {
     const failed = await step("build", "npm", [
       "run",
       "--silent",

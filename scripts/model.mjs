@@ -28,6 +28,7 @@ const SHORT_OPTIMISATION = {
   several: "-O0",
   interrupting: "-O0",
   coalesced: "-O0",
+  scheduled: "-O0",
   "first-sight": "-O1",
   permits: "-O1",
   threads: "-O1",

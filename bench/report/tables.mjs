@@ -27,8 +27,6 @@ function columns(rows, cells) {
 
 const own = (row) => (row.subject.startsWith("holdfast") ? `**${row.subject}**` : row.subject);
 
-const KEPT_BY = { holdfast: "a lease each", "holdfast-session": "a session" };
-
 // The default number of repetitions.
 const REPETITIONS = 3;
 
@@ -36,13 +34,6 @@ const busy = ({ foreignCores }) =>
   foreignCores >= 0.1
     ? `; other programs used ${foreignCores} cores meanwhile, so the times are unreliable`
     : "";
-
-/** The origin of the figures, and their reliability. */
-function origin({ case: name, date, machine, isQuick, repetitions = REPETITIONS }) {
-  const short = isQuick ? " -- --quick" : "";
-  const fewer = isQuick || repetitions === REPETITIONS ? "" : ` --repetitions ${repetitions}`;
-  return `\n\n\`npm run bench${short || " --"} --case ${name}${fewer}\`, ${date}, Node.js ${machine.node.slice(1)}, ${machine.cores} cores, ${machine.seconds} s${busy(machine)}.`;
-}
 
 /** Every run: when and where it was made, and the cases with other than the usual repetitions. */
 export function runs(results) {
@@ -67,12 +58,6 @@ function exceptionsOf(found) {
   });
 }
 
-const units = ({ writeUnits, readUnits }) => writeUnits + readUnits;
-
-function remembered({ names: [few, many], kbAName }) {
-  return `\n\nA client's heap grows by ${kbAName.toFixed(2)} KB for each further name, from ${count(few)} to ${count(many)} names.`;
-}
-
 const cycleRequests = ({ acquireAgain, release }) => acquireAgain.requests + release.requests;
 
 /** The subjects that a run left out, with the reasons. */
@@ -82,7 +67,7 @@ const without = ({ settings: { leftOut } }) =>
     .join("");
 
 /** Subjects that differ little from another row: only in the results. */
-const ONLY_IN_RESULTS = ["raw-http", "dlc-open-tlt", "dh-tlt"];
+const ONLY_IN_RESULTS = ["raw-http", "lean-same", "raw-http-same", "dlc-open-tlt", "dh-tlt"];
 const isShown = ({ subject }) => !ONLY_IN_RESULTS.includes(subject);
 /** The transport matters for the client's own time, not for crowds, hand-offs and faults. */
 const isShownOnce = (row) => isShown(row) && row.subject !== "holdfast-lean";
@@ -210,20 +195,6 @@ export const TABLES = {
       },
     ),
 
-  sessions: (found) =>
-    columns(
-      found.rows.filter(({ subject, locks }) => subject in KEPT_BY && locks >= 1_000),
-      {
-        locks: ({ locks }) => count(locks),
-        "kept by": ({ subject }) => KEPT_BY[subject],
-        "period, s": ({ periodS }) => count(periodS),
-        "requests a period": ({ requestsAPeriod }) => count(requestsAPeriod),
-        "CPU a period, ms": ({ cpuMsAPeriod }) => count(cpuMsAPeriod),
-        "event loop late by at most, ms": ({ lateMs }) => lateMs.toFixed(0),
-        "the same in an idle process, ms": ({ idleLateMs }) => idleLateMs.toFixed(0),
-      },
-    ) + origin(found),
-
   faults: (found, { takeover }) =>
     columns(rowsOfBoth(found, takeover).filter(isShownOnce), {
       client: own,
@@ -247,40 +218,5 @@ export const TABLES = {
       "fifty, in 5 processes": ({ fifty }) => crowd(fifty),
       "killed to next holder": ({ takeoverMs }) => middle(takeoverMs, 0),
       "100 idle locks": ({ idleRequestsASecond }) => fixed(idleRequestsASecond, 1),
-    }) + origin(found),
-
-  crowd: ({ rows, ...found }) =>
-    columns(
-      rows.filter(({ waiters }) => waiters !== undefined),
-      {
-        waiters: ({ waiters }) => count(waiters),
-        "CPU a call, µs": ({ queueUs }) => count(queueUs),
-        "longest delay of the event loop when all give up, ms": ({ longestDelayMs }) =>
-          count(longestDelayMs),
-      },
-    ) +
-    "\n\n" +
-    columns(
-      rows.filter(({ names }) => names !== undefined),
-      {
-        "names, one after the other": ({ what }) => what,
-        "CPU a cycle, µs": ({ cpuUsACycle }) => count(cpuUsACycle),
-        "heap a name, KB": ({ kbAName }) => kbAName.toFixed(2),
-      },
-    ) +
-    origin(found),
-
-  age: (found) =>
-    columns(
-      found.rows.filter(({ records }) => records !== 1_000),
-      {
-        "old records": ({ records }) => count(records),
-        "a cycle: requests / units": ({ newName }) =>
-          `${count(newName.requests)} / ${count(units(newName))}`,
-        "ms (times empty)": ({ cycleMs, cycleToEmpty }) =>
-          `${middle(cycleMs, 2)} (${middle(cycleToEmpty, 2)})`,
-        "a listing: requests / units": ({ listing }) =>
-          `${count(listing.requests)} / ${count(listing.readUnits)}`,
-      },
-    ) + remembered(found.memory),
+    }),
 };

@@ -743,6 +743,65 @@ const THREADS_MUTANTS = [
 ];
 
 /** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
+const SCHEDULED_SEARCHES = [
+  { name: "crashes, beliefs that end early", bounds: { CRASHES: 1, SLEEPS: 1 } },
+  { name: "lost grants, crashes", bounds: { LOST: 2, CRASHES: 1 } },
+  { name: "lost grants, beliefs that end early", bounds: { LOST: 1, SLEEPS: 2 } },
+  { name: "three processes", bounds: { PROCESSES: 3, LOST: 1, CRASHES: 1, SLEEPS: 1 } },
+  { name: "no retries", bounds: { RETRIES: 0, LOST: 1, CRASHES: 1, SLEEPS: 1 } },
+  { name: "three retries", bounds: { RETRIES: 3, LOST: 1, CRASHES: 1, SLEEPS: 1 } },
+];
+const SCHEDULED_MUTANTS = [
+  {
+    name: "EXACT",
+    breaks: "BegunOnce",
+    what: "a grant requires an open record, and not the one that it was decided on",
+    bounds: NOTHING,
+  },
+  {
+    name: "BEGUN",
+    breaks: "BegunOnce",
+    what: "a grant does not write its attempt",
+    bounds: { CRASHES: 1 },
+  },
+  {
+    name: "MEMORY",
+    breaks: "BegunOnce",
+    what: "a takeover continues the memory of an earlier look",
+    bounds: { CRASHES: 1 },
+  },
+  {
+    name: "SPENT",
+    breaks: "BegunOnce",
+    what: "a run without an end is repeated as the same attempt",
+    bounds: { CRASHES: 1 },
+  },
+  {
+    name: "UNDONE",
+    breaks: "BegunOnce",
+    what: "a dead run that an undone takeover has freed counts as never begun",
+    bounds: { LOST: 1, CRASHES: 1 },
+  },
+  {
+    name: "BOUND",
+    breaks: "BegunOnce",
+    what: "an interrupted run is repeated without a bound",
+    bounds: { CRASHES: 1, RETRIES: 0 },
+  },
+  {
+    name: "END",
+    breaks: "BegunOnce",
+    what: "the release does not write the end",
+    bounds: NOTHING,
+  },
+  {
+    name: "OWN",
+    breaks: "Final",
+    what: "the end of a lost run is written without a condition",
+    bounds: { SLEEPS: 1 },
+  },
+];
+
 export const MODELS = [
   {
     name: "lease",
@@ -779,6 +838,12 @@ export const MODELS = [
     searches: COALESCED_SEARCHES,
     shortSearches: COALESCED_SEARCHES,
     mutants: COALESCED_MUTANTS,
+  },
+  {
+    name: "scheduled",
+    searches: SCHEDULED_SEARCHES,
+    shortSearches: SCHEDULED_SEARCHES,
+    mutants: SCHEDULED_MUTANTS,
   },
   {
     name: "first-sight",

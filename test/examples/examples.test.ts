@@ -46,6 +46,7 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
     "the second fence is higher: true",
   ],
   "guarded-transaction-document.ts": ["while it is held: written", "after its release: refused"],
+  "http-fastify.ts": ["200", "503 2"],
   "long-job-with-signal.ts": [
     "three steps are done; an operator frees the lock",
     "stopped: released-elsewhere",

@@ -33,6 +33,7 @@ describe("the models of the protocol", () => {
     "several",
     "interrupting",
     "coalesced",
+    "scheduled",
     "first-sight",
     "permits",
     "threads",

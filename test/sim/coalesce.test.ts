@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import {
   type CoalesceEvent,
-  overlapping,
   repeated,
   unfollowed,
 } from "../../verification/sim/coalesce/checkers.js";
 import { simulateCoalesce } from "../../verification/sim/coalesce/simulation.js";
 import { WAYS } from "../../verification/sim/coalesce/ways.js";
+import { overlapping } from "../../verification/sim/overlapping.js";
 import { countOf } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_COALESCE=1000 npx vitest run test/sim/coalesce.test.ts

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { KINDS } from "../../verification/exhaustive/kinds.js";
 import { nameOf, placementOf } from "../../verification/exhaustive/placement.js";
 import { run } from "../../verification/exhaustive/run.js";
-import { type Found, found, searchAll } from "../../verification/exhaustive/search.js";
+import { type Depth, type Found, found, searchAll } from "../../verification/exhaustive/search.js";
 
 /** Runs every placement of one fault, some at a time. */
 async function searched(kind: (typeof KINDS)[number]["name"]): Promise<Found[]> {
@@ -33,6 +33,22 @@ describe("every placement of one fault", () => {
     },
     300_000,
   );
+
+  it("is run once by all parts of a search together", async () => {
+    const namesOf = async (part: Depth["part"]): Promise<string[]> => {
+      const names: string[] = [];
+      const depth = { faults: 1, isWhole: false, ...(part === undefined ? {} : { part }) };
+      await searchAll(["mutex"], depth, async (placements, onFound) => {
+        names.push(...placements.map(nameOf));
+        if (names.length === 1) onFound(await found(placementOf("mutex: none")));
+      });
+      return names.slice(1);
+    };
+    const all = await namesOf(undefined);
+    const parts = await Promise.all([0, 1, 2].map((from) => namesOf({ from, of: 3 })));
+    expect(parts.flat().sort()).toEqual(all.toSorted());
+    expect(Math.min(...parts.map(({ length }) => length))).toBeGreaterThan(all.length / 4);
+  });
 
   it("is run again by its name", async () => {
     const name = "mutex: a1 answer-lost, b3 dies";

@@ -14,10 +14,10 @@ import {
   type CommitPlan,
   simulateCommits,
 } from "../../verification/sim/object-commit/simulation.js";
-import { countOf, FROM } from "./seeds.js";
+import { FROM, freshOf } from "./seeds.js";
 
 // Uses fresh seeds at every run, and prints failing seeds.
-const SEEDS = countOf("HOLDFAST_SIM_COMMITS", 1, 8);
+const SEEDS = freshOf("HOLDFAST_SIM_COMMITS", 1, 8);
 const FIXED_SEEDS = 1;
 
 /** The longest time of a write in flight after its latest send. */

@@ -7,13 +7,14 @@ import { KINDS, type KindName } from "./kinds.js";
 import { nameOf, type Placement, placementOf } from "./placement.js";
 import { Report } from "./report.js";
 import { run } from "./run.js";
-import { type Found, found, searchAll } from "./search.js";
+import { type Found, found, type Share, searchAll } from "./search.js";
 import { Workers } from "./workers.js";
 
 const HELP = `node scripts/exhaustive.mjs [options]
   Runs the shipped code with every placement of up to two faults, for every kind of lock. Ends with 1 if a run breaks an
   invariant or a bound, and prints the name of its placement.
-  --faults N         up to N faults in each run (default 2); 3 take hours
+  --faults N         up to N faults in each run (default 2); 3 take five hours of one processor
+  --share I/N        only the I-th of N parts of the placements with most faults; all parts together run every placement
   --whole            beside further faults, places also those for which another one stands, such as \`hangs\` for \`lost\`
   --kind KIND        only this kind of lock; repeatable: ${KINDS.map(({ name }) => name).join(", ")}
   --only PLACEMENT   runs one placement again, such as "mutex: a1 answer-lost, b3 dies", and prints its timeline
@@ -24,6 +25,7 @@ const HELP = `node scripts/exhaustive.mjs [options]
 const { values } = parseArgs({
   options: {
     faults: { type: "string", default: "2" },
+    share: { type: "string", default: "1/1" },
     whole: { type: "boolean", default: false },
     kind: { type: "string", multiple: true, default: [] },
     only: { type: "string" },
@@ -44,6 +46,13 @@ function numberOf(option: string, text: string, least: number): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= least) return value;
   return refuse(`--${option} takes a whole number from ${least}; got "${text}".`);
+}
+
+function shareOf(text: string): Share {
+  const [part, of] = text.split("/").map(Number);
+  const isPart = part !== undefined && of !== undefined && part >= 1 && part <= of;
+  if (isPart && Number.isSafeInteger(part) && Number.isSafeInteger(of)) return { part, of };
+  return refuse(`--share takes a part, such as 3/100; got "${text}".`);
 }
 
 function kindsOf(names: readonly string[]): KindName[] {
@@ -76,7 +85,7 @@ async function main(): Promise<number> {
   const faults = numberOf("faults", values.faults, 0);
   const workers = new Workers(new URL(import.meta.url), numberOf("workers", values.workers, 1));
   const report = new Report();
-  const depth = { faults, isWhole: values.whole };
+  const depth = { faults, isWhole: values.whole, share: shareOf(values.share) };
   await searchAll(kindsOf(values.kind), depth, (placements, onFound) => {
     report.begins(placements);
     return workers.run(placements, (one) => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Violation } from "../sim/history.js";
 import { isStoodFor } from "./choices.js";
 import type { KindName } from "./kinds.js";
@@ -65,19 +66,47 @@ class Distinct {
   }
 }
 
+/** A part of a search: one of so many, from 1, which together run every placement. */
+export interface Share {
+  readonly part: number;
+  readonly of: number;
+}
+
+/** Whether a part of a search has the placements that extend this one. */
+function isIn({ part, of }: Share, placement: Placement): boolean {
+  const hash = createHash("sha1").update(nameOf(placement)).digest();
+  return hash.readUInt32BE(0) % of === part - 1;
+}
+
+/** How much of the placements a search runs. */
+interface Depth {
+  readonly faults: number;
+  readonly isWhole: boolean;
+  /** Absent: all. */
+  readonly share?: Share;
+}
+
 /** Runs placements, and calls back with each result. */
 type RunAll = (placements: readonly Placement[], onFound: (one: Found) => void) => Promise<void>;
 
-/** Runs every placement of up to so many faults, level by level. */
+/**
+ * Runs every placement of up to so many faults, level by level. A share has its part of the last level but one, and all of
+ * the last level that extends this part.
+ */
 export async function searchAll(
   kinds: readonly KindName[],
-  { faults, isWhole }: { readonly faults: number; readonly isWhole: boolean },
+  { faults, isWhole, share = { part: 1, of: 1 } }: Depth,
   runAll: RunAll,
 ): Promise<void> {
   const distinct = new Distinct();
   let next: readonly Placement[] = kinds.map((kind) => ({ kind, placed: [] }));
   for (let level = 0; level <= faults && next.length > 0; level += 1) {
-    await runAll(next, (one) => distinct.add(one));
-    if (level < faults) next = distinct.take().flatMap((one) => extended(one, isWhole));
+    if (level > 0 && level === faults - 1) next = next.filter((one) => isIn(share, one));
+    const isLast = level === faults;
+    await runAll(next, (one) => {
+      // Of the last level, which is by far the largest, nothing is kept.
+      if (!isLast) distinct.add(one);
+    });
+    if (!isLast) next = distinct.take().flatMap((one) => extended(one, isWhole));
   }
 }

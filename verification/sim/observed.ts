@@ -1,4 +1,5 @@
 import type {
+  Call,
   Query,
   Read,
   ReadAnswer,
@@ -34,18 +35,14 @@ export interface Observer {
   answered(exchanged: Exchanged): void;
 }
 
-/** The same table, observed. The observer sees an answer before the caller does; the order of events is the same. */
-export function observed(table: TablePort, observer: Observer): TablePort {
-  // The caller gets the table's own promise: one more step of promises could change the order of a recorded history.
-  const ask = <A>(request: Sent, answer: Promise<A>): Promise<A> => {
-    const seen = (value: A): void => observer.answered({ ...request, answer: value } as Exchanged);
-    answer.then(seen, () => undefined);
-    return answer;
-  };
-  const send = <A>(request: Sent, call: () => Promise<A>): Promise<A> => {
-    observer.sent(request);
-    return ask(request, call());
-  };
+/** What a table answers. */
+type Answer = Exchanged["answer"];
+
+/** The same table, with each request by way of `ask`, which sends it. What `ask` returns goes to the caller as it is. */
+export function around(
+  table: TablePort,
+  ask: <A extends Answer>(request: Sent, send: () => Promise<A>, call: Call) => Promise<A>,
+): TablePort {
   const { transact } = table;
   return {
     get clockCorrectionMs(): number {
@@ -58,15 +55,31 @@ export function observed(table: TablePort, observer: Observer): TablePort {
     get waitingForConnection(): number | undefined {
       return table.waitingForConnection;
     },
-    write: (write, call) => send({ kind: "write", write }, () => table.write(write, call)),
-    read: (read, call) => send({ kind: "read", read }, () => table.read(read, call)),
-    scan: (scan, call) => send({ kind: "scan", scan }, () => table.scan(scan, call)),
-    query: (query, call) => send({ kind: "query", query }, () => table.query(query, call)),
+    write: (write, call) => ask({ kind: "write", write }, () => table.write(write, call), call),
+    read: (read, call) => ask({ kind: "read", read }, () => table.read(read, call), call),
+    scan: (scan, call) => ask({ kind: "scan", scan }, () => table.scan(scan, call), call),
+    query: (query, call) => ask({ kind: "query", query }, () => table.query(query, call), call),
     ...(transact === undefined
       ? {}
       : {
           transact: (transaction, call) =>
-            send({ kind: "transact", transaction }, () => transact.call(table, transaction, call)),
+            ask(
+              { kind: "transact", transaction },
+              () => transact.call(table, transaction, call),
+              call,
+            ),
         }),
   };
+}
+
+/** The same table, observed. The observer sees an answer before the caller does; the order of events is the same. */
+export function observed(table: TablePort, observer: Observer): TablePort {
+  // The caller gets the table's own promise: one more step of promises could change the order of a recorded history.
+  return around(table, (request, send) => {
+    observer.sent(request);
+    const answering = send();
+    const seen = (answer: Answer): void => observer.answered({ ...request, answer } as Exchanged);
+    answering.then(seen, () => undefined);
+    return answering;
+  });
 }

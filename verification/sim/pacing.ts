@@ -1,4 +1,5 @@
 import type { Item, TablePort } from "../../packages/holdfast/src/platform/table.js";
+import { around, type Sent } from "./observed.js";
 
 /**
  * The number of requests which a process may send about an item without a pause. A correct client needs fewer: an
@@ -45,44 +46,40 @@ export function paced(
     runs.set(partition, run);
     if (times === MOST_WITHOUT_PAUSE + 1) tooOften(`${times} requests about ${item}`);
   };
-  const ask = async <A>(keys: readonly Item[], what: string, answer: () => Promise<A>) => {
+  return around(table, async (request, send) => {
+    const keys = keysOf(request);
     const partitions = keys.map(partitionOf);
+    const what = request.kind === "query" ? "query" : "item";
     for (const [index, partition] of partitions.entries()) {
       sending(partition, `${what} ${JSON.stringify(keys[index])}`);
     }
     try {
-      return await answer();
+      return await send();
     } finally {
       for (const partition of partitions) {
         const run = runs.get(partition);
         if (run !== undefined) run.answeredMs = nowMs();
       }
     }
-  };
-  const { transact } = table;
-  return {
-    get clockCorrectionMs(): number {
-      return table.clockCorrectionMs;
-    },
-    tellsDate: table.tellsDate,
-    connections: table.connections,
-    waitingForConnection: table.waitingForConnection,
-    write: (write, call) => ask([write.key], "item", () => table.write(write, call)),
-    read: (read, call) => ask([read.key], "item", () => table.read(read, call)),
-    scan: (scan, call) => table.scan(scan, call),
-    query: (query, call) => {
-      const { attribute, value } = query.partition;
-      return ask([{ [attribute]: { S: value } }], "query", () => table.query(query, call));
-    },
-    ...(transact === undefined
-      ? {}
-      : {
-          transact: (transaction, call) => {
-            const keys = transaction.writes.map(({ key }) => key);
-            return ask(keys, "item", () => transact.call(table, transaction, call));
-          },
-        }),
-  };
+  });
+}
+
+/** The keys that a request names; of a query, its partition. */
+export function keysOf(request: Sent): readonly Item[] {
+  switch (request.kind) {
+    case "write":
+      return [request.write.key];
+    case "read":
+      return [request.read.key];
+    case "query": {
+      const { attribute, value } = request.query.partition;
+      return [{ [attribute]: { S: value } }];
+    }
+    case "transact":
+      return request.transaction.writes.map(({ key }) => key);
+    case "scan":
+      return [];
+  }
 }
 
 // A lock's record and its queue have partition keys of their own, and one loop may send to both in turn.

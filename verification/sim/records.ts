@@ -5,6 +5,7 @@ import type { Condition, Item, Write } from "../../packages/holdfast/src/platfor
 import type { TableChange } from "../../packages/testing/src/table/memory-table.js";
 import type { Event } from "./history.js";
 import type { Incarnation } from "./incarnation.js";
+import { numberIn, textIn } from "./items.js";
 import { BY_HAND, BY_TTL } from "./safety.js";
 import { isReadable } from "./tampering.js";
 import { recordIn } from "./witness.js";
@@ -414,16 +415,6 @@ function grantIn(item: Item | undefined): GrantIn | undefined {
 
 function ticketIn(key: Item): bigint {
   return BigInt(textIn(key, "sk")?.split("/").at(-1) ?? "");
-}
-
-function numberIn(item: Item | undefined, attribute: string): bigint | undefined {
-  const value = item?.[attribute];
-  return value !== undefined && "N" in value ? BigInt(value.N) : undefined;
-}
-
-function textIn(item: Item | undefined, attribute: string): string | undefined {
-  const value = item?.[attribute];
-  return value !== undefined && "S" in value ? value.S : undefined;
 }
 
 function endIn(item: Item | undefined): number | undefined {

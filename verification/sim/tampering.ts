@@ -1,7 +1,7 @@
 import type { Item } from "../../packages/holdfast/src/platform/table.js";
 import type { MemoryTable, TableChange } from "../../packages/testing/src/table/memory-table.js";
 import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
-import { numberIn, stringIn } from "./queue/checkers.js";
+import { numberIn, textIn } from "./items.js";
 
 /** Attributes that make a free record unreadable for this version of the library. */
 const UNREADABLE: readonly Item[] = [{ v: { N: "2" } }, { session: { S: "of another version" } }];
@@ -48,7 +48,7 @@ export class Tampering {
       return true;
     }
     const item = this.#makesUnreadable ? this.#table.item(key) : undefined;
-    if (item !== undefined && stringIn(item, "holder") === undefined && random.chance(0.5)) {
+    if (item !== undefined && textIn(item, "holder") === undefined && random.chance(0.5)) {
       record.readable = item;
       this.#table.putItem(key, { ...item, ...UNREADABLE[random.integer(0, 1)] });
       return true;
@@ -77,19 +77,19 @@ export class Tampering {
 export function isReadable(item: Item): boolean {
   return (
     numberIn(item, "v") === 1n &&
-    (stringIn(item, "holder") !== undefined || stringIn(item, "session") === undefined)
+    (textIn(item, "holder") !== undefined || textIn(item, "session") === undefined)
   );
 }
 
 function isSame(one: Item, other: Item): boolean {
-  return ["pk", "sk"].every((name) => stringIn(one, name) === stringIn(other, name));
+  return ["pk", "sk"].every((name) => textIn(one, name) === textIn(other, name));
 }
 
 function isOneGrant(before: Item, after: Item): boolean {
-  const holder = stringIn(after, "holder");
+  const holder = textIn(after, "holder");
   return (
     holder !== undefined &&
-    holder === stringIn(before, "holder") &&
+    holder === textIn(before, "holder") &&
     numberIn(before, "fence") === numberIn(after, "fence")
   );
 }

@@ -37,7 +37,7 @@ function withEdits(
 /** Bundles the entry points in `options`, with a variant's edits or without. Rejects with {@link UnusedEdits}. */
 export async function bundle(
   root: string,
-  variant: Variant | undefined,
+  variant: Pick<Variant, "name" | "edits"> | undefined,
   outfile: string,
   options: BuildOptions,
 ): Promise<void> {

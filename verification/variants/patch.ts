@@ -9,8 +9,18 @@ export type Exported = Readonly<Record<string, unknown>>;
 
 const EXPORTS = /^export (?:async )?(?:abstract )?(?:function|class|const) (\w+)/gm;
 
+/** What `of` returns for an argument, computed once: three hundred variants ask about the same sources. */
+function remembered<R>(of: (text: string) => R): (text: string) => R {
+  const known = new Map<string, R>();
+  return (text) => {
+    const result = known.get(text) ?? of(text);
+    known.set(text, result);
+    return result;
+  };
+}
+
 /** Maps each exported value to the sources which declare it, relative to the checkout. */
-export function exportsOf(root: string): ReadonlyMap<string, readonly string[]> {
+export const exportsOf = remembered((root: string): ReadonlyMap<string, readonly string[]> => {
   const found = new Map<string, string[]>();
   const paths = readdirSync(join(root, "packages"), { recursive: true }).map(
     (path) => `packages/${String(path).replaceAll("\\", "/")}`,
@@ -21,7 +31,7 @@ export function exportsOf(root: string): ReadonlyMap<string, readonly string[]> 
     }
   }
   return found;
-}
+});
 
 /** Returns the files which export the symbol. Throws if no file does. */
 export function filesOf(
@@ -40,7 +50,7 @@ interface Code {
   readonly positions: readonly number[];
 }
 
-function codeOf(text: string): Code {
+const codeOf = remembered((text: string): Code => {
   const source = ts.createSourceFile("file.ts", text, ts.ScriptTarget.Latest, true);
   const positions: number[] = [];
   const add = (node: ts.Node): void => {
@@ -56,7 +66,7 @@ function codeOf(text: string): Code {
   };
   add(source);
   return { text: positions.map((at) => text.charAt(at)).join(""), positions };
-}
+});
 
 /** Removes only whole comment lines, since a fragment need not parse. */
 function fragmentOf(text: string): string {

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import type { Caught } from "../exhaustive/hunt.js";
+import type { Violation } from "../sim/history.js";
 import { bundle, bundlesIn } from "./bundle.js";
 import { ANY_INVARIANT, ANY_WORLD, type Found } from "./hunt-options.js";
 import type { InSimulation, Variant } from "./variant.js";
@@ -39,6 +40,20 @@ export async function huntByPlacements(
   });
   const output = await outputOf(name, [hunting], LONGEST_HUNT_MS);
   return JSON.parse(output.trim().split("\n")[0] ?? "null") as Caught | null;
+}
+
+/** Runs one placement, given by its name, with a variant's defect. */
+export async function violationsOf(
+  root: string,
+  variant: Pick<Variant, "name" | "edits">,
+  placement: string,
+): Promise<Violation[]> {
+  const name = `one-${variant.name}`;
+  const running = join(bundlesIn(root), `${name}.mjs`);
+  await bundle(root, variant, running, {
+    entryPoints: [join(root, "verification/exhaustive/one.ts")],
+  });
+  return JSON.parse(await outputOf(name, [running, placement], LONGEST_HUNT_MS)) as Violation[];
 }
 
 /** What a hunt looks for, where, and in how many seeds. */

@@ -56,7 +56,10 @@ export function isSimulated(
 }
 
 /** Returns the files which a variant changes, each with its changed text. */
-export function changedFiles(root: string, variant: Variant): ReadonlyMap<string, string> {
+export function changedFiles(
+  root: string,
+  variant: Pick<Variant, "name" | "edits">,
+): ReadonlyMap<string, string> {
   const exports = exportsOf(root);
   const changed = new Map<string, string>();
   const textOf = (file: string): string =>

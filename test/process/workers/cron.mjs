@@ -1,16 +1,5 @@
-// An instance of a service with a scheduled task: node-cron with Holdfast's run coordinator. The clock of this
-// process is `task.skewMs` ahead of true time, for all code.
-const skewMs = JSON.parse(process.argv[2]).skewMs;
-const TrueDate = Date;
-globalThis.Date = class extends TrueDate {
-  constructor(...given) {
-    if (given.length === 0) super(TrueDate.now() + skewMs);
-    else super(...given);
-  }
-  static now() {
-    return TrueDate.now() + skewMs;
-  }
-};
+// An instance of a service with a scheduled task: node-cron with Holdfast's run coordinator.
+import "./wrong-clock.mjs";
 
 const { default: cron } = await import("node-cron");
 const { locks, say, task } = await import("./common.mjs");

@@ -10,20 +10,6 @@ export type AssignEvent =
   /** A process died, or its program has stopped its assignment. */
   | { readonly kind: "gone"; readonly by: string };
 
-/** Two runs never act at once: none acts after a later one began. Returns the runs that did. */
-export function overlapping(history: readonly AssignEvent[]): string[] {
-  const found = new Set<string>();
-  const latest = new Map<string, bigint>();
-  for (const event of history) {
-    if (event.kind === "gone") continue;
-    const { kind, name, by, fence } = event;
-    const last = latest.get(name) ?? 0n;
-    if (fence < last && kind === "acted") found.add(`${by}'s run ${fence} of "${name}"`);
-    else if (kind === "began" && fence > last) latest.set(name, fence);
-  }
-  return [...found];
-}
-
 /** No process begins a run of a name while its former run goes on. Returns the runs that did. */
 export function beside(history: readonly AssignEvent[]): string[] {
   const open = new Set<string>();

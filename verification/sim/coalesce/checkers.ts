@@ -55,20 +55,6 @@ function hasRun(history: readonly CoalesceEvent[], name: string): boolean {
   });
 }
 
-/** Two holders never act at once: none acts after a later one began. Returns those that did. */
-export function overlapping(history: readonly CoalesceEvent[]): string[] {
-  const found = new Set<string>();
-  const latest = new Map<string, bigint>();
-  for (const event of history) {
-    if (!("fence" in event)) continue;
-    const { kind, name, by, fence } = event;
-    const last = latest.get(name) ?? 0n;
-    if (fence < last) found.add(`${by}'s run ${fence} of "${name}"`);
-    else if (kind === "began" || kind === "took") latest.set(name, fence);
-  }
-  return [...found];
-}
-
 /** Each run has a fence of its own. Returns the runs that began twice. */
 export function repeated(history: readonly CoalesceEvent[]): string[] {
   const begun = new Set<string>();

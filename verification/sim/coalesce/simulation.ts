@@ -1,21 +1,10 @@
 import { runOwed } from "../../../packages/holdfast/src/coalesce/index.js";
-import {
-  Holdfast,
-  isHoldfastError,
-  type Lease,
-  mutex,
-} from "../../../packages/holdfast/src/index.js";
+import { isHoldfastError, type Lease, mutex } from "../../../packages/holdfast/src/index.js";
 import { interrupt } from "../../../packages/holdfast/src/requests/index.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
-import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
-import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
-import {
-  type SeededRandom,
-  seededRandom,
-} from "../../../packages/testing/src/time/seeded-random.js";
-import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
-import { type CoalesceEvent, overlapping, repeated, unfollowed } from "./checkers.js";
+import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import { drawnFaults, type Machine, orderOf, Site } from "../machine.js";
+import { overlapping } from "../overlapping.js";
+import { type CoalesceEvent, repeated, unfollowed } from "./checkers.js";
 import { type Triggers, WAYS } from "./ways.js";
 
 const NAMES = ["x", "y"];
@@ -43,16 +32,12 @@ export interface CoalesceOutcome {
   readonly interrupted: number;
 }
 
-class Simulation {
+class Simulation extends Site {
   readonly way: keyof typeof WAYS;
   /** Whether callers of a plain mutex interrupt the holder. */
   readonly asks: boolean;
   readonly #triggers = new Set<string>();
   readonly history: CoalesceEvent[] = [];
-  readonly time = new VirtualTime();
-  readonly random: SeededRandom;
-  readonly #table: MemoryTable;
-  readonly #isDated: boolean;
   readonly #isWild: boolean;
   readonly #processes: Process[] = [];
   /** The holders that a record showed as asked. */
@@ -65,51 +50,33 @@ class Simulation {
   isOver = false;
 
   constructor(seed: number, way: keyof typeof WAYS, asks: boolean) {
-    this.way = way;
-    this.asks = asks;
-    this.random = seededRandom(seed);
-    this.#table = new MemoryTable({
-      ...{ keyAttributes: ["pk", "sk"], time: this.time, tellsDate: false, keepsLog: false },
+    super(seed, {
       onChange: ({ after }) => {
         const asked = after?.["request"];
         const holder = asked !== undefined && "M" in asked ? asked.M["holder"] : undefined;
         if (holder !== undefined && "S" in holder) this.#asked.add(holder.S);
       },
     });
-    this.#isDated = this.random.chance(0.5);
+    this.way = way;
+    this.asks = asks;
+    if (this.random.chance(0.5)) this.tellDates();
     this.#isWild = this.random.chance(0.8);
   }
 
-  start(): Process {
-    const { time, random } = this;
-    const process = time.process({ rate: 1 + DRIFT * (2 * random.fraction() - 1) });
-    const service = this.#isDated ? new DatedTable(this.#table, () => time.wallMs) : this.#table;
-    const network = new FaultyTable(service, process, {
-      latency: () => ({ requestMs: 20 * random.fraction(), responseMs: 20 * random.fraction() }),
-    });
-    const locks = new Holdfast({
-      ...{ client: network, table: "locks", lease: LEASE_MS, requestTimeout: 1_000 },
-      ...{ maxClockDrift: DRIFT, maxClockError: "1s" },
-      onError: () => undefined,
-      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
-    });
-    if (this.#isWild) network.random(random.fork(), this.#faults());
-    const name = `p${this.#processes.length + 1}`;
-    const started = new Process(this, { name, process, network, locks, random: random.fork() });
-    this.#processes.push(started);
-    return started;
-  }
-
-  #faults() {
-    const chance = (): number => 0.1 * this.random.fraction() * this.random.fraction();
-    return {
-      faults: {
-        ...{ "request-lost": chance(), "response-lost": chance(), delayed: chance() },
-        ...{ "response-lost-and-retried": chance(), "applied-late": chance() },
-        ...{ duplicated: chance(), reordered: chance(), throttled: chance(), stale: chance() },
+  join(): Process {
+    const { random } = this;
+    const machine = this.start({
+      clocks: { rate: 1 + DRIFT * (2 * random.fraction() - 1) },
+      latencyMs: () => 20 * random.fraction(),
+      client: {
+        ...{ lease: LEASE_MS, requestTimeout: 1_000 },
+        ...{ maxClockDrift: DRIFT, maxClockError: "1s" },
       },
-      longestDelayMs: 4_000,
-    };
+    });
+    if (this.#isWild) machine.network.random(random.fork(), drawnFaults(random, 4_000));
+    const joined = new Process(this, machine, random.fork());
+    this.#processes.push(joined);
+    return joined;
   }
 
   /** A holder stops only for a request to itself. */
@@ -137,17 +104,15 @@ class Simulation {
   }
 
   async run(): Promise<void> {
-    for (let at = 0; at < PROCESSES; at += 1) this.start().work();
-    while (this.time.nowMs < LENGTH_MS) {
-      await this.time.advance(this.random.integer(500, 6_000));
-      this.#mishap();
-    }
+    for (let at = 0; at < PROCESSES; at += 1) this.join().work();
+    await this.strikeUntil(
+      LENGTH_MS,
+      () => this.random.integer(500, 6_000),
+      () => this.#mishap(),
+    );
     this.isOver = true;
-    const alive = this.#processes.filter(({ process }) => process.state !== "killed");
-    for (const { process, network } of alive) {
-      network.clear();
-      if (process.state === "paused") process.resume();
-    }
+    for (const { machine } of this.#processes)
+      if (machine.process.state !== "killed") machine.heal();
     await this.time.advance(SETTLE_MS);
     this.history.push({ kind: "settled" });
     if (this.way === "coalesce") await this.#sweep();
@@ -155,8 +120,8 @@ class Simulation {
 
   /** A newcomer runs what those owe who are gone, and then nothing is owed. */
   async #sweep(): Promise<void> {
-    const newcomer = this.start();
-    newcomer.network.clear();
+    const newcomer = this.join();
+    newcomer.machine.heal();
     for (const round of [1, 2, 3]) {
       for (const name of NAMES) {
         const swept = await this.time.runUntil(newcomer.sweep(name).catch(unlessOwn), {
@@ -170,45 +135,31 @@ class Simulation {
   }
 
   #mishap(): void {
-    const running = this.#processes.filter(({ process }) => process.state === "running");
+    const running = this.#processes.filter(({ machine }) => machine.isRunning);
     const one = running[this.random.integer(0, running.length - 1)];
     if (one === undefined || this.random.chance(0.3)) return;
     this.mishaps += 1;
     if (this.random.chance(0.6)) {
-      one.process.pause();
-      const first = this.random.chance(0.5) ? "io" : "timers";
-      const forMs = 3 * LEASE_MS * this.random.fraction();
-      this.time.timers.set(forMs, true, () => {
-        if (one.process.state === "paused") one.process.resume({ first });
-      });
+      const first = orderOf(this.random);
+      one.machine.pause(3 * LEASE_MS * this.random.fraction(), () => first);
       return;
     }
-    this.history.push({ kind: "gone", by: one.name });
-    if (this.random.chance(0.7)) one.process.kill();
+    this.history.push({ kind: "gone", by: one.machine.name });
+    if (this.random.chance(0.7)) one.machine.process.kill();
     else one.close();
-    this.start().work();
+    this.join().work();
   }
 }
 
-interface Parts {
-  readonly name: string;
-  readonly process: VirtualProcess;
-  readonly network: FaultyTable;
-  readonly locks: Holdfast;
-  readonly random: SeededRandom;
-}
-
-class Process implements Parts {
-  declare readonly name: string;
-  declare readonly process: VirtualProcess;
-  declare readonly network: FaultyTable;
-  declare readonly locks: Holdfast;
-  declare readonly random: SeededRandom;
+class Process {
+  readonly machine: Machine;
+  readonly #random: SeededRandom;
   readonly #run: Simulation;
   #isClosed = false;
 
-  constructor(run: Simulation, parts: Parts) {
-    Object.assign(this, parts);
+  constructor(run: Simulation, machine: Machine, random: SeededRandom) {
+    this.machine = machine;
+    this.#random = random;
     this.#run = run;
   }
 
@@ -218,17 +169,17 @@ class Process implements Parts {
 
   close(): void {
     this.#isClosed = true;
-    this.locks.close().catch(() => undefined);
+    this.machine.locks.close().catch(() => undefined);
   }
 
   sweep(name: string) {
-    return runOwed(this.locks, name, (lease) => this.#body(name, lease));
+    return runOwed(this.machine.locks, name, (lease) => this.#body(name, lease));
   }
 
   async #work(): Promise<void> {
-    const { random } = this;
+    const random = this.#random;
     while (!this.#run.isOver && !this.#isClosed) {
-      await this.#sleep(2_000 * random.fraction());
+      await this.machine.sleep(2_000 * random.fraction());
       const name = NAMES[random.integer(0, NAMES.length - 1)] ?? "x";
       try {
         await this.#use(name);
@@ -239,7 +190,7 @@ class Process implements Parts {
   }
 
   async #use(name: string): Promise<void> {
-    const { random, locks } = this;
+    const random = this.#random;
     if (this.#run.isOver) return;
     if (random.chance(0.1)) return this.#hold(name);
     if (this.#run.way === "coalesce" && random.chance(0.05)) {
@@ -249,39 +200,41 @@ class Process implements Parts {
     this.#run.calls += 1;
     const call = this.#run.calls;
     const { history } = this.#run;
-    const by = this.name;
+    const by = this.machine.name;
     history.push({ kind: "called", name, by, call });
-    const triggers = this.#run.triggersOf((ms) => this.#sleep(ms));
+    const triggers = this.#run.triggersOf((ms) => this.machine.sleep(ms));
     const body = (lease: Lease): Promise<void> => this.#body(name, lease);
-    const ran = await WAYS[this.#run.way](locks, name, body, triggers).catch(unlessOwn);
+    const ran = await WAYS[this.#run.way](this.machine.locks, name, body, triggers).catch(
+      unlessOwn,
+    );
     if (ran === false) this.#run.noted += 1;
     history.push({ kind: "resolved", name, by, call });
   }
 
   /** Holds the lock without a run, also past others that it interrupts. */
   async #hold(name: string): Promise<void> {
-    const { random } = this;
+    const random = this.#random;
     const asks = this.#run.asks && random.chance(0.5);
     const options = asks ? { wait: "10s", ifHeld: interrupt } : { wait: "2s" };
-    await mutex(this.locks, name).run(options, async (lease) => {
+    await mutex(this.machine.locks, name).run(options, async (lease) => {
       const { history } = this.#run;
-      const of = { name, by: this.name, fence: lease.fence } as const;
+      const of = { name, by: this.machine.name, fence: lease.fence } as const;
       history.push({ kind: "took", ...of });
-      await this.#sleep(1_000 * random.fraction());
+      await this.machine.sleep(1_000 * random.fraction());
       if (lease.isHeld) history.push({ kind: "acted", ...of });
     });
   }
 
   async #body(name: string, lease: Lease): Promise<void> {
-    const { random } = this;
-    const of = { name, by: this.name, fence: lease.fence } as const;
+    const random = this.#random;
+    const of = { name, by: this.machine.name, fence: lease.fence } as const;
     const { history, time } = this.#run;
     history.push({ kind: "began", ...of });
     const untilMs = time.nowMs + (random.chance(0.2) ? 8_000 : 800) * random.fraction();
     const obeys = this.#run.asks && random.chance(0.7);
     while (time.nowMs < untilMs && lease.isHeld) {
       history.push({ kind: "acted", ...of });
-      await this.#sleep(Math.min(300 * random.fraction(), lease.remainingMs()));
+      await this.machine.sleep(Math.min(300 * random.fraction(), lease.remainingMs()));
       if (!isHoldfastError(lease.signal.reason, "interrupted")) continue;
       this.#run.checkInterrupted(lease);
       if (obeys) throw lease.signal.reason;
@@ -289,10 +242,6 @@ class Process implements Parts {
     if (!lease.isHeld) return;
     history.push({ kind: "ended", ...of });
     if (random.chance(0.1)) throw new Failed();
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => this.process.timers.set(ms, true, resolve));
   }
 }
 
@@ -317,7 +266,7 @@ export async function simulateCoalesce(
   const overlaps = overlapping(history);
   const left = unfollowed(history);
   const violations = [
-    ...overlaps.map((run) => `${run} acted after a later one began`),
+    ...overlaps,
     ...repeated(history).map((run) => `Run ${run} began twice`),
     ...simulation.wronglyInterrupted.map((who) => `${who} stopped for a request to another`),
     ...left.map(({ by, call, name }) => `${by}'s call ${call} of "${name}" has no run after it`),

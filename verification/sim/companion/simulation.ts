@@ -9,20 +9,17 @@ import type { FormatTypes } from "../../../packages/holdfast/src/core/record/for
 import {
   conditions,
   type GuardCondition,
-  Holdfast,
   isHoldfastError,
   mutex,
 } from "../../../packages/holdfast/src/index.js";
 import type { Item } from "../../../packages/holdfast/src/platform/table.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
-import { MemoryTable, type TableChange } from "../../../packages/testing/src/table/memory-table.js";
+import type { TableChange } from "../../../packages/testing/src/table/memory-table.js";
 import {
   type SeededRandom,
   seededRandom,
 } from "../../../packages/testing/src/time/seeded-random.js";
-import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
-import { stringIn } from "../queue/checkers.js";
+import { textIn } from "../items.js";
+import { evenFaults, type Machine, orderOf, Site } from "../machine.js";
 import { wouldCommit } from "./guard.js";
 
 /** The result of one run. */
@@ -54,13 +51,6 @@ interface Kind {
   peer(leaseMs: number, version: string, nowMs: number): Item;
 }
 
-interface Life {
-  readonly name: string;
-  readonly process: VirtualProcess;
-  readonly network: FaultyTable;
-  readonly locks: Holdfast<Numbered>;
-}
-
 interface Handed {
   readonly conditions: readonly GuardCondition[];
   readonly holder: string;
@@ -72,6 +62,10 @@ interface Handed {
 const NAME = "a";
 const KEY: Item = { key: { S: NAME } };
 const FENCES = { fences: "companion" } as const;
+const FAULTS = [
+  ...(["request-lost", "response-lost", "response-lost-and-retried"] as const),
+  ...(["applied-late", "duplicated", "reordered", "stale"] as const),
+] as const;
 
 function kindOf(random: SeededRandom, leaseMs: number): Kind {
   const owned = (format: LockFormat, text: string): Kind => ({
@@ -104,15 +98,12 @@ function kindOf(random: SeededRandom, leaseMs: number): Kind {
  * processes are paused right after a grant, some of them with all clocks. Two processes may hold the lock then; the
  * order of their fences must stand.
  */
-class CompanionSimulation {
+class CompanionSimulation extends Site {
   readonly #lengthMs: number;
-  readonly #time = new VirtualTime();
-  readonly #random: SeededRandom;
   readonly #leaseMs: number;
   readonly #faultRate: number;
   readonly #kind: Kind;
-  readonly #table: MemoryTable;
-  readonly #lives: Life[] = [];
+  readonly #machines: Machine<Numbered>[] = [];
   readonly #hash = createHash("sha256");
   /**
    * Each holder's position in the order of all grants; two positions if a late copy of its claim was applied.
@@ -124,33 +115,32 @@ class CompanionSimulation {
   #isOver = false;
 
   constructor(seed: number, lengthMs: number) {
-    this.#lengthMs = lengthMs;
-    this.#random = seededRandom(seed);
-    this.#leaseMs = this.#random.integer(1_500, 4_000);
-    this.#faultRate = this.#random.chance(0.3) ? 0 : 0.2 * this.#random.fraction();
-    this.#kind = kindOf(this.#random, this.#leaseMs);
-    const lag = this.#random.fork();
-    this.#table = new MemoryTable({
+    const random = seededRandom(seed);
+    const leaseMs = random.integer(1_500, 4_000);
+    const faultRate = random.chance(0.3) ? 0 : 0.2 * random.fraction();
+    const kind = kindOf(random, leaseMs);
+    const lag = random.fork();
+    super(random, {
       keyAttributes: ["key"],
-      time: this.#time,
-      tellsDate: false,
       // The worst case of a replica: waiters read it; decisions must not.
-      lagMs: () => (lag.chance(0.5) ? 0 : 3 * this.#leaseMs * lag.fraction()),
-      keepsLog: false,
+      lagMs: () => (lag.chance(0.5) ? 0 : 3 * leaseMs * lag.fraction()),
       onChange: (change) => this.#changed(change),
     });
+    this.#lengthMs = lengthMs;
+    this.#leaseMs = leaseMs;
+    this.#faultRate = faultRate;
+    this.#kind = kind;
   }
 
   async run(): Promise<CompanionOutcome> {
-    for (const name of ["p1", "p2", "p3"]) this.#start(name);
-    while (this.#time.nowMs < this.#lengthMs) {
-      await this.#time.advance(6_000 * this.#random.fraction());
-      this.#interfere();
-    }
+    for (const name of ["p1", "p2", "p3"]) this.#join(name);
+    await this.strikeUntil(
+      this.#lengthMs,
+      () => 6_000 * this.random.fraction(),
+      () => this.#interfere(),
+    );
     this.#isOver = true;
-    for (const { network } of this.#lives) {
-      this.#sums.faults += Object.values(network.injected).reduce((sum, times) => sum + times, 0);
-    }
+    for (const { faults } of this.#machines) this.#sums.faults += faults;
     return {
       violations: [...this.#disorder(), ...this.#reopened],
       format: this.#kind.format.name,
@@ -160,52 +150,37 @@ class CompanionSimulation {
     };
   }
 
-  #start(name: string): void {
-    const random = this.#random.fork();
-    const process = this.#time.process({ wallOffsetMs: random.integer(-50, 50) });
-    const latency = (): number => 1 + 20 * random.fraction();
-    const network = new FaultyTable(this.#table, process, {
-      latency: () => ({ requestMs: latency(), responseMs: latency() }),
+  #join(name: string): void {
+    const random = this.random.fork();
+    const machine = this.start<Numbered>({
+      ...{ name, random, clocks: { wallOffsetMs: random.integer(-50, 50) } },
+      latencyMs: () => 1 + 20 * random.fraction(),
+      wired: (network) => {
+        const faults = evenFaults(this.#faultRate / 7, FAULTS);
+        network.random(random.fork(), { faults, longestDelayMs: 4_000 });
+        return network;
+      },
+      client: {
+        ...{ format: this.#kind.format as LockFormat<Numbered>, lease: this.#leaseMs },
+        ...{ requestTimeout: "300ms", poll: { min: "20ms", max: "200ms" } },
+      },
     });
-    const each = this.#faultRate / 7;
-    const faults = {
-      "request-lost": each,
-      "response-lost": each,
-      "response-lost-and-retried": each,
-      "applied-late": each,
-      duplicated: each,
-      reordered: each,
-      stale: each,
-    };
-    network.random(random.fork(), { faults, longestDelayMs: 4_000 });
-    const locks = new Holdfast<Numbered>({
-      client: network,
-      table: "locks",
-      format: this.#kind.format as LockFormat<Numbered>,
-      owner: name,
-      requestTimeout: "300ms",
-      lease: this.#leaseMs,
-      poll: { min: "20ms", max: "200ms" },
-      onError: () => undefined,
-      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
-    });
-    const life: Life = { name, process, network, locks };
-    this.#lives.push(life);
+    this.#machines.push(machine);
     // Two per process, since hand-offs in the local queue need numbers too.
-    for (let taker = 0; taker < 2; taker += 1) void this.#takes(life, random.fork());
+    for (let taker = 0; taker < 2; taker += 1) void this.#takes(machine, random.fork());
   }
 
-  async #takes(life: Life, random: SeededRandom): Promise<void> {
+  async #takes(machine: Machine<Numbered>, random: SeededRandom): Promise<void> {
     while (!this.#isOver) {
-      await this.#sleep(life, 500 * random.fraction());
+      await machine.sleep(500 * random.fraction());
       const keepData = random.chance(0.5);
-      const acquiring = mutex(life.locks, NAME).acquire({ wait: 4 * this.#leaseMs, keepData });
+      const acquiring = mutex(machine.locks, NAME).acquire({ wait: 4 * this.#leaseMs, keepData });
       const lease = await acquiring.catch(expected);
       if (lease === undefined) continue;
       const required = conditions(lease);
       const { holder, fence } = lease;
       this.#handed.push({ holder, fence, conditions: required, after: this.#sums.grants });
-      await this.#sleep(life, random.chance(0.1) ? 2 * this.#leaseMs : 300 * random.fraction());
+      await machine.sleep(random.chance(0.1) ? 2 * this.#leaseMs : 300 * random.fraction());
       await lease.release().catch(() => undefined);
     }
   }
@@ -213,23 +188,23 @@ class CompanionSimulation {
   #changed({ key, before = {}, after = {}, atMs, by }: TableChange): void {
     this.#hash.update(`${atMs} ${JSON.stringify(after)}\n`);
     this.#tryGuards();
-    const holder = stringIn(after, this.#kind.holder);
-    const isGrant = holder !== undefined && holder !== stringIn(before, this.#kind.holder);
-    if (stringIn(key, "key") !== NAME || by !== "write" || !isGrant) return;
+    const holder = textIn(after, this.#kind.holder);
+    const isGrant = holder !== undefined && holder !== textIn(before, this.#kind.holder);
+    if (textIn(key, "key") !== NAME || by !== "write" || !isGrant) return;
     this.#granted.set(holder, [...(this.#granted.get(holder) ?? []), this.#sums.grants]);
     this.#sums.grants += 1;
-    const life = this.#lives.find(({ name }) => holder.startsWith(`${name}/`));
-    if (life !== undefined && this.#random.chance(0.2)) this.#stop(life);
+    const machine = this.#machines.find(({ name }) => holder.startsWith(`${name}/`));
+    if (machine !== undefined && this.random.chance(0.2)) this.#stop(machine);
   }
 
   /** Pauses a process between its grant and the number, or near this instant. */
-  #stop({ process }: Life): void {
-    this.#time.timers.set(60 * this.#random.fraction(), true, () => {
-      if (process.state !== "running") return;
+  #stop(machine: Machine<Numbered>): void {
+    this.time.timers.set(60 * this.random.fraction(), true, () => {
+      if (!machine.isRunning) return;
       this.#sums.pauses += 1;
-      process.pause({ frozen: this.#random.chance(0.5) ? "all" : "none" });
-      this.#time.timers.set(2.5 * this.#leaseMs * this.#random.fraction(), true, () => {
-        process.resume({ first: this.#random.chance(0.5) ? "io" : "timers" });
+      const frozen = this.random.chance(0.5) ? "all" : "none";
+      machine.pause(2.5 * this.#leaseMs * this.random.fraction(), () => orderOf(this.random), {
+        frozen,
       });
     });
   }
@@ -237,12 +212,12 @@ class CompanionSimulation {
   /** Writes or deletes the whole record, without any condition, as a peer does. */
   #interfere(): void {
     this.#sums.byPeers += 1;
-    if (this.#random.chance(0.6)) {
-      this.#table.deleteItem(KEY);
+    if (this.random.chance(0.6)) {
+      this.table.deleteItem(KEY);
       return;
     }
     const version = `peer-${this.#sums.byPeers}`;
-    this.#table.putItem(KEY, this.#kind.peer(this.#leaseMs, version, this.#time.nowMs));
+    this.table.putItem(KEY, this.#kind.peer(this.#leaseMs, version, this.time.nowMs));
   }
 
   /**
@@ -252,7 +227,7 @@ class CompanionSimulation {
     const last = this.#handed.at(-1)?.fence ?? 0n;
     // Leases with late copies which may still be in flight.
     for (const { conditions, holder, fence } of this.#handed.slice(-30)) {
-      if (fence < last && wouldCommit(this.#table, conditions)) {
+      if (fence < last && wouldCommit(this.table, conditions)) {
         this.#reopened.add(`the guard of ${fence} of ${holder} holds after ${last} was granted`);
       }
     }
@@ -269,10 +244,6 @@ class CompanionSimulation {
         .filter((other) => other !== one && one.last < other.first && one.fence >= other.fence)
         .map((other) => `${one.fence} of ${one.holder} before ${other.fence} of ${other.holder}`),
     );
-  }
-
-  #sleep({ process }: Life, ms: number): Promise<void> {
-    return new Promise((resolve) => process.timers.set(ms, true, () => resolve()));
   }
 }
 

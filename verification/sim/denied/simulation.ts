@@ -4,7 +4,7 @@ import {
   downgrade,
   exportLease,
   fairLock,
-  Holdfast,
+  type Holdfast,
   HoldfastError,
   isHoldfastError,
   mutex,
@@ -15,14 +15,8 @@ import {
   writeLock,
 } from "../../../packages/holdfast/src/index.js";
 import type { Fault } from "../../../packages/testing/src/faults/fault-plan.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
-import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
-import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
-import {
-  type SeededRandom,
-  seededRandom,
-} from "../../../packages/testing/src/time/seeded-random.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
+import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import { type Machine, Site } from "../machine.js";
 import { orphans } from "./checkers.js";
 
 const LEASE_MS = 10_000;
@@ -55,33 +49,35 @@ class Process {
   readonly held = new Set<Held>();
   uses = 0;
   denied = 0;
-  readonly #locks: Holdfast;
-  readonly #network: FaultyTable;
-  readonly #time: VirtualTime;
+  readonly #machine: Machine;
+  readonly #site: Site;
   readonly #random: SeededRandom;
   #isOver = false;
   #session: Session | undefined;
 
-  constructor(time: VirtualTime, table: MemoryTable, random: SeededRandom) {
-    const process = time.process();
-    this.#time = time;
+  constructor(site: Site) {
+    const random = site.random.fork();
+    this.#site = site;
     this.#random = random;
-    this.#network = new FaultyTable(new DatedTable(table, () => time.wallMs), process, {
-      latency: () => ({ requestMs: 5, responseMs: 5 }),
+    this.#machine = site.start({
+      random,
+      latencyMs: () => 5,
+      client: {
+        ...{ lease: LEASE_MS, requestTimeout: 1_000 },
+        sharedSession: random.chance(0.5) && sharedSession(),
+      },
     });
-    this.#locks = new Holdfast({
-      ...{ client: this.#network, table: "locks", lease: LEASE_MS, requestTimeout: 1_000 },
-      sharedSession: random.chance(0.5) && sharedSession(),
-      onError: () => undefined,
-      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
-    });
+  }
+
+  get #locks(): Holdfast {
+    return this.#machine.locks;
   }
 
   /** Opens the sessions, and takes a permit that keeps the client's own session open. */
   async begin(name: string): Promise<void> {
     this.#session = await openSession(this.#locks, { lease: LEASE_MS });
     this.held.add(await semaphore(this.#locks, name, { permits: 1 }).acquire());
-    this.#network.script(({ kind }) =>
+    this.#machine.network.script(({ kind }) =>
       kind === "write" || kind === "transact" ? this.#fault() : undefined,
     );
   }
@@ -95,13 +91,13 @@ class Process {
       } catch (error) {
         if (!isHoldfastError(error)) throw error;
       }
-      await this.#time.sleep(this.#random.integer(50, 500));
+      await this.#site.time.sleep(this.#random.integer(50, 500));
     }
   }
 
   end(): void {
     this.#isOver = true;
-    this.#network.script(() => undefined);
+    this.#machine.network.script(() => undefined);
   }
 
   #fault(): Fault | undefined {
@@ -136,7 +132,7 @@ class Process {
       case 6: {
         const writer = await writeLock(locks, name).acquire({ wait });
         this.held.add(writer);
-        await this.#time.sleep(this.#random.integer(0, 1_000));
+        await this.#site.time.sleep(this.#random.integer(0, 1_000));
         return this.#hold(await downgrade(writer));
       }
       case 7: {
@@ -157,7 +153,7 @@ class Process {
   async #hold(held: Held): Promise<void> {
     this.held.add(held);
     // Longer than the period of renewals, so that a lease moves to its session.
-    await this.#time.sleep(this.#random.integer(0, 6_000));
+    await this.#site.time.sleep(this.#random.integer(0, 6_000));
     await held.release();
   }
 }
@@ -167,10 +163,10 @@ class Process {
  * are lost. In the end, no record may name a live session without a believing holder.
  */
 export async function simulateDenied(seed: number): Promise<DeniedOutcome> {
-  const time = new VirtualTime();
-  const table = new MemoryTable({ keyAttributes: ["pk", "sk"], time, keepsLog: false });
-  const random = seededRandom(seed);
-  const all = Array.from({ length: PROCESSES }, () => new Process(time, table, random.fork()));
+  const site = new Site(seed, { tellsDate: true });
+  site.tellDates();
+  const { time, table } = site;
+  const all = Array.from({ length: PROCESSES }, () => new Process(site));
   await time.runUntil(Promise.all(all.map((one, at) => one.begin(`kept ${at}`))));
   const work = all.flatMap((one) => Array.from({ length: WORKERS }, () => one.work()));
   await time.advance(LENGTH_MS);

@@ -1,16 +1,10 @@
 import { election } from "../../../packages/holdfast/src/election/index.js";
-import { Holdfast, mutex } from "../../../packages/holdfast/src/index.js";
+import { mutex } from "../../../packages/holdfast/src/index.js";
 import { inMs } from "../../../packages/holdfast/src/internal/duration.js";
-import type { Item } from "../../../packages/holdfast/src/platform/table.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
+import type { Item, TablePort } from "../../../packages/holdfast/src/platform/table.js";
 import { DatedTable } from "../../../packages/testing/src/table/dated-table.js";
-import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
-import {
-  type SeededRandom,
-  seededRandom,
-} from "../../../packages/testing/src/time/seeded-random.js";
 import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
+import { type Machine, Site } from "../machine.js";
 import { wrongDates } from "../wrong-dates.js";
 
 /** A violation of the promise of takeover at first sight. */
@@ -53,8 +47,7 @@ interface Held {
 /** A process that was granted the lock. */
 interface Holding {
   readonly lease: Held;
-  readonly process: VirtualProcess;
-  readonly network: FaultyTable;
+  readonly machine: Machine;
   isCut: boolean;
 }
 
@@ -62,15 +55,11 @@ interface Holding {
  * Holders renew until their network fails, while fresh processes try once each and are killed. The machines' clocks are
  * wrong by hours, and jump; copies of writes arrive late; the clocks of the servers differ.
  */
-class FirstSight {
+class FirstSight extends Site {
   readonly violations: SightViolation[] = [];
   grants = 0;
-  readonly #time = new VirtualTime();
-  readonly #random: SeededRandom;
   readonly #boundMs: number;
   readonly #apartMs: number;
-  readonly #table: MemoryTable;
-  readonly #service: DatedTable;
   readonly #holdings: Holding[] = [];
   /** When the table carried out the last grant or renewal. */
   #movedMs = 0;
@@ -83,26 +72,21 @@ class FirstSight {
   readonly #key: Item;
 
   constructor(seed: number, { spread = 1, of = "mutex", wrongPart = 0 }: SightOptions) {
-    this.#of = of;
-    this.#wrongPart = wrongPart;
-    this.#key = { pk: { S: `${of === "mutex" ? "lock" : "leader"}#${NAME}` }, sk: { S: "lease" } };
-    this.#random = seededRandom(seed);
-    this.#boundMs = Math.ceil(LEASE_MS * (0.1 + 0.4 * this.#random.fraction()));
-    this.#apartMs = spread * this.#boundMs;
-    const phaseMs = 1_000 * this.#random.fraction();
-    this.#phaseMs = phaseMs;
-    this.#table = new MemoryTable({
-      keyAttributes: ["pk", "sk"],
-      time: this.#time,
-      tellsDate: false,
-      keepsLog: false,
+    super(seed, {
       onChange: ({ atMs }) => {
         this.#movedMs = atMs;
         this.#checkBelief();
       },
     });
-    this.#service = new DatedTable(this.#table, () => {
-      return this.#time.wallMs + phaseMs + this.#apartMs * (this.#random.chance(0.5) ? 0.5 : -0.5);
+    this.#of = of;
+    this.#wrongPart = wrongPart;
+    this.#key = { pk: { S: `${of === "mutex" ? "lock" : "leader"}#${NAME}` }, sk: { S: "lease" } };
+    this.#boundMs = Math.ceil(LEASE_MS * (0.1 + 0.4 * this.random.fraction()));
+    this.#apartMs = spread * this.#boundMs;
+    const phaseMs = 1_000 * this.random.fraction();
+    this.#phaseMs = phaseMs;
+    this.service = new DatedTable(this.table, () => {
+      return this.time.wallMs + phaseMs + this.#apartMs * (this.random.chance(0.5) ? 0.5 : -0.5);
     });
   }
 
@@ -113,16 +97,16 @@ class FirstSight {
       // Some newcomers come at a random time, some as soon as the lock is due.
       const dueMs = this.#dueMs();
       const pauseMs =
-        isCut && this.#random.chance(0.2)
-          ? Math.max(0, dueMs - this.#time.nowMs)
-          : 700 * this.#random.fraction();
-      await this.#time.advance(pauseMs);
+        isCut && this.random.chance(0.2)
+          ? Math.max(0, dueMs - this.time.nowMs)
+          : 700 * this.random.fraction();
+      await this.time.advance(pauseMs);
       const movedMs = this.#movedMs;
-      const isDue = isCut && this.#time.nowMs >= dueMs;
+      const isDue = isCut && this.time.nowMs >= dueMs;
       if (!(await this.#isGrantedAtOnce()) && isDue && movedMs === this.#movedMs) {
         this.#violate("first sight", "the lock of a dead holder was not granted at the first try");
       }
-      if (last !== undefined && this.#random.chance(0.15)) this.#cut(last);
+      if (last !== undefined && this.random.chance(0.15)) this.#cut(last);
     }
   }
 
@@ -137,52 +121,47 @@ class FirstSight {
   // The holder believes in its lease to the deadline, but no request of it arrives from now on.
   #cut(holding: Holding): void {
     holding.isCut = true;
-    holding.network.script(() => ({ fault: "request-lost" }));
-    if (this.#random.chance(0.3)) {
-      holding.process.stepWall(this.#random.integer(-HOURS_MS, HOURS_MS));
+    holding.machine.network.script(() => ({ fault: "request-lost" }));
+    if (this.random.chance(0.3)) {
+      holding.machine.process.stepWall(this.random.integer(-HOURS_MS, HOURS_MS));
     }
   }
 
   async #isGrantedAtOnce(): Promise<boolean> {
-    const random = this.#random;
-    const process = this.#time.process({
-      rate: random.chance(0.5) ? 1 + DRIFT : 1 - DRIFT,
-      wallOffsetMs: random.chance(0.3) ? 0 : random.integer(-HOURS_MS, HOURS_MS),
-    });
-    const network = new FaultyTable(this.#service, process, {
-      latency: () => ({ requestMs: 10 * random.fraction(), responseMs: 10 * random.fraction() }),
-    });
+    const { random } = this;
     let isTrying = true;
-    const dated = wrongDates(network, {
-      random: this.#wrongPart > 0 ? random.fork() : random,
-      // A candidate pauses before it corrects an end, longer than a try lasts.
-      part: () => (isTrying && this.#of === "election" ? 0 : this.#wrongPart),
-      // A `Date` that is behind costs a try.
-      mayBeBehind: () => !isTrying,
-      clock: process.clock,
-      isWallRight: () => this.#isWallRight(process),
+    const dated = (network: TablePort, process: VirtualProcess): TablePort =>
+      wrongDates(network, {
+        random: random.fork(),
+        // A candidate pauses before it corrects an end, longer than a try lasts.
+        part: () => (isTrying && this.#of === "election" ? 0 : this.#wrongPart),
+        // A `Date` that is behind costs a try.
+        mayBeBehind: () => !isTrying,
+        clock: process.clock,
+        isWallRight: () => this.#isWallRight(process),
+      });
+    const machine = this.start({
+      clocks: {
+        rate: random.chance(0.5) ? 1 + DRIFT : 1 - DRIFT,
+        wallOffsetMs: random.chance(0.3) ? 0 : random.integer(-HOURS_MS, HOURS_MS),
+      },
+      latencyMs: () => 10 * random.fraction(),
+      ...(this.#wrongPart > 0 ? { wired: dated } : {}),
+      client: { lease: LEASE_MS, maxClockDrift: DRIFT, maxClockError: inMs(this.#boundMs) },
     });
-    const locks = new Holdfast({
-      client: this.#wrongPart > 0 ? dated : network,
-      table: "locks",
-      lease: LEASE_MS,
-      maxClockDrift: DRIFT,
-      maxClockError: inMs(this.#boundMs),
-      onError: () => undefined,
-      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
-    });
-    const trying = this.#of === "mutex" ? mutex(locks, NAME).tryAcquire() : elected(locks, process);
-    const lease = await this.#time.runUntil<Held | null>(trying, { limitMs: 60_000 });
+    const trying =
+      this.#of === "mutex" ? mutex(machine.locks, NAME).tryAcquire() : elected(machine);
+    const lease = await this.time.runUntil<Held | null>(trying, { limitMs: 60_000 });
     isTrying = false;
     if (lease === null) {
-      process.kill();
+      machine.process.kill();
       return false;
     }
     this.grants += 1;
-    this.#grantedMs = this.#time.nowMs;
-    this.#holdings.push({ lease, process, network, isCut: false });
+    this.#grantedMs = this.time.nowMs;
+    this.#holdings.push({ lease, machine, isCut: false });
     this.#checkBelief();
-    network.random(random.fork(), {
+    machine.network.random(random.fork(), {
       faults: { duplicated: 0.3, "applied-late": 0.1, "response-lost": 0.1 },
       longestDelayMs: LEASE_MS,
     });
@@ -190,13 +169,13 @@ class FirstSight {
   }
 
   #isWallRight({ clock }: VirtualProcess): boolean {
-    const offMs = clock.wallMs() - this.#time.wallMs - this.#phaseMs;
+    const offMs = clock.wallMs() - this.time.wallMs - this.#phaseMs;
     return Math.abs(offMs) <= this.#boundMs / 2;
   }
 
   /** At no instant does a process believe in a lease whose lock another process was granted. */
   #checkBelief(): void {
-    const item = this.#table.item(this.#key);
+    const item = this.table.item(this.#key);
     const holder = item?.["holder"];
     for (const { lease } of this.#holdings) {
       const isInRecord = holder !== undefined && "S" in holder && holder.S === lease.holder;
@@ -208,7 +187,7 @@ class FirstSight {
   }
 
   #commits({ holder, fence }: Held): boolean {
-    const answer = this.#table.apply({
+    const answer = this.table.apply({
       key: this.#key,
       condition: {
         kind: "all",
@@ -223,12 +202,12 @@ class FirstSight {
   }
 
   #violate(invariant: SightViolation["invariant"], what: string): void {
-    this.violations.push({ invariant, atMs: this.#time.nowMs, what });
+    this.violations.push({ invariant, atMs: this.time.nowMs, what });
   }
 }
 
 /** Campaigns for as long as one try takes. */
-async function elected(locks: Holdfast, process: VirtualProcess): Promise<Held | null> {
+async function elected({ locks, process }: Machine): Promise<Held | null> {
   const controller = new AbortController();
   const timer = process.timers.set(TRY_MS, true, () => controller.abort());
   const candidate = election(locks, NAME, { lease: LEASE_MS, poll: POLL_MS });

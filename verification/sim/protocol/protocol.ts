@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Condition, Item, Write } from "../../../packages/holdfast/src/platform/table.js";
 import type { Timed } from "../history.js";
+import { mapIn, numberIn, textIn } from "../items.js";
 import type { Exchanged, Observer, Sent } from "../observed.js";
 import { Deadlines } from "../safety.js";
 import type { Terms } from "../terms.js";
 import { recordIn } from "../witness.js";
-import { keyText, mapIn, type Named, namedIn, numberIn, partsOf, textIn } from "./items.js";
+import { keyText, type Named, namedIn, partsOf } from "./items.js";
 import { type Rule, wrongStep } from "./steps.js";
 
 /** What a process has seen of a record: since when it has seen this holder and version. */

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Item, Write } from "../../../packages/holdfast/src/platform/table.js";
 import { holds } from "../../../packages/testing/src/table/interpret.js";
+import { mapIn, numberIn, textIn } from "../items.js";
 import { recordIn } from "../witness.js";
-import { mapIn, namedIn, numberIn, textIn } from "./items.js";
+import { namedIn } from "./items.js";
 
 /** A rule in ARCHITECTURE.md. */
 export type Rule = `R${number}`;

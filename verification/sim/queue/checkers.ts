@@ -1,5 +1,6 @@
 import type { Item } from "../../../packages/holdfast/src/platform/table.js";
 import type { TableChange } from "../../../packages/testing/src/table/memory-table.js";
+import { numberIn, textIn } from "../items.js";
 
 /** A violation of a queue, or of the record behind the queue. */
 export interface QueueViolation {
@@ -86,7 +87,7 @@ export class QueueChecker {
     if (by !== "write") return;
     const session = sessionIn(key);
     if (session !== undefined) {
-      const isAlive = after !== undefined && stringIn(after, "holder") !== undefined;
+      const isAlive = after !== undefined && textIn(after, "holder") !== undefined;
       this.#sessions.set(session, isAlive ? atMs : undefined);
       return;
     }
@@ -137,11 +138,11 @@ export class QueueChecker {
   // A takeover by another process after a lease of silence proves nothing against the holder's own process.
   #noteEnd(after: Item | undefined, atMs: number): void {
     const last = this.#grant;
-    const holder = after === undefined ? undefined : stringIn(after, "holder");
+    const holder = after === undefined ? undefined : textIn(after, "holder");
     if (last !== undefined && holder !== last.holder) {
       const movedMs = last.session === undefined ? last.movedMs : this.#sessions.get(last.session);
       const isAlive = movedMs !== undefined && atMs - movedMs < last.leaseMs;
-      const isFreed = stringIn(after ?? {}, "lastHolder") === last.holder && holder === undefined;
+      const isFreed = textIn(after ?? {}, "lastHolder") === last.holder && holder === undefined;
       const isTaken = holder !== undefined && this.#isOneProcess(last.holder, holder);
       if (isAlive && (isFreed || isTaken)) {
         this.#endedByOwn.set(last.holder, isFreed ? "freed it" : `took it as ${holder}`);
@@ -153,7 +154,7 @@ export class QueueChecker {
         : {
             holder,
             leaseMs: Number(numberIn(after, "leaseMs") ?? 0n),
-            session: stringIn(after, "session"),
+            session: textIn(after, "session"),
             movedMs: atMs,
           };
   }
@@ -183,19 +184,19 @@ export class QueueChecker {
   removedByOther(ticket: bigint, entry: Item, served: bigint | undefined, atMs: number): void {
     const known = this.#entries.get(ticket);
     if (known === undefined || (served !== undefined && ticket <= served)) return;
-    const session = stringIn(entry, "session");
+    const session = textIn(entry, "session");
     // An entry on a session is as silent as the session, and expires with it.
     const movedMs = session === undefined ? known.movedMs : this.#sessions.get(session);
     if (movedMs === undefined) return;
     const silentMs = atMs - movedMs;
     // The length of a watch, on the fastest clock within the bound.
     if (silentMs >= known.leaseMs) return;
-    const owner = stringIn(entry, "owner");
+    const owner = textIn(entry, "owner");
     this.violate("no early removal", atMs, `${ticket} of ${owner}, silent for ${silentMs} ms`);
   }
 
   #recordChanged(before: Item | undefined, after: Item | undefined, atMs: number): void {
-    const holder = after === undefined ? undefined : stringIn(after, "holder");
+    const holder = after === undefined ? undefined : textIn(after, "holder");
     const fence = after === undefined ? undefined : numberIn(after, "fence");
     const fenceBefore = before === undefined ? undefined : numberIn(before, "fence");
     if (holder === undefined && after !== undefined) this.#servedWithoutGrant(before, after, atMs);
@@ -209,7 +210,7 @@ export class QueueChecker {
     if (served === servedBefore) this.#grantedWithoutTicket(before, atMs);
     else if (served !== undefined) {
       this.#grantedByTicket(served, servedBefore, holder, atMs);
-      const former = before === undefined ? undefined : stringIn(before, "holder");
+      const former = before === undefined ? undefined : textIn(before, "holder");
       const isHandOff = former !== undefined && this.#isOneProcess(former, holder);
       if (!isHandOff) this.#expectPlace(served, holder, atMs);
     }
@@ -263,26 +264,16 @@ export class QueueChecker {
 }
 
 function sessionIn(key: Item): string | undefined {
-  return /^session#(.*)$/s.exec(stringIn(key, "pk") ?? "")?.[1];
+  return /^session#(.*)$/s.exec(textIn(key, "pk") ?? "")?.[1];
 }
 
 /** Returns the ticket in an entry's key; undefined for the lock's own record. */
 export function ticketIn(key: Item): bigint | undefined {
-  const digits = /^ticket\/[^/]*\/(\d{38})$/.exec(stringIn(key, "sk") ?? "")?.[1];
+  const digits = /^ticket\/[^/]*\/(\d{38})$/.exec(textIn(key, "sk") ?? "")?.[1];
   return digits === undefined ? undefined : BigInt(digits);
-}
-
-export function numberIn(item: Item, attribute: string): bigint | undefined {
-  const value = item[attribute];
-  return value !== undefined && "N" in value ? BigInt(value.N) : undefined;
-}
-
-export function stringIn(item: Item, attribute: string): string | undefined {
-  const value = item[attribute];
-  return value !== undefined && "S" in value ? value.S : undefined;
 }
 
 // The owner of an acquisition begins with the name of its process.
 function processIn(item: Item): string | undefined {
-  return stringIn(item, "owner")?.split(" ")[0];
+  return textIn(item, "owner")?.split(" ")[0];
 }

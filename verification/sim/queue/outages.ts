@@ -1,8 +1,8 @@
-import type { Item } from "../../../packages/holdfast/src/platform/table.js";
 import type { FaultRequest, FaultScript } from "../../../packages/testing/src/faults/fault-plan.js";
 import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import type { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
-import { stringIn } from "./checkers.js";
+import { textIn } from "../items.js";
+import { keysOf } from "../pacing.js";
 
 type Hits = (request: FaultRequest) => boolean;
 
@@ -35,20 +35,8 @@ export class Outages {
   }
 
   #isOfPartition(request: FaultRequest): boolean {
-    return partitionsOf(request).some((partition) => this.#partitions.includes(partition));
+    return keysOf(request).some((key) => this.#partitions.includes(textIn(key, "pk") ?? ""));
   }
-}
-
-function partitionsOf(request: FaultRequest): readonly string[] {
-  if (request.kind === "query") return [request.query.partition.value];
-  const keys = keysOf(request);
-  return keys.flatMap((key) => stringIn(key, "pk") ?? []);
-}
-
-function keysOf(request: FaultRequest): readonly Item[] {
-  if (request.kind === "write") return [request.write.key];
-  if (request.kind === "read") return [request.read.key];
-  return request.kind === "transact" ? request.transaction.writes.map(({ key }) => key) : [];
 }
 
 const isDeletion: Hits = (request) => request.kind === "write" && request.write.as === "delete";

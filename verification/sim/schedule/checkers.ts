@@ -32,20 +32,6 @@ export interface Expected {
 type Run = Extract<ScheduleEvent, { readonly fence: bigint }>;
 const isRun = (event: ScheduleEvent): event is Run => "fence" in event;
 
-/** No run acts after a later one began. Returns the runs that did. */
-export function overlapping(history: readonly ScheduleEvent[]): string[] {
-  const found = new Set<string>();
-  let latest = 0n;
-  for (const event of history.filter(isRun)) {
-    // A run that has lost its lease notes its own end late.
-    if (event.kind === "failed") continue;
-    if (event.fence < latest)
-      found.add(`${event.by}'s run ${event.fence} acted after ${latest} began`);
-    else if (event.kind === "began") latest = event.fence;
-  }
-  return [...found];
-}
-
 /** Each run is for an instant, not before it, and each attempt of an instant begins once, in order, after no success. */
 export function wrongRuns(history: readonly ScheduleEvent[], expected: Expected): string[] {
   const found: string[] = [];

@@ -1,17 +1,6 @@
-import {
-  fairLock,
-  Holdfast,
-  isHoldfastError,
-  mutex,
-} from "../../../packages/holdfast/src/index.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
-import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
-import {
-  type SeededRandom,
-  seededRandom,
-} from "../../../packages/testing/src/time/seeded-random.js";
-import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
+import { fairLock, isHoldfastError, mutex } from "../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
+import { type Machine, Site } from "../machine.js";
 
 /** A wait in which too many others were granted the lock, or two holders at once. */
 interface StarvationViolation {
@@ -44,11 +33,9 @@ const REQUEST_TIMEOUT_MS = 1_000;
 
 /** A process: the latency of its requests, and whether it acquires the lock again right after a release. */
 interface Contender {
-  readonly name: string;
+  readonly machine: Machine;
   readonly roundTripMs: number;
   readonly isGreedy: boolean;
-  readonly process: VirtualProcess;
-  readonly locks: Holdfast;
   readonly random: SeededRandom;
 }
 
@@ -56,91 +43,77 @@ interface Contender {
  * Processes with slow and fast ways to the table contend for one lock. Greedy processes acquire the lock again directly
  * after each release.
  */
-class Starvation {
+class Starvation extends Site {
   readonly violations: StarvationViolation[] = [];
   grants = 0;
   mostPassed = 0;
   readonly #kind: Kind;
-  readonly #time = new VirtualTime();
-  readonly #random: SeededRandom;
   readonly #contenders: readonly Contender[];
   readonly #holdMs: number;
   #believers = 0;
   #isOver = false;
 
   constructor(seed: number, kind: Kind) {
+    super(seed);
     this.#kind = kind;
-    this.#random = seededRandom(seed);
-    this.#holdMs = this.#random.integer(5, 60);
-    const table = new MemoryTable({
-      keyAttributes: ["pk", "sk"],
-      time: this.#time,
-      tellsDate: false,
-      keepsLog: false,
-    });
-    const count = this.#random.integer(2, 7);
-    this.#contenders = Array.from({ length: count }, (_, at) => this.#contender(at, table));
+    this.#holdMs = this.random.integer(5, 60);
+    const count = this.random.integer(2, 7);
+    this.#contenders = Array.from({ length: count }, () => this.#contender());
   }
 
-  #contender(at: number, table: MemoryTable): Contender {
-    const random = this.#random.fork();
+  #contender(): Contender {
+    const random = this.random.fork();
     // Some are in the table's region, some on the other side of the world.
     const roundTripMs = random.chance(0.5) ? random.integer(2, 10) : random.integer(50, 300);
-    const process = this.#time.process();
-    const client = new FaultyTable(table, process, {
-      latency: () => ({
-        requestMs: (roundTripMs / 2) * (0.8 + 0.4 * random.fraction()),
-        responseMs: (roundTripMs / 2) * (0.8 + 0.4 * random.fraction()),
-      }),
+    const machine = this.start({
+      random,
+      latencyMs: () => (roundTripMs / 2) * (0.8 + 0.4 * random.fraction()),
+      wired: (network) => {
+        const faults = random.fork();
+        network.script(() => (faults.chance(0.01) ? { fault: "response-lost" } : undefined));
+        return network;
+      },
+      client: { lease: LEASE_MS, requestTimeout: REQUEST_TIMEOUT_MS },
     });
-    const faults = random.fork();
-    client.script(() => (faults.chance(0.01) ? { fault: "response-lost" } : undefined));
-    const locks = new Holdfast({
-      client,
-      table: "locks",
-      lease: LEASE_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      onError: () => undefined,
-      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
-    });
-    return { name: `p${at}`, roundTripMs, isGreedy: random.chance(0.6), process, locks, random };
+    return { machine, roundTripMs, isGreedy: random.chance(0.6), random };
   }
 
   async run(): Promise<void> {
     const done = Promise.all(this.#contenders.map((one) => this.#contend(one)));
-    await this.#time.advance(LENGTH_MS);
+    await this.time.advance(LENGTH_MS);
     this.#isOver = true;
-    await this.#time.runUntil(done);
+    await this.time.runUntil(done);
   }
 
   async #contend(one: Contender): Promise<void> {
-    await this.#sleep(one, 500 * one.random.fraction());
+    await one.machine.sleep(500 * one.random.fraction());
     while (!this.#isOver) {
-      const askedMs = this.#time.nowMs;
+      const askedMs = this.time.nowMs;
       const before = this.grants;
       const lease = await { mutex, fairLock }
-        [this.#kind](one.locks, NAME)
+        [this.#kind](one.machine.locks, NAME)
         .acquire({ wait: Number.POSITIVE_INFINITY });
       this.#believers += 1;
-      if (this.#believers > 1) this.#violate("exclusion", `${one.name} holds beside another`);
-      if (!this.#isOver) this.#passed(one, this.grants - before, this.#time.nowMs - askedMs);
+      if (this.#believers > 1)
+        this.#violate("exclusion", `${one.machine.name} holds beside another`);
+      if (!this.#isOver) this.#passed(one, this.grants - before, this.time.nowMs - askedMs);
       this.grants += 1;
-      await this.#sleep(one, this.#holdMs * (0.5 + one.random.fraction()));
+      await one.machine.sleep(this.#holdMs * (0.5 + one.random.fraction()));
       this.#believers -= 1;
       // An answer may be lost twice.
       await lease.release().catch((error: unknown) => {
         if (!isHoldfastError(error, "outcome-unknown")) throw error;
       });
-      if (!one.isGreedy) await this.#sleep(one, 4 * this.#holdMs * one.random.fraction());
+      if (!one.isGreedy) await one.machine.sleep(4 * this.#holdMs * one.random.fraction());
     }
-    await one.locks.close();
+    await one.machine.locks.close();
   }
 
   #passed(one: Contender, passed: number, waitedMs: number): void {
     this.mostPassed = Math.max(this.mostPassed, passed);
     const bound = this.#boundFor(one);
     if (passed <= bound) return;
-    const how = `${one.name}, ${one.roundTripMs} ms from the table, waited ${waitedMs.toFixed(0)} ms`;
+    const how = `${one.machine.name}, ${one.roundTripMs} ms from the table, waited ${waitedMs.toFixed(0)} ms`;
     this.#violate("starvation", `${how} and ${passed} grants to others; ${bound} at most`);
   }
 
@@ -159,11 +132,7 @@ class Starvation {
   }
 
   #violate(invariant: StarvationViolation["invariant"], what: string): void {
-    this.violations.push({ invariant, atMs: this.#time.nowMs, what });
-  }
-
-  #sleep({ process }: Contender, ms: number): Promise<void> {
-    return new Promise((resolve) => process.timers.set(ms, true, resolve));
+    this.violations.push({ invariant, atMs: this.time.nowMs, what });
   }
 }
 

@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
-import { Holdfast, type Lease, mutex } from "../../../packages/holdfast/src/index.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
-import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
-import {
-  type SeededRandom,
-  seededRandom,
-} from "../../../packages/testing/src/time/seeded-random.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
+import { type Holdfast, type Lease, mutex } from "../../../packages/holdfast/src/index.js";
+import { Site } from "../machine.js";
 import { type MadeThread, threadedClient } from "./threaded-client.js";
 
 /** A violation of the rules for a session that a thread renews. */
@@ -32,7 +26,7 @@ export interface ThreadsOutcome {
 const LEASE_MS = 3_000;
 const MAY_BLOCK_MS = 9_000;
 const POLL_MS = 100;
-const LATENCY = { requestMs: 5, responseMs: 5 };
+const LATENCY_MS = 5;
 const MOST_STEPS = 12;
 const MOST_WAIT_MS = 600_000;
 const SILENT = { fault: "request-lost", unknownAfterMs: 200 } as const;
@@ -42,11 +36,8 @@ const SILENT = { fault: "request-lost", unknownAfterMs: 200 } as const;
  * again; threads hang, throw and lose their network; the wall clock steps. Code in a block asks at random instants
  * whether the lease is held. At the end the event loop blocks for good.
  */
-class ThreadsSimulation {
-  readonly #time = new VirtualTime();
-  readonly #random: SeededRandom;
+class ThreadsSimulation extends Site {
   readonly #hash = createHash("sha256");
-  readonly #table: MemoryTable;
   readonly #client: ReturnType<typeof threadedClient>;
   readonly #rival: Holdfast;
   readonly #violations: ThreadsViolation[] = [];
@@ -57,38 +48,25 @@ class ThreadsSimulation {
   #faults = 0;
 
   constructor(seed: number) {
-    this.#random = seededRandom(seed);
-    this.#table = new MemoryTable({
-      keyAttributes: ["pk", "sk"],
-      time: this.#time,
-      tellsDate: false,
-      keepsLog: false,
+    super(seed, {
       onChange: ({ atMs, after }) => {
         this.#hash.update(`${atMs} ${JSON.stringify(after)}\n`);
       },
     });
-    const world = { time: this.#time, table: this.#table };
     const lengths = { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS };
-    this.#client = threadedClient(world, { ...lengths, seed });
-    const process = this.#time.process();
-    const { clock, timers } = process;
-    this.#rival = new Holdfast({
-      client: new FaultyTable(this.#table, process, { latency: () => LATENCY }),
-      table: "locks",
-      lease: LEASE_MS,
-      poll: { min: `${POLL_MS}ms`, max: `${POLL_MS}ms` },
-      onError: () => undefined,
-      environment: { clock, timers, random: this.#random.fork() },
-    });
+    this.#client = threadedClient(this, { ...lengths, seed });
+    const poll = { min: `${POLL_MS}ms`, max: `${POLL_MS}ms` } as const;
+    const rival = { name: "rival", latencyMs: () => LATENCY_MS, client: { lease: LEASE_MS, poll } };
+    this.#rival = this.start(rival).locks;
   }
 
   async run(): Promise<ThreadsOutcome> {
     const acquired = this.#client.mutex("a").acquire();
-    this.#lease = await this.#time.runUntil(acquired, { limitMs: MOST_WAIT_MS });
+    this.#lease = await this.time.runUntil(acquired, { limitMs: MOST_WAIT_MS });
     void mutex(this.#rival, "a")
       .acquire({ wait: "1h" })
       .then(() => this.#granted());
-    const steps = 1 + Math.floor(MOST_STEPS * this.#random.fraction());
+    const steps = 1 + Math.floor(MOST_STEPS * this.random.fraction());
     for (let step = 0; step < steps; step += 1) await this.#step();
     const isLostEarly = this.#grantedMs !== undefined;
     await this.#blockForGood();
@@ -99,7 +77,7 @@ class ThreadsSimulation {
   }
 
   #granted(): void {
-    this.#grantedMs = this.#time.nowMs;
+    this.#grantedMs = this.time.nowMs;
     // The holder may never have asked before this instant.
     if (this.#lease?.isHeld)
       this.#violate("exclusion", "the holder believes when the rival acquires");
@@ -118,33 +96,33 @@ class ThreadsSimulation {
   async #step(): Promise<void> {
     const thread = this.#client.threads.at(-1);
     this.#fault(thread);
-    const isBlocked = this.#random.chance(0.6);
+    const isBlocked = this.random.chance(0.6);
     if (isBlocked) {
       this.#blocks += 1;
       this.#client.main.pause();
     }
-    const longestMs = (this.#random.chance(0.8) ? 0.8 : 2) * MAY_BLOCK_MS;
-    const untilMs = this.#time.nowMs + this.#between(500, isBlocked ? longestMs : LEASE_MS);
-    while (this.#time.nowMs < untilMs) {
-      await this.#time.advance(this.#between(20, 400));
+    const longestMs = (this.random.chance(0.8) ? 0.8 : 2) * MAY_BLOCK_MS;
+    const untilMs = this.time.nowMs + this.#between(500, isBlocked ? longestMs : LEASE_MS);
+    while (this.time.nowMs < untilMs) {
+      await this.time.advance(this.#between(20, 400));
       // Code in a block may ask; it may also never ask before the rival's grant.
-      if (this.#random.chance(0.3)) this.#ask();
+      if (this.random.chance(0.3)) this.#ask();
     }
     if (isBlocked) this.#client.main.resume();
     if (thread?.process.state === "paused") thread.process.resume();
-    await this.#time.advance(1);
+    await this.time.advance(1);
     this.#ask();
   }
 
   #fault(thread: MadeThread | undefined): void {
-    const kind = this.#random.fraction();
+    const kind = this.random.fraction();
     if (kind < 0.3) this.#faults += 1;
     if (kind >= 0.2 && kind < 0.3) this.#client.main.stepWall(this.#between(-2_000, 2_000));
     if (thread?.process.state !== "running") return;
     if (kind < 0.06) thread.process.pause();
     else if (kind < 0.12) thread.events.onFailure(new Error("It throws."));
     else if (kind < 0.16)
-      thread.network.script(() => (this.#random.chance(0.5) ? SILENT : undefined));
+      thread.network.script(() => (this.random.chance(0.5) ? SILENT : undefined));
     else if (kind < 0.2)
       // A slow answer to a thread that then hangs arrives after the deadline.
       thread.network.script(() => ({ fault: "delayed", delayMs: this.#between(200, 900) }));
@@ -153,17 +131,17 @@ class ThreadsSimulation {
   /** Blocks the event loop for good, and checks that the rival acquires the lock by the bound. */
   async #blockForGood(): Promise<void> {
     this.#client.main.pause();
-    await this.#time.advance(MAY_BLOCK_MS + 1.1 * LEASE_MS + POLL_MS + 1_000);
+    await this.time.advance(MAY_BLOCK_MS + 1.1 * LEASE_MS + POLL_MS + 1_000);
     if (this.#grantedMs === undefined) this.#violate("bounded", "the rival has not acquired");
     this.#ask();
   }
 
   #between(least: number, most: number): number {
-    return least + (most - least) * this.#random.fraction();
+    return least + (most - least) * this.random.fraction();
   }
 
   #violate(invariant: ThreadsViolation["invariant"], what: string): void {
-    this.#violations.push({ invariant, atMs: this.#time.nowMs, what });
+    this.#violations.push({ invariant, atMs: this.time.nowMs, what });
   }
 }
 

@@ -1,18 +1,7 @@
-import {
-  Holdfast,
-  isHoldfastError,
-  type Lease,
-  mutex,
-} from "../../../packages/holdfast/src/index.js";
-import { FaultyTable } from "../../../packages/testing/src/faults/faults.js";
-import { MemoryTable } from "../../../packages/testing/src/table/memory-table.js";
-import {
-  type SeededRandom,
-  seededRandom,
-} from "../../../packages/testing/src/time/seeded-random.js";
-import type { VirtualProcess } from "../../../packages/testing/src/time/virtual-process.js";
-import { VirtualTime } from "../../../packages/testing/src/time/virtual-time.js";
+import { isHoldfastError, type Lease, mutex } from "../../../packages/holdfast/src/index.js";
+import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import type { Operation } from "../../histories/operations.js";
+import { type Machine, orderOf, Site } from "../machine.js";
 
 /** The result of one run. */
 export interface UpdatesOutcome {
@@ -33,9 +22,7 @@ const PROCESSES = 5;
 const DRIFT = 0.01;
 
 interface Client {
-  readonly name: string;
-  readonly process: VirtualProcess;
-  readonly locks: Holdfast;
+  readonly machine: Machine;
   readonly random: SeededRandom;
 }
 
@@ -44,15 +31,12 @@ interface Client {
  * up to two seconds, and writes the set with one more element. The client trusts its lock, and never asks whether the
  * lease is still held. Clocks drift within the bound, and processes are paused, in the middle of an update, too.
  */
-class Updates {
+class Updates extends Site {
   readonly operations: Operation[] = [];
   acknowledged = 0;
   refused = 0;
   pauses = 0;
   readonly #isGuarded: boolean;
-  readonly #time = new VirtualTime();
-  readonly #random: SeededRandom;
-  readonly #table: MemoryTable;
   readonly #clients: readonly Client[];
   #elements: readonly string[] = [];
   readonly #added: string[] = [];
@@ -60,15 +44,9 @@ class Updates {
   #isOver = false;
 
   constructor(seed: number, isGuarded: boolean) {
+    super(seed);
     this.#isGuarded = isGuarded;
-    this.#random = seededRandom(seed);
-    this.#table = new MemoryTable({
-      keyAttributes: ["pk", "sk"],
-      time: this.#time,
-      tellsDate: false,
-      keepsLog: false,
-    });
-    this.#clients = Array.from({ length: PROCESSES }, (_, at) => this.#client(`p${at + 1}`));
+    this.#clients = Array.from({ length: PROCESSES }, () => this.#client());
   }
 
   /** The final value lacks these updates. */
@@ -77,31 +55,26 @@ class Updates {
     return this.#added.filter((element) => !kept.has(element)).length;
   }
 
-  #client(name: string): Client {
-    const random = this.#random.fork();
-    const process = this.#time.process({ rate: 1 + DRIFT * (2 * random.fraction() - 1) });
-    const client = new FaultyTable(this.#table, process, {
-      latency: () => ({ requestMs: 10 * random.fraction(), responseMs: 10 * random.fraction() }),
+  #client(): Client {
+    const random = this.random.fork();
+    const machine = this.start({
+      random,
+      clocks: { rate: 1 + DRIFT * (2 * random.fraction() - 1) },
+      latencyMs: () => 10 * random.fraction(),
+      client: { lease: LEASE_MS, maxClockDrift: DRIFT },
     });
-    const locks = new Holdfast({
-      client,
-      table: "locks",
-      lease: LEASE_MS,
-      maxClockDrift: DRIFT,
-      onError: () => undefined,
-      environment: { clock: process.clock, timers: process.timers, random: random.fork() },
-    });
-    return { name, process, locks, random };
+    return { machine, random };
   }
 
   async run(): Promise<void> {
     const done = Promise.all(this.#clients.map((client) => this.#work(client)));
-    while (this.#time.nowMs < LENGTH_MS) {
-      await this.#time.advance(2_000 * this.#random.fraction());
-      this.#pauseOne();
-    }
+    await this.strikeUntil(
+      LENGTH_MS,
+      () => 2_000 * this.random.fraction(),
+      () => this.#pauseOne(),
+    );
     this.#isOver = true;
-    await this.#time.runUntil(done);
+    await this.time.runUntil(done);
     const at = this.#tick();
     const to = this.#value;
     this.operations.push({
@@ -129,32 +102,33 @@ class Updates {
   }
 
   #pauseOne(): void {
-    const { process } = this.#clients[this.#random.integer(0, PROCESSES - 1)] ?? {};
-    if (process?.state !== "running") return;
+    const { machine } = this.one(this.#clients);
+    if (!machine.isRunning) return;
     this.pauses += 1;
-    process.pause();
-    const forMs = 3 * LEASE_MS * this.#random.fraction();
-    const first = this.#random.chance(0.5) ? "io" : "timers";
-    this.#time.timers.set(forMs, true, () => process.resume({ first }));
+    const forMs = 3 * LEASE_MS * this.random.fraction();
+    const first = orderOf(this.random);
+    machine.pause(forMs, () => first);
   }
 
   async #work(client: Client): Promise<void> {
     while (!this.#isOver) {
-      const lease = await mutex(client.locks, NAME).acquire({ wait: Number.POSITIVE_INFINITY });
+      const lease = await mutex(client.machine.locks, NAME).acquire({
+        wait: Number.POSITIVE_INFINITY,
+      });
       await this.#update(client, lease);
       await lease.release().catch((error: unknown) => {
         if (!isHoldfastError(error)) throw error;
       });
-      await this.#sleep(client, 500 * client.random.fraction());
+      await client.machine.sleep(500 * client.random.fraction());
     }
-    await client.locks.close();
+    await client.machine.locks.close();
   }
 
   async #update(client: Client, { fence, holder }: Lease): Promise<void> {
     const call = this.#tick();
     const [observed, from] = [this.#elements, this.#value];
-    await this.#sleep(client, 2_000 * client.random.fraction());
-    const element = `${client.name}.${call}`;
+    await client.machine.sleep(2_000 * client.random.fraction());
+    const element = `${client.machine.name}.${call}`;
     // The write arrives, and the store checks the condition, at one instant.
     const isApplied = !this.#isGuarded || this.#isHeldBy(holder, fence);
     if (isApplied) {
@@ -167,7 +141,7 @@ class Updates {
     const write = {
       op: "write",
       ...this.#register,
-      client: client.name,
+      client: client.machine.name,
       outcome,
       from,
       to,
@@ -178,14 +152,10 @@ class Updates {
 
   /** Evaluates what `lease.condition()` requires of the record. */
   #isHeldBy(holder: string, fence: bigint): boolean {
-    const item = this.#table.item({ pk: { S: `lock#${NAME}` }, sk: { S: "lease" } });
+    const item = this.table.item({ pk: { S: `lock#${NAME}` }, sk: { S: "lease" } });
     const [h, f] = [item?.["holder"], item?.["fence"]];
     if (h === undefined || !("S" in h) || f === undefined || !("N" in f)) return false;
     return h.S === holder && BigInt(f.N) === fence;
-  }
-
-  #sleep({ process }: Client, ms: number): Promise<void> {
-    return new Promise((resolve) => process.timers.set(ms, true, resolve));
   }
 }
 

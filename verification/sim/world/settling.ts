@@ -4,8 +4,8 @@ import type { MemoryTable } from "../../../packages/testing/src/table/memory-tab
 import { seededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import { orphans } from "../denied/checkers.js";
 import type { Incarnation, Run } from "../incarnation.js";
+import { textIn } from "../items.js";
 import { pollOf } from "../plan.js";
-import { stringIn } from "../queue/checkers.js";
 import type { Settling } from "../settling.js";
 import type { KeptSession } from "./kept-session.js";
 import { standOnce } from "./operations/elections.js";
@@ -96,5 +96,5 @@ async function takeAllInTurn({ plan, time }: Run, one: Incarnation, other: Incar
 }
 
 function isEntryOf(item: Item, names: readonly string[]): boolean {
-  return names.some((name) => stringIn(item, "pk") === `queue#${name}`);
+  return names.some((name) => textIn(item, "pk") === `queue#${name}`);
 }

@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { HoldfastError } from "../../../packages/holdfast/src/index.js";
 import type { Clock } from "../../../packages/holdfast/src/platform/clock.js";
-import type { Call, TablePort, Write } from "../../../packages/holdfast/src/platform/table.js";
+import type { TablePort, Write } from "../../../packages/holdfast/src/platform/table.js";
 import type { Timers } from "../../../packages/holdfast/src/platform/timers.js";
+import { around, type Sent } from "../observed.js";
 
 // The library promises two request timeouts after the first failure, at least this.
 const LEAST_MS = 2_000;
@@ -104,42 +105,16 @@ export class Silence {
 
   /** Wraps the table of the process. */
   port(table: TablePort): TablePort {
-    const ask = <A extends { readonly kind: string }>(
-      operation: string,
-      { signal }: Call,
-      isOfWait: boolean,
-      send: () => Promise<A>,
-    ): Promise<A> => {
-      const waiter = isOfWait ? this.#waiters.getStore() : undefined;
+    return around(table, (request, send, { signal }) => {
+      const operation = request.kind === "write" ? `write ${request.write.as}` : request.kind;
+      const waiter = isOfWait(request) ? this.#waiters.getStore() : undefined;
       const answering = send();
-      const see = ({ kind }: A): void => {
+      const see = ({ kind }: { readonly kind: string }): void => {
         if (signal?.aborted !== true || kind !== "unknown") this.#answered(operation, kind, waiter);
       };
       answering.then(see, () => undefined);
       return answering;
-    };
-    const { transact } = table;
-    return {
-      get clockCorrectionMs(): number {
-        return table.clockCorrectionMs;
-      },
-      tellsDate: table.tellsDate,
-      connections: table.connections,
-      waitingForConnection: table.waitingForConnection,
-      write: (write, call) =>
-        ask(`write ${write.as}`, call, !isAfterwards(write), () => table.write(write, call)),
-      read: (read, call) => ask("read", call, true, () => table.read(read, call)),
-      scan: (scan, call) => ask("scan", call, true, () => table.scan(scan, call)),
-      query: (query, call) => ask("query", call, true, () => table.query(query, call)),
-      ...(transact === undefined
-        ? {}
-        : {
-            transact: (transaction, call) =>
-              ask("transact", call, !transaction.writes.some(isAfterwards), () =>
-                transact.call(table, transaction, call),
-              ),
-          }),
-    };
+    });
   }
 
   #answered(operation: string, kind: string, waiter: Waiter | undefined): void {
@@ -223,6 +198,11 @@ function troubleIn(kind: string): Trouble | undefined {
   if (kind === "unknown") return "unknown";
   if (kind === "misconfigured") return "denied";
   return kind === "throttled" || kind === "skewed" ? "throttled" : undefined;
+}
+
+function isOfWait(request: Sent): boolean {
+  if (request.kind === "write") return !isAfterwards(request.write);
+  return request.kind !== "transact" || !request.transaction.writes.some(isAfterwards);
 }
 
 /** Whether a write only undoes what the call no longer waits for: it is sent in the background. */

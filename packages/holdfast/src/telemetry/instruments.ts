@@ -19,7 +19,10 @@ const counted = (description: string, unit: string): MetricOptions => ({ descrip
 
 /** Creates every metric. Times are in seconds, and counts have a UCUM unit. */
 export function instruments(meter: Meter) {
-  return { ...ofRequests(meter), ...ofLeases(meter), ...ofElections(meter), ...ofSchedules(meter) };
+  return {
+    ...{ ...ofRequests(meter), ...ofLeases(meter), ...ofElections(meter) },
+    ...{ ...ofSchedules(meter), ...ofAssignments(meter) },
+  };
 }
 
 function ofRequests(meter: Meter) {
@@ -102,6 +105,19 @@ function ofSchedules(meter: Meter) {
     scheduleRunDelay: meter.createHistogram(
       "holdfast.schedule.run.delay",
       seconds("Delay of the first run for an instant after that instant.", WAIT_S),
+    ),
+  };
+}
+
+function ofAssignments(meter: Meter) {
+  return {
+    assignmentChanges: meter.createCounter(
+      "holdfast.assignment.changes",
+      counted("Names taken, given up, lost, or kept from running.", "{change}"),
+    ),
+    assigned: meter.createUpDownCounter(
+      "holdfast.assignment.names",
+      counted("Names that this process has.", "{name}"),
     ),
   };
 }

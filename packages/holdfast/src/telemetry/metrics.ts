@@ -1,4 +1,5 @@
 import type { Attributes, Meter } from "@opentelemetry/api";
+import { ASSIGNMENT_CHANNEL, type AssignmentChange } from "../assign/events.js";
 import {
   type AcquireFailedEvent,
   type GrantEvent,
@@ -40,6 +41,7 @@ export function measured(meter: Meter, nameOf: NameOf) {
       ...leasesTold(to, about),
       ...electionsTold(to, about),
       ...schedulesTold(to, about),
+      ...assignmentsTold(to, about),
     },
   };
 }
@@ -110,6 +112,22 @@ function schedulesTold(to: Instruments, about: About) {
         const attributes = about(subject, { "holdfast.outcome": phase });
         to.scheduleRunDuration.record(ranMs / 1_000, attributes);
       } else if (attempt === 1) to.scheduleRunDelay.record(lateMs / 1_000, about(subject));
+    },
+  };
+}
+
+function assignmentsTold(to: Instruments, about: About) {
+  // Also of the fence: a name that is lost here can be taken again before its loss is told.
+  const assigned = new Set<string>();
+  return {
+    [ASSIGNMENT_CHANNEL]({ kind, group, name, fence }: AssignmentChange) {
+      const subject = { kind: "lock", name: group } as const;
+      to.assignmentChanges.add(1, about(subject, { "holdfast.change": kind }));
+      const id = `${fence} ${group}/${name}`;
+      if (kind === "assigned") {
+        assigned.add(id);
+        to.assigned.add(1, about(subject));
+      } else if (kind !== "idle" && assigned.delete(id)) to.assigned.add(-1, about(subject));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { createNoopMeter, type Meter, metrics, trace } from "@opentelemetry/api";
+import { ASSIGNMENT_CHANNEL } from "../assign/events.js";
 import { LEASE_CHANNELS } from "../core/events.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
 import { checkNames } from "../internal/option-names.js";
@@ -21,6 +22,7 @@ const CHANNELS: readonly string[] = [
   ...Object.values(LEASE_CHANNELS),
   ...Object.values(ELECTION_CHANNELS),
   SCHEDULE_CHANNEL,
+  ASSIGNMENT_CHANNEL,
 ];
 
 /**

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { untilTold } from "../../../../test/support/election.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { assign } from "../../src/assign/index.js";
 import { election, leaderTasks } from "../../src/election/index.js";
 import { fairLock, mutex, openSession, semaphore } from "../../src/index.js";
 import { schedule } from "../../src/schedule/index.js";
@@ -47,6 +48,7 @@ export async function everythingHappens(): Promise<void> {
   await limitsDiffer(world);
   await electionsHappen(world);
   await schedulesHappen(world);
+  await assignmentsHappen(world);
 }
 
 async function queuesHappen(world: World): Promise<void> {
@@ -90,6 +92,24 @@ async function schedulesHappen(world: World): Promise<void> {
   one.process.kill();
   schedule(two.locks, "hourly", options, () => undefined).start();
   await world.time.advance(200_000);
+}
+
+async function assignmentsHappen(world: World): Promise<void> {
+  const [one, two] = [world.inhabitant({ owner: "one" }), world.inhabitant({ owner: "two" })];
+  const run = (name: string): Promise<void> =>
+    name === "bad" ? Promise.reject(new Error("no")) : new Promise(() => undefined);
+  const options = { names: ["a", "b", "bad"], run };
+  const first = assign(one.locks, "work", options);
+  await world.until(first.start());
+  const second = assign(two.locks, "work", { ...options, weight: 2 });
+  await world.until(second.start());
+  await world.time.advance(60_000);
+  // What it has is lost with its session, and found out after the pause.
+  one.process.pause();
+  await world.time.advance(60_000);
+  one.process.resume();
+  await world.time.advance(100);
+  await world.until(second.stop());
 }
 
 async function electionsHappen(world: World): Promise<void> {

@@ -1,6 +1,7 @@
 import ts from "typescript";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { parse, placeOf, sourcePaths, walk } from "../../../../test/house/source.js";
+import { ASSIGNMENT_CHANNEL } from "../../src/assign/index.js";
 import { ELECTION_CHANNELS, LEASE_CHANNELS } from "../../src/events/index.js";
 import { SCHEDULE_CHANNEL } from "../../src/schedule/index.js";
 import { everythingHappens, heardWhile } from "./everything.js";
@@ -30,6 +31,7 @@ const CHANNELS = [
   ...Object.values(LEASE_CHANNELS),
   ...Object.values(ELECTION_CHANNELS),
   SCHEDULE_CHANNEL,
+  ASSIGNMENT_CHANNEL,
 ];
 
 describe("messages on diagnostics channels", () => {

@@ -16,6 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { freshTable, Lockers, sdkClient } from "../../../../test/support/sdk.js";
 import { World } from "../../../../test/support/world.js";
 import { type MemoryServer, startMemoryServer } from "../../../testing/src/dynamodb/server.js";
+import { assign } from "../../src/assign/index.js";
 import { election } from "../../src/election/index.js";
 import { inspect, mutex, openSession } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
@@ -180,8 +181,29 @@ describe("the metrics", () => {
     const troubles = await pointsOf("holdfast.worker.troubles");
     expect(troubles.map(({ attributes }) => attributes["holdfast.trouble"])).toContain("overdue");
     const sessions = (await pointsOf("holdfast.lease.grants")).filter(ofKind("session"));
-    // One of the program, and one of each client with a permit.
-    expect(sessions).toMatchObject([{ count: 3 }]);
+    // One of the program, one of each client with a permit, and those of the assignment's members.
+    expect(sessions).toMatchObject([{ count: 6 }]);
+  });
+
+  it("of assignments count the names of the process, and their changes", async () => {
+    start({ nameOf: ({ name }) => name });
+    const world = new World();
+    const one = world.inhabitant();
+    const options = { names: ["a", "b"], run: () => new Promise(() => undefined) };
+    const assignment = assign(one.locks, "work", options);
+    await world.until(assignment.start());
+    const attributes = { "holdfast.kind": "lock", "holdfast.name": "work" };
+    expect(await pointsOf("holdfast.assignment.names")).toMatchObject([{ attributes, count: 2 }]);
+    // The session ends during the pause, and with it both leases. The runs go on, so that the names are not taken again.
+    one.process.pause();
+    await world.time.advance(60_000);
+    one.process.resume();
+    await world.time.advance(11_000);
+    expect(await pointsOf("holdfast.assignment.changes")).toMatchObject([
+      { attributes: { ...attributes, "holdfast.change": "assigned" }, count: 2 },
+      { attributes: { ...attributes, "holdfast.change": "lost" }, count: 2 },
+    ]);
+    expect(await pointsOf("holdfast.assignment.names")).toMatchObject([{ count: 0 }]);
   });
 
   it("say when each task last began to run", async () => {
@@ -245,7 +267,9 @@ describe("the metrics", () => {
     const named = (await pointsOf("holdfast.lease.grants")).map(
       ({ attributes }) => attributes["holdfast.name"],
     );
-    expect(new Set(named)).toEqual(new Set([undefined, "a", "b", "c", "q"]));
+    expect(new Set(named)).toEqual(
+      new Set([undefined, "a", "b", "c", "q", "work/a", "work/b", "work/bad"]),
+    );
   });
 });
 

@@ -7,7 +7,7 @@ import type {
 } from "../../../../packages/testing/src/faults/fault-plan.js";
 import type { SeededRandom } from "../../../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "../../incarnation.js";
-import { stringIn } from "../../queue/checkers.js";
+import { textIn } from "../../items.js";
 
 /*
  * Faults aimed at one kind of write, at moments that a random fault seldom hits.
@@ -101,7 +101,7 @@ export function pauseAtSession(self: Incarnation, random: SeededRandom): void {
   if (self.run.plan.world?.isWild !== true) return;
   const lastsMs = self.run.plan.leaseMs[1] * (1 + random.fraction());
   const isOfSession = (request: FaultRequest): boolean =>
-    request.kind === "read" && stringIn(request.read.key, "pk")?.startsWith("session#") === true;
+    request.kind === "read" && textIn(request.read.key, "pk")?.startsWith("session#") === true;
   strikeNext(self, isOfSession, () => pause(self, lastsMs));
 }
 
@@ -126,7 +126,7 @@ function isAimedAt({ script, aims }: Incarnation): boolean {
 export function slowUpdate(self: Incarnation, lock: string, delayMs: number): void {
   if (!hasFaults(self)) return;
   const isUpdate: Hits = ({ key, change }) =>
-    stringIn(key, "pk") === `lock#${lock}` &&
+    textIn(key, "pk") === `lock#${lock}` &&
     change.set["holder"] === undefined &&
     change.set["dataSeq"] !== undefined;
   strikeOnce(self, isUpdate, () => ({ fault: "delayed", delayMs }));
@@ -134,11 +134,11 @@ export function slowUpdate(self: Incarnation, lock: string, delayMs: number): vo
 
 function isGrantOf(lock: string): Hits {
   return ({ key, change }) =>
-    stringIn(key, "pk") === `lock#${lock}` && change.set["holder"] !== undefined;
+    textIn(key, "pk") === `lock#${lock}` && change.set["holder"] !== undefined;
 }
 
 const isPlace: Hits = ({ key, change }) =>
-  stringIn(key, "pk")?.startsWith("queue#") === true && change.set["holder"] !== undefined;
+  textIn(key, "pk")?.startsWith("queue#") === true && change.set["holder"] !== undefined;
 
 /** Kills the process when it sends the request that names its occurrence in the record: the request is lost. */
 export function dieBeforeNaming(self: Incarnation): void {
@@ -230,7 +230,7 @@ const isExchange: Hits = ({ change }) => {
 
 // The naming of an occurrence, its renewals and its end, but not a grant.
 function isOfTask({ key, change }: Write): boolean {
-  return stringIn(key, "pk")?.startsWith("once#") === true && change.set["holder"] === undefined;
+  return textIn(key, "pk")?.startsWith("once#") === true && change.set["holder"] === undefined;
 }
 
 // The request of a forced release, in the record or in the row of a session.
@@ -238,5 +238,5 @@ const isForcing: Hits = ({ change }) =>
   Object.entries(change.set).some(
     ([attribute, value]) =>
       attribute.startsWith("request#") ||
-      (attribute === "request" && "M" in value && stringIn(value.M, "kind") === "release"),
+      (attribute === "request" && "M" in value && textIn(value.M, "kind") === "release"),
   );

@@ -162,3 +162,37 @@ describe("a semaphore with as many holders as fit into a record", () => {
     expect((await world.until(of(late).acquire())).isHeld).toBe(true);
   });
 });
+
+describe("a semaphore that is spread over records", () => {
+  const RECORDS = 8;
+  const PERMITS = 5;
+
+  async function acquireOne({ locks }: Inhabitant, first: number): Promise<Lease> {
+    const part = (at: number) =>
+      semaphore(locks, `spread/${(first + at) % RECORDS}`, { permits: PERMITS });
+    for (let at = 0; at < 3; at += 1) {
+      const permit = await part(at).tryAcquire();
+      if (permit !== null) return permit;
+    }
+    return part(0).acquire({ wait: "10m" });
+  }
+
+  it("grants every caller, never more than the sum, and each for the units of a small record", async () => {
+    const world = new World();
+    const processes = Array.from({ length: 4 }, () => world.inhabitant());
+    let [inUse, most] = [0, 0];
+    const jobs = Array.from({ length: 5 * RECORDS * PERMITS }, async (_, at) => {
+      // Odd strides spread the callers, as random numbers do, but the same in each run.
+      const permit = await acquireOne(processes[at % 4] as Inhabitant, (at * 5) % RECORDS);
+      inUse += 1;
+      most = Math.max(most, inUse);
+      await world.time.sleep(1_000);
+      inUse -= 1;
+      await permit.release();
+    });
+    const { writes, writeUnits } = await world.requests(() => Promise.all(jobs));
+    expect(most).toBe(RECORDS * PERMITS);
+    expect(inUse).toBe(0);
+    expect(writeUnits / writes).toBeLessThan(3);
+  });
+});
