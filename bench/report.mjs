@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeFigures } from "../scripts/lib/figures.mjs";
-import { installTools } from "../scripts/lib/tools.mjs";
 import { runs, TABLES } from "./report/tables.mjs";
 import { SCALE_TABLES } from "./scale/tables.mjs";
 
@@ -50,7 +49,6 @@ async function main() {
   }
   if (isToWrite) {
     mkdirSync(PICTURES, { recursive: true });
-    installTools("bench/report");
     const { draw, PLOTS } = await import("./report/plots.mjs");
     for (const [name, plot] of Object.entries(PLOTS)) {
       writeFigures(join(PICTURES, `${name}.svg`), `${await draw(plot(results))}\n`);

@@ -4,17 +4,14 @@ import { spawn, spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { ROOT } from "../lib/entries.mjs";
 import { built } from "../lib/ready.mjs";
-import { installTools } from "../lib/tools.mjs";
 
 await built("--without-types");
 
 const at = process.argv.indexOf("--screenshots");
-const tools = installTools("scripts/browser");
 const chromium = process.env.CHROMIUM ?? found();
 const env = {
   ...process.env,
   CHROMIUM: chromium,
-  PLAYWRIGHT: join(tools, "node_modules", "playwright-core", "index.mjs"),
   ...(at < 0 ? {} : { SCREENSHOTS: resolve(process.argv[at + 1] ?? join(ROOT, "docs", "images")) }),
 };
 const words = ["run", "--config", join(ROOT, "scripts/browser/vitest.config.ts")];

@@ -1,5 +1,5 @@
-// Servers, browsers and the other programs of one suite or one long command have a package.json of their own beside it. The
-// command installs them when it first needs them. All other development tools come with `npm ci`.
+// Servers and the large tools of one suite or one long command have a package.json of their own beside it. The command
+// installs them when it first needs them. All other development tools come with `npm ci`.
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -27,7 +27,7 @@ function isInstalled(folder) {
 }
 
 /**
- * Installs the dependencies of a folder of the checkout, such as `scripts/lint`, unless they are there. Returns the
+ * Installs the dependencies of a folder of the checkout, such as `bench/peers`, unless they are there. Returns the
  * folder's path. Two processes may install the same folder at once: each installs aside, and the first to finish wins.
  */
 export function installTools(name) {

@@ -5,8 +5,7 @@ import { IN_MEMORY_FOLDERS } from "../../vitest.config.js";
 import { ROOT } from "./source.js";
 
 /** What starts a server or a process. */
-const STARTS =
-  /from "(?:[./\w-]*\/(?:dynamodb-local|s3rver|cli\/support|browser)\.js|node:child_process)"/;
+const STARTS = /from "(?:[./\w-]*\/(?:dynamodb-local|s3rver|cli\/support)\.js|node:child_process)"/;
 
 it("tests in memory start no server and no process", () => {
   const files = IN_MEMORY_FOLDERS.flatMap((folder) => {

@@ -8,7 +8,7 @@ import { packages } from "../../scripts/lib/entries.mjs";
 export const ROOT = resolve(fileURLToPath(new URL("../..", import.meta.url)));
 
 /** A path in the form of the documents: relative to the checkout, with slashes. */
-export function shown(path: string): string {
+function shown(path: string): string {
   return relative(ROOT, path).split(sep).join("/");
 }
 

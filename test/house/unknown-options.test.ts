@@ -189,8 +189,7 @@ const NOT_CHECKED = [
   // One name, written where the call checks it.
   "ReleaseByHolderOptions",
   // Inside the library alone: the compiler checks them.
-  ...["FreeOptions", "GrantOptions", "KeptOptions", "RaiseOptions", "RetryOptions"],
-  "TombstoneOptions",
+  ...["FreeOptions", "GrantOptions", "RetryOptions"],
 ];
 
 /** `campaign({ signal: "stop" })` rejected with a TypeError, because only acquisitions checked the option. */

@@ -37,7 +37,7 @@ export const LACKS = {
 export type Lack = keyof typeof LACKS;
 
 /** How one client performs the common steps of all scenes. */
-export interface Manner {
+interface Manner {
   readonly opening: Partial<Opening>;
   /** One attempt, without a wait. */
   readonly once: Partial<Acquiring>;

@@ -23,14 +23,14 @@ import type { World } from "./world.js";
 export const LEASE_MS = 30_000;
 
 /** The options that each kind takes, but for the wait, which a campaign does not have. */
-export interface AnyOptions {
+interface AnyOptions {
   readonly wait?: number | string | { readonly beyondLease: string };
   readonly signal?: AbortSignal;
   readonly onWait?: AcquireOptions["onWait"];
 }
 
 /** A lock of any kind, or a candidate, as the suite uses it. */
-export type AnyLock = Pick<Lock<FormatTypes, AnyOptions>, "name" | "acquire" | "inspect">;
+type AnyLock = Pick<Lock<FormatTypes, AnyOptions>, "name" | "acquire" | "inspect">;
 export type AnyLease = Lease<FormatTypes>;
 
 /** A kind of lock, and what sets it apart from the other kinds. */

@@ -5,7 +5,7 @@ import { pause } from "./sdk.js";
 import type { Said, Worker } from "./worker.js";
 
 /** A grant of a lock in milliseconds, by the clock of the machine, which all processes share. */
-export interface Hold {
+interface Hold {
   readonly name: string;
   readonly fence: bigint;
   /** Taken after the grant. */
@@ -113,7 +113,7 @@ interface Look {
 const LOOK_EVERY_MS = 25;
 
 /** Reads a session's record continually, to find the last renewal and the stalls of the machine. */
-export class Looks {
+class Looks {
   readonly #all: Look[] = [];
   readonly #scene: ProcessScene;
   readonly #key: string;

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 
 /** The parts of a run, in their order. */
-export const PARTS = ["engine", "conformance", "bench"] as const;
+const PARTS = ["engine", "conformance", "bench"] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface Settings {

@@ -20,7 +20,7 @@ const check = (history: readonly Timed[]): Violation[] =>
  * exclusion between acts: the new holder, which may never learn of its grant, need not act. A holder's deadline
  * passes, or its release is sent, before any write which could grant the name again.
  */
-export const belief = (history: readonly Timed[]): Violation[] => {
+const belief = (history: readonly Timed[]): Violation[] => {
   const granted = new Map<string, bigint>();
   const found: Violation[] = [];
   for (const event of history) {

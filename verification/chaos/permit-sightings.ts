@@ -19,7 +19,7 @@ export interface SeenSemaphore {
 }
 
 /** A check that found a permit held, after the stamp `from`. */
-export interface BelievedPermit {
+interface BelievedPermit {
   readonly kind: "held";
   readonly by: string;
   readonly name: string;

@@ -37,7 +37,7 @@ const lockOf = (key: Attributes | undefined): string | undefined => {
 };
 
 /** Returns the record's state in the table's answer to a write. */
-export function seenIn(
+function seenIn(
   operation: string,
   asked: Asked,
   status: number,

@@ -19,7 +19,7 @@ export const VERY_LATE_MS = 8_000;
 /** Shorter than what is left of a lease when a renewal is due. */
 const PAUSE_MS = 2_500;
 /** Longer than a lease. */
-export const STOP_MS = 9_000;
+const STOP_MS = 9_000;
 const STEP_MS = 3_600_000;
 const UNREADABLE_MS = 1_500;
 

@@ -48,7 +48,7 @@ export interface Result {
 }
 
 /** Faults are placed at this many requests of each process. */
-export const MOST_REQUESTS = 10;
+const MOST_REQUESTS = 10;
 
 const SECOND_AFTER_MS = 50;
 // A client closes its shared session after a lease without locks on it.

@@ -31,7 +31,7 @@ export async function found(placement: Placement): Promise<Found> {
  * The placements with one fault more, each after all faults of this one. Unless `isWhole`, a choice for which another one
  * stands is only placed alone.
  */
-export function extended({ placement, later }: Found, isWhole: boolean): Placement[] {
+function extended({ placement, later }: Found, isWhole: boolean): Placement[] {
   const { kind, placed } = placement;
   const isFirst = placed.length === 0;
   if (!isWhole && placed.some(({ choice }) => isStoodFor(choice))) return [];
@@ -46,7 +46,7 @@ export function extended({ placement, later }: Found, isWhole: boolean): Placeme
  * Keeps one run of each state. Of two runs with equal traces every further fault has the same effects, so only one is
  * extended: the one whose last fault is the earlier, since its extensions contain those of the other.
  */
-export class Distinct {
+class Distinct {
   readonly #byHash = new Map<string, Found>();
   readonly #earlier = new Set<string>();
 

@@ -1,7 +1,7 @@
 import type { Operation } from "./operations.js";
 
 /** The models of a checker: a lock with fences, and a register behind `condition()`. */
-export type Model = "lock" | "register";
+type Model = "lock" | "register";
 
 /** A change of the sound history which breaks one rule: without this rule, a model accepts the change. */
 export interface Broken {

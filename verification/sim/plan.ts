@@ -34,7 +34,7 @@ export type CoreKind =
 export type PlanKind = CoreKind | WorldKind;
 
 /** The behaviour of workers: probabilities from 0 to 1, lengths in milliseconds. */
-export interface Behaviour {
+interface Behaviour {
   readonly cancels: number;
   readonly tries: number;
   readonly impatience: number;
@@ -98,7 +98,7 @@ export function planOf(seed: number, lengthMs: number): Plan {
 }
 
 /** Returns the plan of a seed for a table whose answers have no `Date`. */
-export function undatedPlanOf(seed: number, lengthMs: number): Plan {
+function undatedPlanOf(seed: number, lengthMs: number): Plan {
   const random = seededRandom(seed);
   const crowd = crowdOf(seed, random, lengthMs);
   const drawn = random.fraction();

@@ -352,11 +352,7 @@ export class Records {
  * Returns what is wrong with a write which leaves a record's holder in place; undefined if nothing is. A data write
  * renews nothing, so no history contains it; but only the holder may send it.
  */
-export function wrongData(
-  after: Item | undefined,
-  writer: string,
-  name: string,
-): string | undefined {
+function wrongData(after: Item | undefined, writer: string, name: string): string | undefined {
   const owner = textIn(after, "owner");
   if (textIn(after, "holder") === undefined || owner === writer) return undefined;
   return `${writer} wrote "${name}", which ${owner} holds`;

@@ -18,10 +18,10 @@ export interface FileResult {
 }
 
 /** The project without a defect. */
-export const AS_IT_IS = "as it is";
+const AS_IT_IS = "as it is";
 
 /** Converts a title to a pattern: placeholders of `it.each` match any text. */
-export function patternOf(title: string): string {
+function patternOf(title: string): string {
   return title
     .split(/%[sidfjo]|\$\w+/)
     .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))

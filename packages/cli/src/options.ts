@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { DEFAULTS } from "holdfast/internal";
 import { type FormatOptions, LOCK_FORMATS } from "./output/format.js";
 
 /** The options of every command that uses a table, as parsed by commander. */
@@ -82,7 +83,7 @@ export function withCommonOptions(
     .addOption(
       new Option(
         "--max-clock-error <duration|never>",
-        "take over this long after a lease's end; never: watch the record instead; default 10s",
+        `take over this long after a lease's end; never: watch the record instead; default ${DEFAULTS.maxClockError}`,
       ).env("HOLDFAST_MAX_CLOCK_ERROR"),
     )
     .option("--json", "print JSON, one object a line")
@@ -117,6 +118,11 @@ export function waitOption(): Option {
   );
 }
 
+/** Defines --lease of the commands that run a command under a lock or a permit. The library checks the value. */
+export function leaseOption(what: string): Option {
+  return new Option("--lease <duration>", `${what}; default ${DEFAULTS.lease}`);
+}
+
 /** Defines --renew of the commands that run a command under a lock or a permit. */
 export function renewOption(): Option {
   return new Option("--renew <duration>", "how often to renew; default a third of the lease");
@@ -138,11 +144,11 @@ export function ringOption(): Option {
   );
 }
 
-/** Defines --owner of the commands that run a command under a lock or a permit. */
-export function ownerOption(): Option {
+/** Defines --owner of the commands that run a command under a guard. */
+export function ownerOption(who = "holder"): Option {
   return new Option(
     "--owner <text>",
-    "the holder's label for people; default host name and process id",
+    `the ${who}'s label for people; default host name and process id`,
   );
 }
 

@@ -15,6 +15,7 @@ import { operandsOf, refuseDashesAsValue } from "./operands.js";
 import {
   holderKindOption,
   kindOption,
+  leaseOption,
   maxHoldOption,
   namespaceOption,
   ownerOption,
@@ -92,7 +93,7 @@ function addLock(program: Command, words: readonly string[], onRun: (run: Run) =
   withGuardOptions(withCommonOptions(lock))
     .addOption(sortOption())
     .addOption(waitOption())
-    .option("--lease <duration>", "how long a dead holder blocks the lock; default 30s")
+    .addOption(leaseOption("how long a dead holder blocks the lock"))
     .addOption(renewOption())
     .addOption(maxHoldOption())
     .option("--data <text>", "text to store with the lock: as a JSON string, or as bytes")
@@ -156,7 +157,7 @@ function addCoalesce(program: Command, words: readonly string[], onRun: (run: Ru
       "Runs a command now; or, if it runs anywhere under this name, once more after that.",
     );
   withGuardOptions(withCommonOptions(coalesce))
-    .option("--lease <duration>", "how long a dead run blocks the next one; default 30s")
+    .addOption(leaseOption("how long a dead run blocks the next one"))
     .addOption(ownerOption())
     .option("--if-owed", "run only if an earlier call is owed a run, for a schedule")
     .addHelpText("after", COALESCE_HELP)

@@ -26,7 +26,7 @@ import type { AttributeValue, Condition, Item, Write } from "holdfast/internal";
  */
 
 /** The names of the attributes, and the sort key of a create. */
-export const COMMIT_ATTRIBUTES = Object.freeze({
+const COMMIT_ATTRIBUTES = Object.freeze({
   path: "path",
   etag: "etag",
   generation: "generation",

@@ -34,7 +34,7 @@ const BYTES = new Uint8Array([104, 111, 108, 100]);
  * At most 38 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`,
  * and `misconfigured` if the bucket is missing.
  */
-export class Probe {
+class Probe {
   readonly #context: CommitContext;
   readonly #made = new Set<string>();
 

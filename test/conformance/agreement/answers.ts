@@ -29,7 +29,7 @@ export function alikeBut(pattern: RegExp, theirs: Answer, ours: Answer): boolean
   );
 }
 
-export function without(answer: Answer, ...members: readonly string[]): Json {
+function without(answer: Answer, ...members: readonly string[]): Json {
   return Object.fromEntries(
     Object.entries(answer.body).filter(([name]) => !members.includes(name)),
   );

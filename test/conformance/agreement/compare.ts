@@ -4,7 +4,7 @@ import type { Request } from "./requests.js";
 import type { Answer } from "./wire.js";
 
 /** An unexplained difference between two answers. */
-export class Disagreement extends Error {
+class Disagreement extends Error {
   constructor(request: Request, theirs: Answer, ours: Answer) {
     super(
       [

@@ -12,7 +12,7 @@ import { Driver, FailedStep, type Opening } from "../driver.js";
 import { createForeignTable, KEYS, type KeyNames } from "../tables.js";
 
 /** Every recording uses this table name and this lock name. */
-export const TABLE = "locks";
+const TABLE = "locks";
 export const NAME = "customer/42";
 export const SORT = "eu";
 

@@ -53,9 +53,7 @@ export function freedEarly(history: readonly AssignEvent[], stopMs: number): str
 }
 
 /** Who runs each name at the end of a history, of the processes that are not gone. */
-export function runningAtEnd(
-  history: readonly AssignEvent[],
-): ReadonlyMap<string, readonly string[]> {
+function runningAtEnd(history: readonly AssignEvent[]): ReadonlyMap<string, readonly string[]> {
   const running = new Map<string, Set<string>>();
   for (const event of history) {
     if (event.kind === "gone") for (const by of running.values()) by.delete(event.by);

@@ -8,7 +8,7 @@ import { type Machine, Site } from "../machine.js";
 import { wrongDates } from "../wrong-dates.js";
 
 /** A violation of the promise of takeover at first sight. */
-export interface SightViolation {
+interface SightViolation {
   readonly invariant: "exclusion" | "first sight" | "guarded writes";
   readonly atMs: number;
   readonly what: string;

@@ -3,7 +3,7 @@ import type { SeededRandom } from "../../../packages/testing/src/time/seeded-ran
 import { type Machine, Site } from "../machine.js";
 
 /** A wait in which too many others were granted the lock, or two holders at once. */
-export interface StarvationViolation {
+interface StarvationViolation {
   readonly invariant: "exclusion" | "starvation";
   readonly atMs: number;
   readonly what: string;

@@ -4,7 +4,7 @@ import { Site } from "../machine.js";
 import { type MadeThread, threadedClient } from "./threaded-client.js";
 
 /** A violation of the rules for a session that a thread renews. */
-export interface ThreadsViolation {
+interface ThreadsViolation {
   readonly invariant: "exclusion" | "lost is final" | "bounded";
   readonly atMs: number;
   readonly what: string;

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { operandsOf } from "../operands.js";
 import {
+  leaseOption,
   maxHoldOption,
   ownerOption,
   renewOption,
@@ -41,7 +42,7 @@ export function addSemaphore(
     .option("--weight <number>", "how much of the limit the permit takes; default 1")
     .option("--refuse-limit", "fail with exit status 78 if the table has another limit")
     .addOption(waitOption())
-    .option("--lease <duration>", "how long a dead holder keeps its permit; default 30s")
+    .addOption(leaseOption("how long a dead holder keeps its permit"))
     .addOption(renewOption())
     .addOption(maxHoldOption())
     .addOption(ownerOption())

@@ -10,7 +10,7 @@ const MOST_PREFIXES = 50;
 const OTHERS = "(others)";
 
 /** The prefix of a name for metrics: the part before the first slash, with the slash. Pure. */
-export function prefixOf(name: string): string {
+function prefixOf(name: string): string {
   const at = name.indexOf("/");
   return at < 0 ? "" : name.slice(0, at + 1).slice(0, 64);
 }

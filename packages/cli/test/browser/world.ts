@@ -1,6 +1,6 @@
+import { type Browser, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
 import { CliWorld, type Spawned } from "../support.js";
-import { type Browser, type Page, startBrowser } from "./browser.js";
 
 /** A table in memory, the built command `holdfast serve` over it, and its page in a browser. */
 export class PageWorld {
@@ -24,7 +24,11 @@ export class PageWorld {
 
   static async start(): Promise<PageWorld> {
     const cli = await CliWorld.start({ spawning: true });
-    const browser = await startBrowser();
+    const browser = await chromium.launch({
+      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+      // node scripts/browser/run.mjs finds the browser of this machine.
+      ...(process.env["CHROMIUM"] && { executablePath: process.env["CHROMIUM"] }),
+    });
     const page = await browser.newPage({
       viewport: { width: 1200, height: 720 },
       permissions: ["clipboard-read", "clipboard-write"],

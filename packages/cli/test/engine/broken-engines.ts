@@ -23,7 +23,7 @@ export function memoryEngine(): MemoryDynamoDB {
 const isRefused = ({ status }: MemoryAnswer): boolean => status !== 200;
 
 /** The same request with a condition that is always true, and that has the same names and values. */
-export function withoutCondition(body: Body): Body {
+function withoutCondition(body: Body): Body {
   const condition = String(body["ConditionExpression"]);
   return { ...body, ConditionExpression: `${condition} OR NOT ${condition}` };
 }

@@ -94,7 +94,7 @@ export interface NotesGrants extends GrantHistory {
 }
 
 /** Makes the rings of one client. */
-export type StartsRings = (context: ClientContext) => Rings;
+type StartsRings = (context: ClientContext) => Rings;
 
 /** The part of a {@link RingChoice} that the client uses: a program without `ring()` carries none of its code. */
 export interface HasRings extends RingChoice {

@@ -40,8 +40,6 @@ export interface Rings {
 
 /** How one waiter listens, to one client at a time. */
 export interface Ear {
-  /** Whether the other client has answered that it knows of this waiter. */
-  readonly isHeard: boolean;
   /** Tells the client that made this record that the waiter waits. Says nothing twice. */
   listen(record: Ringable | undefined): void;
   /**

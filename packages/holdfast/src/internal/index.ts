@@ -3,7 +3,7 @@
  * nothing to programs, and may change with any release. The documentation of each name stands at its definition.
  * @module
  */
-export { LEASE_CHANNELS, type PositionEvent, type WaitEvent } from "../core/events.js";
+export { LEASE_CHANNELS, type PositionEvent } from "../core/events.js";
 export { loseNow } from "../core/hold/lose-now.js";
 export { DEFAULTS } from "../core/options.js";
 export type {
@@ -118,7 +118,7 @@ export { schemaFor, type TableSchema } from "../table/schema.js";
 export { ttlOf } from "../table/table.js";
 export { Breaks } from "./breaks.js";
 export { causeText, noAnswerText } from "./cause-text.js";
-export { type Duration, type DurationRange, durationMs, inMs } from "./duration.js";
+export { type Duration, type DurationRange, durationMs } from "./duration.js";
 export { hasPrototypeKey } from "./json-value.js";
 export { checkNames, type OptionNames } from "./option-names.js";
 export { serialisable } from "./printed.js";

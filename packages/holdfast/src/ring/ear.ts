@@ -37,10 +37,6 @@ export class RingEar implements Ear {
     this.#exchange = exchange;
   }
 
-  get isHeard(): boolean {
-    return this.#isHeard;
-  }
-
   listen(record: Ringable | undefined): void {
     const mark = this.#exchange.markIn(record);
     if (mark?.token !== this.#mark?.token || mark?.address !== this.#mark?.address) {

@@ -39,7 +39,7 @@ export interface Now {
 }
 
 /** What a process does next. */
-export type Step =
+type Step =
   | { readonly kind: "run"; readonly dueMs: number; readonly attempt: number }
   /** Look at the record again at this instant of the table's time; `undefined`: no instant is left. */
   | { readonly kind: "look"; readonly atMs: number | undefined }
@@ -55,7 +55,7 @@ export interface Decided {
 /** An instant that nobody has begun for longer than this is missed. Longer than a process takes to look. */
 export const MISSED_AFTER_MS = 60_000;
 /** How many missed instants `catchUp: "all"` runs at most. */
-export const MOST_CAUGHT_UP = 100;
+const MOST_CAUGHT_UP = 100;
 export const LONGEST_BACKOFF_MS = 3_600_000;
 
 // As for `once()`: two processes bound the table's time differently.

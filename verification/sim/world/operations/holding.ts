@@ -4,7 +4,7 @@ import type { Incarnation } from "../../incarnation.js";
 import { guardedWrite } from "../../worker.js";
 
 /** One record of a grant: a grant of several locks has several. */
-export interface Part {
+interface Part {
   readonly name: string;
   readonly fence: bigint;
   readonly holder: string;

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { operandsOf } from "../../operands.js";
 import {
   maxHoldOption,
+  ownerOption,
   ringOption,
   sortOption,
   withCommonOptions,
@@ -97,7 +98,7 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
     .addOption(ringOption())
     .option("--preferred", "ask a leader that is not preferred to resign")
     .option("--once", "end after a single term")
-    .option("--owner <text>", "the candidate's label for people; default host name and process id")
+    .addOption(ownerOption("candidate"))
     .addHelpText("after", ELECT_HELP)
     .action((operands: string[], options) => {
       const { names, command } = operandsOf("elect", words, operands);

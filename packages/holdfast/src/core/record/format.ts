@@ -238,19 +238,19 @@ export interface QueueFormat {
 }
 
 /** How long to keep a record that a session keeps alive. */
-export interface KeptOptions {
+interface KeptOptions {
   readonly leaseMs: number;
   readonly wallMs: number;
 }
 
 /** The values of a record created for the queue before it. */
-export interface RaiseOptions {
+interface RaiseOptions {
   readonly fenceSeed: bigint;
   readonly wallMs: number;
 }
 
 /** The values of a tombstone. */
-export interface TombstoneOptions {
+interface TombstoneOptions {
   readonly fence: bigint;
   readonly owner: string;
   readonly wallMs: number;

@@ -45,7 +45,7 @@ export interface Observation {
 }
 
 /** When an answer with a `Date` showed a record. */
-export interface DatedAnswer {
+interface DatedAnswer {
   /** The `Date` of the answer, in milliseconds since 1970. */
   readonly dateMs: number;
   /** When the answer arrived, on the monotonic clock. */
