@@ -7,7 +7,7 @@ import {
 } from "../../verification/sim/assign/checkers.js";
 import { simulateAssign } from "../../verification/sim/assign/simulation.js";
 import { overlapping } from "../../verification/sim/overlapping.js";
-import { countOf } from "./seeds.js";
+import { countOf, runSeeds } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_ASSIGN=1000 npx vitest run test/sim/assign.test.ts
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
@@ -18,17 +18,10 @@ describe("members that share names, under faults, in simulated time", () => {
   it(
     "never run a name twice at once, and run all of them evenly once the faults stop",
     async () => {
-      const first: string[] = [];
-      let [runs, mishaps] = [0, 0];
-      for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
-        const outcome = await simulateAssign(seed);
-        runs += outcome.runs;
-        mishaps += outcome.mishaps;
-        for (const what of outcome.violations) first.push(`seed ${seed}: ${what}`);
-      }
-      expect(first.slice(0, 5)).toEqual([]);
-      expect(runs).toBeGreaterThan(SEEDS * 30);
-      expect(mishaps).toBeGreaterThan(SEEDS * 5);
+      const { first, sums } = await runSeeds(FROM, SEEDS, simulateAssign);
+      expect(first).toEqual([]);
+      expect(sums.runs).toBeGreaterThan(SEEDS * 30);
+      expect(sums.mishaps).toBeGreaterThan(SEEDS * 5);
     },
     60_000 + 3_000 * SEEDS,
   );

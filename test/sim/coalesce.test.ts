@@ -4,10 +4,13 @@ import {
   repeated,
   unfollowed,
 } from "../../verification/sim/coalesce/checkers.js";
-import { simulateCoalesce } from "../../verification/sim/coalesce/simulation.js";
+import {
+  type CoalesceOutcome,
+  simulateCoalesce,
+} from "../../verification/sim/coalesce/simulation.js";
 import { WAYS } from "../../verification/sim/coalesce/ways.js";
 import { overlapping } from "../../verification/sim/overlapping.js";
-import { countOf } from "./seeds.js";
+import { countOf, runSeeds } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_COALESCE=1000 npx vitest run test/sim/coalesce.test.ts
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
@@ -20,21 +23,14 @@ describe("processes that coalesce calls, under faults, in simulated time", () =>
   it(
     "run after every call while a process that called lives, and never two at once",
     async () => {
-      const first: string[] = [];
-      let [calls, runs, noted, interrupted] = [0, 0, 0, 0];
-      for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
-        const outcome = await simulateCoalesce(seed, { asks: seed % 2 === 0 });
-        interrupted += outcome.interrupted;
-        calls += outcome.calls;
-        runs += outcome.runs;
-        noted += outcome.noted;
-        for (const what of outcome.violations) first.push(`seed ${seed}: ${what}`);
-      }
-      expect(first.slice(0, 5)).toEqual([]);
-      expect(calls).toBeGreaterThan(SEEDS * 50);
-      expect(noted).toBeGreaterThan(SEEDS * 10);
-      expect(runs).toBeGreaterThan(SEEDS * 30);
-      expect(interrupted).toBeGreaterThan(SEEDS / 2);
+      const { first, sums } = await runSeeds(FROM, SEEDS, (seed) =>
+        simulateCoalesce(seed, { asks: seed % 2 === 0 }),
+      );
+      expect(first).toEqual([]);
+      expect(sums.calls).toBeGreaterThan(SEEDS * 50);
+      expect(sums.noted).toBeGreaterThan(SEEDS * 10);
+      expect(sums.runs).toBeGreaterThan(SEEDS * 30);
+      expect(sums.interrupted).toBeGreaterThan(SEEDS / 2);
     },
     60_000 + 2_000 * SEEDS,
   );
@@ -42,18 +38,12 @@ describe("processes that coalesce calls, under faults, in simulated time", () =>
 
 describe("the ways that programs build by hand, with the same calls,", () => {
   it("have two runs at once, or lose calls", async () => {
-    const sums: Record<string, { overlaps: number; lost: number; runs: number; calls: number }> =
-      {};
-    for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
-      const sum = { overlaps: 0, lost: 0, runs: 0, calls: 0 };
-      for (let seed = 1; seed <= NAIVE_SEEDS; seed += 1) {
-        const outcome = await simulateCoalesce(seed, { way });
-        for (const key of ["overlaps", "lost", "runs", "calls"] as const) sum[key] += outcome[key];
-      }
-      sums[way] = sum;
-    }
+    type Sums = Awaited<ReturnType<typeof runSeeds<CoalesceOutcome>>>["sums"];
+    const sums: Partial<Record<keyof typeof WAYS, Sums>> = {};
+    for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[])
+      sums[way] = (await runSeeds(1, NAIVE_SEEDS, (seed) => simulateCoalesce(seed, { way }))).sums;
     if (process.env["HOLDFAST_PRINT"] !== undefined) console.log(sums);
-    expect(sums["coalesce"]).toMatchObject({ overlaps: 0, lost: 0 });
+    expect(sums.coalesce).toMatchObject({ overlaps: 0, lost: 0 });
     expect(sums["look, then release"]?.lost).toBeGreaterThan(0);
     expect(sums["free at once"]?.overlaps).toBeGreaterThan(0);
   }, 60_000);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { simulateCompanions } from "../../verification/sim/companion/simulation.js";
-import { FROM, freshOf } from "./seeds.js";
+import { FROM, freshOf, runSeeds } from "./seeds.js";
 
 // Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_COMPANIONS=500
 const SEEDS = freshOf("HOLDFAST_SIM_COMPANIONS", 2, 20);
@@ -8,15 +8,11 @@ const FIXED_SEEDS = 12;
 const LENGTH_MS = 60_000;
 
 async function run(from: number, seeds: number) {
-  const sums = { grants: 0, leases: 0, byPeers: 0, faults: 0, pauses: 0 };
-  const formats = new Set<string>();
-  for (let seed = from; seed < from + seeds; seed += 1) {
-    const outcome = await simulateCompanions(seed, LENGTH_MS);
-    expect(outcome.violations.slice(0, 3), `seed ${seed}`).toEqual([]);
-    for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += outcome[key];
-    formats.add(outcome.format);
-  }
-  return { sums, formats };
+  const { first, sums, outcomes } = await runSeeds(from, seeds, (seed) =>
+    simulateCompanions(seed, LENGTH_MS),
+  );
+  expect(first).toEqual([]);
+  return { sums, formats: new Set(outcomes.map(({ format }) => format)) };
 }
 
 describe("companion fences, under faults, beside a peer which overwrites and deletes,", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { orphans } from "../../verification/sim/denied/checkers.js";
 import { simulateDenied } from "../../verification/sim/denied/simulation.js";
-import { countOf } from "./seeds.js";
+import { countOf, runSeeds } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_DENIED=1000 npx vitest run test/sim/denied.test.ts
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
@@ -12,17 +12,10 @@ describe("processes whose writes meet a wrong configuration, in simulated time",
   it(
     "leave no record that names a live session without a believing holder",
     async () => {
-      const first: string[] = [];
-      let [uses, denied] = [0, 0];
-      for (let seed = FROM; seed < FROM + SEEDS; seed += 1) {
-        const outcome = await simulateDenied(seed);
-        uses += outcome.uses;
-        denied += outcome.denied;
-        for (const what of outcome.violations) first.push(`seed ${seed}: ${what}`);
-      }
-      expect(first.slice(0, 5)).toEqual([]);
-      expect(uses).toBeGreaterThan(SEEDS * 30);
-      expect(denied).toBeGreaterThan(SEEDS * 10);
+      const { first, sums } = await runSeeds(FROM, SEEDS, simulateDenied);
+      expect(first).toEqual([]);
+      expect(sums.uses).toBeGreaterThan(SEEDS * 30);
+      expect(sums.denied).toBeGreaterThan(SEEDS * 10);
     },
     60_000 + 2_000 * SEEDS,
   );

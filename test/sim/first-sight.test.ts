@@ -3,7 +3,7 @@ import {
   type SightOptions,
   simulateFirstSight,
 } from "../../verification/sim/first-sight/simulation.js";
-import { countOf } from "./seeds.js";
+import { countOf, runSeeds } from "./seeds.js";
 
 // For more seeds, in parts: HOLDFAST_SIM_FROM=1 HOLDFAST_SIM_SIGHT=10000
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
@@ -11,20 +11,12 @@ const SEEDS = countOf("HOLDFAST_SIM_SIGHT", 8, 25);
 const LIMIT_MS = 60_000 + 200 * SEEDS;
 
 async function ofSeeds(spread: number, of: SightOptions["of"] = "mutex", wrongPart = 0) {
-  const seeds = SEEDS;
-  const broken = new Set<string>();
-  const first: string[] = [];
-  let grants = 0;
-  for (let seed = FROM; seed < FROM + seeds; seed += 1) {
-    const outcome = await simulateFirstSight(seed, { spread, of, wrongPart });
-    grants += outcome.grants;
-    for (const { invariant, atMs, what } of outcome.violations) {
-      broken.add(invariant);
-      if (first.length < 5)
-        first.push(`seed ${seed}, ${atMs.toFixed(0)} ms: ${invariant}: ${what}`);
-    }
-  }
-  return { broken, first, grants };
+  const run = (seed: number) => simulateFirstSight(seed, { spread, of, wrongPart });
+  const { first, sums, outcomes } = await runSeeds(FROM, SEEDS, run);
+  const broken = new Set(
+    outcomes.flatMap(({ violations }) => violations.map(({ invariant }) => invariant)),
+  );
+  return { broken, first, grants: sums.grants };
 }
 
 describe("takeover at first sight, in simulated time", () => {

@@ -19,3 +19,35 @@ export function countOf(variable: string, few: number, many: number): number {
 export function freshOf(variable: string, few: number, many: number): number {
   return countOf(variable, few, Math.max(few, Math.round(many * BUDGET)));
 }
+
+/** A violation that a simulation found. */
+type Found = string | { readonly invariant: string; readonly atMs: number; readonly what: string };
+
+type NumbersOf<O> = { [K in keyof O as O[K] extends number ? K : never]: number };
+
+/**
+ * Runs a simulation with these seeds. Returns its first violations, each with its seed, the sum of each of its figures, and
+ * all outcomes.
+ */
+export async function runSeeds<O extends { readonly violations: readonly Found[] }>(
+  from: number,
+  seeds: number,
+  simulate: (seed: number) => Promise<O>,
+): Promise<{ readonly first: string[]; readonly sums: NumbersOf<O>; readonly outcomes: O[] }> {
+  const first: string[] = [];
+  const sums: Record<string, number> = {};
+  const outcomes: O[] = [];
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const outcome = await simulate(seed);
+    outcomes.push(outcome);
+    for (const [figure, value] of Object.entries(outcome))
+      if (typeof value === "number") sums[figure] = (sums[figure] ?? 0) + value;
+    for (const found of outcome.violations) {
+      if (first.length === 5) break;
+      const at =
+        typeof found === "string" ? "" : `${found.atMs.toFixed(0)} ms: ${found.invariant}: `;
+      first.push(`seed ${seed}: ${at}${typeof found === "string" ? found : found.what}`);
+    }
+  }
+  return { first, sums: sums as NumbersOf<O>, outcomes };
+}

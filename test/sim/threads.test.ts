@@ -1,25 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { simulateThreads } from "../../verification/sim/threads/simulation.js";
-import { FROM, freshOf } from "./seeds.js";
+import { FROM, freshOf, runSeeds } from "./seeds.js";
 
 // Uses fresh seeds at every run, and prints failing seeds. For more seeds: HOLDFAST_SIM_THREADS=1000
 const SEEDS = freshOf("HOLDFAST_SIM_THREADS", 5, 40);
 const FIXED_SEEDS = 40;
 
 async function run(from: number, seeds: number) {
-  const first: string[] = [];
-  const sums = { lostEarly: 0, kept: 0, blocks: 0, faults: 0, threads: 0 };
-  for (let seed = from; seed < from + seeds; seed += 1) {
-    const { violations, isLostEarly, blocks, faults, threads } = await simulateThreads(seed);
-    sums[isLostEarly ? "lostEarly" : "kept"] += 1;
-    sums.blocks += blocks;
-    sums.faults += faults;
-    sums.threads += threads;
-    for (const { invariant, atMs, what } of violations) {
-      first.push(`seed ${seed}, ${atMs.toFixed(0)} ms: ${invariant}: ${what}`);
-    }
-  }
-  return { first: first.slice(0, 5), ...sums };
+  const { first, sums, outcomes } = await runSeeds(from, seeds, simulateThreads);
+  const lostEarly = outcomes.filter(({ isLostEarly }) => isLostEarly).length;
+  return { first, ...sums, lostEarly, kept: seeds - lostEarly };
 }
 
 describe("a client whose session is renewed by a thread, under faults,", () => {
