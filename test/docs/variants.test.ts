@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
 import { WORLD_SEEDS } from "../../verification/variants/in-world.js";
-import type { InWorld, Medians } from "../../verification/variants/recorded.js";
+import type { InWorld, Medians, Results } from "../../verification/variants/recorded.js";
 import { variantsTable } from "../../verification/variants/tables.js";
 import { isSimulated } from "../../verification/variants/variant.js";
 import { textOf } from "../house/source.js";
 
 const inWorld = JSON.parse(textOf("verification/variants/in-world.json")) as InWorld;
+const catching = JSON.parse(textOf("verification/variants/catching.json")) as Results<number>;
 const medians = JSON.parse(textOf("verification/variants/medians.json")) as Medians;
 
 describe("the recorded medians of the known-bad variants", () => {
@@ -17,6 +18,17 @@ describe("the recorded medians of the known-bad variants", () => {
     expect(Object.keys(medians).length).toBeGreaterThan(30);
     const wrong = Object.entries(medians).filter(
       ([name, median]) => !(median <= (within.get(name) ?? 0)),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("the recorded seeds that catch a variant at once", () => {
+  it("are of variants that the simulation catches", () => {
+    const simulated = new Set(VARIANTS.filter(isSimulated).map(({ name }) => name));
+    expect(Object.keys(catching).length).toBeGreaterThan(30);
+    const wrong = Object.entries(catching).filter(
+      ([name, seed]) => !(simulated.has(name) && Number.isSafeInteger(seed)),
     );
     expect(wrong).toEqual([]);
   });

@@ -3,12 +3,14 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { VARIANTS } from "../../verification/variants/all.js";
 import { filesOf, patched } from "../../verification/variants/patch.js";
+import { Recorded } from "../../verification/variants/recorded.js";
 import { huntFor } from "../../verification/variants/run.js";
 import { RULES } from "../../verification/variants/tables.js";
 import { changedFiles, firstSeedOf, isSimulated } from "../../verification/variants/variant.js";
 import { ROOT } from "../house/source.js";
 
 const simulated = VARIANTS.filter(isSimulated);
+const catching = new Recorded<number>(ROOT, "catching.json").read();
 
 describe("the known-bad variants", () => {
   it("have unique names, and cover every rule", () => {
@@ -40,14 +42,13 @@ describe("the known-bad variants", () => {
   });
 });
 
-// A short form of `node scripts/sim-variants.mjs`: the first of its nine fixed ranges of seeds. A fresh seed without a
-// violation would prove nothing.
+// A short form of `node scripts/sim-variants.mjs`: one range of seeds, which begins with the seed that caught the variant
+// last. A fresh seed without a violation would prove nothing.
 describe("the simulation", () => {
   it.concurrent.each(simulated)(
     "catches $name",
     async (variant) => {
-      const { shortRange = 1 } = variant.caughtBy;
-      const [found] = await huntFor(ROOT, variant, [firstSeedOf(shortRange)]);
+      const [found] = await huntFor(ROOT, variant, [catching[variant.name] ?? firstSeedOf(1)]);
       expect(found?.seeds, `besides: ${JSON.stringify(found?.besides)}`).not.toBeNull();
     },
     300_000,

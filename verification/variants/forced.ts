@@ -8,7 +8,6 @@ const CAUGHT = {
   invariant: "told in time",
   within: 200,
   of: "crashing world",
-  shortRange: 4,
 } as const;
 
 /** Defects in the order of steps in a forced release. */
@@ -56,7 +55,7 @@ export const FORCED: readonly Variant[] = [
         to: "    {}\n",
       },
     ],
-    caughtBy: { invariant: "told in time", within: 200, of: "crashing world", shortRange: 8 },
+    caughtBy: { invariant: "told in time", within: 200, of: "crashing world" },
   },
   {
     name: "forced-on-refused-end",

@@ -43,7 +43,7 @@ export const HOLDS: readonly Variant[] = [
         to: "latest.renewed(instantOf(hold.context.clock), hold.leaseMs, answer.record);",
       },
     ],
-    caughtBy: { invariant: "deadline", within: 300, shortRange: 2 },
+    caughtBy: { invariant: "deadline", within: 300 },
   },
   {
     name: "retries-faster-than-the-clock",

@@ -16,17 +16,19 @@ import { firstSeedOf, type InSimulation, isSimulated, type Variant } from "./var
 const HELP = `node scripts/sim-variants.mjs [options]
   --only NAME    only this variant; repeatable
   --ranges N     the number of disjoint ranges of seeds for each variant (default 9)
+  --first        hunts in one range, which begins with the seed that caught the variant last, as \`npm run test:long\` does
   --world        hunts in ${WORLD_SEEDS} runs of the world, where any checker may catch any variant; fails only if the
                  code without a defect is rejected
   --placements   hunts with every placement of one fault, where any checker may catch any variant; fails as --world does
   --list         only print every variant, its defect, and the check which catches it
-  --write        write the medians to verification/variants/medians.json, or, with --world or --placements, the results to
-                 in-world.json or in-placements.json`;
+  --write        write the medians to verification/variants/medians.json, or the seeds of --first to catching.json, the results
+                 of --world to in-world.json, and those of --placements to in-placements.json`;
 
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true, default: [] },
     ranges: { type: "string", default: "9" },
+    first: { type: "boolean", default: false },
     world: { type: "boolean", default: false },
     placements: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
@@ -36,9 +38,11 @@ const { values } = parseArgs({
 });
 const root = process.cwd();
 const recordedMedians = new Recorded<number>(root, "medians.json");
+const recordedCatching = new Recorded<number>(root, "catching.json");
 const recordedInWorld = new Recorded<number | null>(root, "in-world.json");
 const recordedInPlacements = new Recorded<string | null>(root, "in-placements.json");
 const medians = new Map<string, number>();
+const catching = new Map<string, number>();
 let missed = 0;
 
 function report(variant: Variant, isCaught: boolean, how: string): void {
@@ -46,12 +50,19 @@ function report(variant: Variant, isCaught: boolean, how: string): void {
   console.log(`${isCaught ? "caught" : "MISSED"}  ${variant.name}: ${how}`);
 }
 
+/** The first seed of each range. */
+function rangesOf({ name }: Variant): number[] {
+  if (values.first) return [recordedCatching.read()[name] ?? firstSeedOf(1)];
+  return Array.from({ length: Number(values.ranges) }, (_, index) => firstSeedOf(index + 1));
+}
+
 async function huntOne(variant: Variant & { readonly caughtBy: InSimulation }): Promise<void> {
-  const from = Array.from({ length: Number(values.ranges) }, (_, index) => firstSeedOf(index + 1));
-  const found = await huntFor(root, variant, from);
+  const found = await huntFor(root, variant, rangesOf(variant));
   const seeds = found.map((one) => one.seeds ?? Number.POSITIVE_INFINITY);
   const median = seeds.toSorted((a, b) => a - b)[Math.floor(seeds.length / 2)] ?? Number.NaN;
   medians.set(variant.name, median);
+  const [first] = found.flatMap((one) => (one.seeds === null ? [] : [one.from + one.seeds - 1]));
+  if (first !== undefined) catching.set(variant.name, first);
   const { invariant, within } = variant.caughtBy;
   const besides = found.map((one) => JSON.stringify(one.besides)).filter((one) => one !== "{}");
   const isCaught = seeds.every((one) => one <= within);
@@ -143,7 +154,9 @@ async function main(): Promise<void> {
   await testAll(variants);
   const seconds = Math.round((performance.now() - startMs) / 1000);
   console.log(`${variants.length} variants in ${seconds} s, ${missed} not caught.`);
-  if (missed === 0 && values.write) recordedMedians.write(VARIANTS, medians);
+  if (missed > 0 || !values.write) return;
+  if (values.first) recordedCatching.write(VARIANTS, catching);
+  else recordedMedians.write(VARIANTS, medians);
 }
 
 if (values.help) console.log(HELP);

@@ -20,7 +20,7 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "if (kind) return change;",
       },
     ],
-    caughtBy: { invariant: "begun once", within: 200, of: "aged world", shortRange: 8 },
+    caughtBy: { invariant: "begun once", within: 200, of: "aged world" },
   },
   {
     name: "occurrence-end-unmarked",
@@ -177,6 +177,6 @@ export const OCCURRENCES: readonly Variant[] = [
         to: "void lease.update({ occurrence, ended: false } satisfies Begun).catch(() => undefined);",
       },
     ],
-    caughtBy: { invariant: "begun once", within: 200, of: "world", shortRange: 3 },
+    caughtBy: { invariant: "begun once", within: 200, of: "world" },
   },
 ];

@@ -292,7 +292,7 @@ export const PERMITS: readonly Variant[] = [
         to: "life.keep(to); from.beginRelease();",
       },
     ],
-    caughtBy: { invariant: "permits", within: 200, of: "world", shortRange: 7 },
+    caughtBy: { invariant: "permits", within: 200, of: "world" },
   },
   {
     name: "permit-wait-of-own-lease",

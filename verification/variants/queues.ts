@@ -165,7 +165,7 @@ export const QUEUES: readonly Variant[] = [
         to: "return place.last + 1n;",
       },
     ],
-    caughtBy: { invariant: "first come", within: 300, of: "fair locks", shortRange: 9 },
+    caughtBy: { invariant: "first come", within: 300, of: "fair locks" },
   },
   {
     name: "waiter-removed-unwatched",
@@ -295,14 +295,14 @@ export const QUEUES: readonly Variant[] = [
         to: "      if (ref.isEntry !== true) this.#former.life?.sweep(",
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks", shortRange: 9 },
+    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
   },
   {
     name: "tickets-one-by-one",
     what: "The client takes tickets below `served` one by one when the counter was lost with its record.",
     rules: [],
     edits: [COUNTER_BEHIND_UNSEEN, NEVER_AT_ONCE],
-    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks", shortRange: 5 },
+    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks" },
   },
   {
     name: "loop-without-pause",
@@ -317,7 +317,7 @@ export const QUEUES: readonly Variant[] = [
         to: "if (this.#rounds > 0) return;",
       },
     ],
-    caughtBy: { invariant: "paced", within: 100, of: "fair locks", shortRange: 2 },
+    caughtBy: { invariant: "paced", within: 100, of: "fair locks" },
   },
   {
     name: "refused-renewal-not-put-off",

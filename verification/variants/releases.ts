@@ -70,7 +70,7 @@ function isNotAcknowledged(error: unknown): boolean {
         to: '    condition: all(isPresent("version"), ...queueCondition(grant)),\n',
       },
     ],
-    caughtBy: { invariant: "exclusion", within: 100, shortRange: 5 },
+    caughtBy: { invariant: "exclusion", within: 100 },
   },
   {
     name: "handover-from-answer",

@@ -189,7 +189,7 @@ export const SESSIONS: readonly Variant[] = [
         to: 'if (reason === "closed" && hold.living.life === this) hold.end(reason',
       },
     ],
-    caughtBy: { invariant: "lost is final", within: 500, shortRange: 9 },
+    caughtBy: { invariant: "lost is final", within: 500 },
   },
   {
     name: "granted-on-ended-session",
@@ -268,7 +268,7 @@ export const SESSIONS: readonly Variant[] = [
         to: "return false;",
       },
     ],
-    caughtBy: { invariant: "newer write kept", within: 100, shortRange: 9 },
+    caughtBy: { invariant: "newer write kept", within: 100 },
   },
   {
     name: "session-keeps-released-leases",
@@ -345,7 +345,7 @@ export const SESSIONS: readonly Variant[] = [
         ),
       },
     ],
-    caughtBy: { invariant: "ownership", within: 1_000, shortRange: 6 },
+    caughtBy: { invariant: "ownership", within: 1_000 },
   },
   {
     name: "late-move-left",

@@ -21,8 +21,6 @@ export interface InSimulation {
   readonly within: number;
   /** A kind of world, or the simulation of fair locks; absent: of the core. */
   readonly of?: WorldKind | "fair locks";
-  /** The range, from 1, in which `npm run test:long` hunts; set where the first range takes too long. Default 1. */
-  readonly shortRange?: number;
 }
 
 /** Returns the first seed of a range, from 1. Ranges are far enough apart not to overlap. */

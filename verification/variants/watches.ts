@@ -120,7 +120,7 @@ export const WATCHES: readonly Variant[] = [
         to: "    this.sentMs = this.nowMs();\n    const tellsUnits = hasSubscribers",
       },
     ],
-    caughtBy: { invariant: "ownership", within: 300, shortRange: 3 },
+    caughtBy: { invariant: "ownership", within: 300 },
   },
   {
     name: "watch-not-restarted",
@@ -175,7 +175,7 @@ export const WATCHES: readonly Variant[] = [
         to: "    return this.clock.wallMs();\n",
       },
     ],
-    caughtBy: { invariant: "exclusion", within: 600, shortRange: 4 },
+    caughtBy: { invariant: "exclusion", within: 600 },
   },
   {
     name: "stale-read-believed",

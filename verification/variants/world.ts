@@ -61,7 +61,7 @@ export const WORLD: readonly Variant[] = [
         to: 'return decision.kind === "import" ? undefined : { watched: decision };',
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 100, of: "late world", shortRange: 3 },
+    caughtBy: { invariant: "no orphan", within: 100, of: "late world" },
   },
   {
     name: "export-keeps-its-claim",
