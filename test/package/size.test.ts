@@ -13,7 +13,7 @@ import { ROOT, textOf } from "../house/source.js";
 const MOST_BYTES = 156_000;
 const MOST_GZIPPED_BYTES = 52_800;
 /** The assets of `holdfast serve`, for which a browser waits. */
-const MOST_PAGE_BYTES = 45_000;
+const MOST_PAGE_BYTES = 45_500;
 
 const PROGRAM = `
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";

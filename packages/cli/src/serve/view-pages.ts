@@ -10,7 +10,7 @@ const MOST_ENTRIES = 10_000;
 const MOST_BYTES = 4_000_000;
 const PIECE_ENTRIES = 250;
 
-const SECTIONS = ["rows", "sessions", "terms", "unreadable"] as const;
+const SECTIONS = ["rows", "sessions", "terms", "members", "unreadable"] as const;
 type Section = (typeof SECTIONS)[number];
 
 const COMMA = Buffer.from(",");
@@ -45,7 +45,11 @@ interface UnfinishedPage {
 }
 
 function emptyPage(): UnfinishedPage {
-  return { of: { rows: [], sessions: [], terms: [], unreadable: [] }, entries: 0, bytes: 0 };
+  return {
+    of: { rows: [], sessions: [], terms: [], members: [], unreadable: [] },
+    entries: 0,
+    bytes: 0,
+  };
 }
 
 function piecesOf({ of }: UnfinishedPage): ViewPage {

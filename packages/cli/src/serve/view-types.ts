@@ -104,6 +104,15 @@ export interface Term {
   readonly toMs?: number | undefined;
 }
 
+/** A member of a group that shares names. Its session has the locks of its names. */
+export interface MemberRow {
+  readonly group: string;
+  readonly session: string;
+  readonly owner: string;
+  readonly weight: number;
+  readonly isLeaving: boolean;
+}
+
 export interface Unreadable {
   readonly kind: Kind;
   readonly name: string;
@@ -115,6 +124,7 @@ export interface TableView {
   readonly rows: readonly Row[];
   readonly sessions: readonly SessionRow[];
   readonly terms: readonly Term[];
+  readonly members: readonly MemberRow[];
   readonly unreadable: readonly Unreadable[];
 }
 

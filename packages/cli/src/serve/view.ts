@@ -71,6 +71,7 @@ export async function viewOf(survey: Survey, reading: Reading, breaks: Breaks): 
     rows,
     sessions: sessionsOf(survey).sort((a, b) => b.holds - a.holds),
     terms: termsAfter(earlier, survey, nowMs, isGap),
+    members: survey.members,
     unreadable: survey.unreadable,
   };
 }

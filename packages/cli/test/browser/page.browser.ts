@@ -2,10 +2,12 @@ import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readWriteLock } from "../../../../test/support/read-write-lock.js";
 import { grantHistory } from "../../../holdfast/src/admin/grant-history.js";
+import { assign } from "../../../holdfast/src/assign/index.js";
 import { election } from "../../../holdfast/src/election/index.js";
 import {
   fairLock,
   Holdfast,
+  type Lease,
   mutex,
   readLock,
   semaphore,
@@ -183,8 +185,8 @@ describe("the view of schedules", () => {
     for (const [name, run] of Object.entries(work)) {
       await using job = schedule(locks, name, { every: "1s" }, run);
       job.start();
-      const hasRun = () => (job.health().lastSuccess ?? job.health().lastFailure) !== undefined;
-      await until(hasRun, `a run of "${name}"`);
+      const ended = () => job.health().lastSuccess ?? job.health().lastFailure;
+      await until(() => ended() !== undefined, `${name} has run`);
     }
     await world.open("#/schedules");
     const row = (name: string) => world.page.locator(".schedules tbody tr", { hasText: name });
@@ -199,6 +201,21 @@ describe("the view of schedules", () => {
     expect(await world.page.evaluate<boolean>(isWide)).toBe(false);
     await row("failing").locator("a").press("Enter");
     await world.page.locator("h2", { hasText: "failing" }).waitFor();
+  });
+});
+
+describe("the view of assignments", () => {
+  it("shows the members of a group, and who has what", async () => {
+    const run = (_: string, { signal }: Lease): Promise<void> =>
+      new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
+    await using one = assign(world.cli.locks, "work", { names: ["a", "b"], owner: "one", run });
+    await one.start();
+    await world.open("#/assignments");
+    const group = world.page.locator(".part", { hasText: "2 names held" });
+    await group.locator("p", { hasText: /^one\s*$/ }).waitFor();
+    await group.locator("summary", { hasText: "has 2" }).press("Enter");
+    await group.locator("li a", { hasText: "work/b" }).press("Enter");
+    await world.page.locator("h2", { hasText: "work/b" }).waitFor();
   });
 });
 

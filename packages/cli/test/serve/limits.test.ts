@@ -84,7 +84,13 @@ it("closes a connection without a head in time, and one above the limit at once"
 
 it("encodes a large view in pages, which together are the view", async () => {
   const rows = Array.from({ length: 25_000 }, (_, at) => ({ kind: "lock", name: `n${at}` }));
-  const view = { rows, sessions: [{ id: "s" }], terms: [], unreadable: [{ name: "u" }] };
+  const view = {
+    rows,
+    sessions: [{ id: "s" }],
+    terms: [],
+    members: [],
+    unreadable: [{ name: "u" }],
+  };
   const pages = await pagesOf(view as never, new Breaks(systemTimers, () => performance.now()));
   const parsed = pages.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()));
   expect(parsed.map((page) => page.rows.length)).toEqual([10_000, 10_000, 5_000]);
@@ -92,11 +98,11 @@ it("encodes a large view in pages, which together are the view", async () => {
   expect(parsed.flatMap((page) => page.sessions)).toEqual(view.sessions);
   expect(parsed.flatMap((page) => page.unreadable)).toEqual(view.unreadable);
   const [empty] = await pagesOf(
-    { rows: [], sessions: [], terms: [], unreadable: [] },
+    { rows: [], sessions: [], terms: [], members: [], unreadable: [] },
     new Breaks(systemTimers, () => 0),
   );
   expect(JSON.parse(Buffer.concat(empty ?? []).toString())).toEqual({
-    ...{ rows: [], sessions: [], terms: [], unreadable: [] },
+    ...{ rows: [], sessions: [], terms: [], members: [], unreadable: [] },
   });
 });
 

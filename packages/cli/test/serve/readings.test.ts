@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { listQueue } from "../../../holdfast/src/admin/index.js";
-import { fairLock, Holdfast, mutex } from "../../../holdfast/src/index.js";
+import { assign } from "../../../holdfast/src/assign/index.js";
+import { fairLock, Holdfast, type Lease, mutex } from "../../../holdfast/src/index.js";
 import { schedule } from "../../../holdfast/src/schedule/index.js";
 import type { TableAnswer } from "../../src/serve/view-types.js";
 import { pause } from "../support.js";
@@ -62,6 +63,18 @@ describe("the readings of the server", () => {
         schedule: { rule: "every 1s", attempt: 1, lastFailure: { error: "Error: no such host" } },
       },
     ]);
+  });
+
+  it("shows the members of an assignment, whose sessions have its names", async () => {
+    const run = (_: string, { signal }: Lease): Promise<void> =>
+      new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
+    await using one = assign(world.cli.locks, "work", { names: ["a"], owner: "one", run });
+    await one.start();
+    const { view } = await table();
+    expect(view?.members).toMatchObject([{ group: "work", owner: "one", weight: 1 }]);
+    const { session } = view?.members[0] ?? {};
+    expect(view?.rows).toMatchObject([{ name: "work/a", session }]);
+    expect(view?.sessions).toMatchObject([{ id: session, holds: 1 }]);
   });
 
   it("says that the table does not answer, and keeps the last reading", async () => {

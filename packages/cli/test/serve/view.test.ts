@@ -131,6 +131,7 @@ describe("the sessions", () => {
     const permit = { ...LOCK, weight: 1, session: "s1" };
     const survey = {
       ...{ sessions: [session, { ...session, id: "s2" }], queued: [], unreadable: [], terms: [] },
+      members: [],
       locks: [
         lock("lock", "a", { namespace: "n" }),
         lock("lock", "b", { session: undefined }),

@@ -46,6 +46,7 @@ export type { LimitChange } from "./set-limit.js";
 export type {
   Survey,
   SurveyedLock,
+  SurveyedMember,
   SurveyedPermits,
   SurveyedTerm,
   SurveyOptions,

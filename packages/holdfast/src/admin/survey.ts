@@ -7,6 +7,7 @@ import type { Inspection } from "../locks/inspect.js";
 import type { PermitInspection, PermitKind } from "../locks/inspect-permits.js";
 import { briefOf } from "../native/native-brief.js";
 import { HISTORY } from "../native/native-history.js";
+import { MEMBERS } from "../native/native-members.js";
 import type { Item, KeyPrefix } from "../platform/table.js";
 import type { AnyKind, RecordKind } from "./kinds.js";
 import {
@@ -66,6 +67,16 @@ export interface SurveyedTerm {
   readonly grant: GrantNote;
 }
 
+/** A member of a group that shares names, by its row. Its session tells whether it lives. */
+export interface SurveyedMember {
+  readonly group: string;
+  readonly session: string;
+  readonly owner: string;
+  readonly weight: number;
+  /** Whether the member stops, and takes no further names. */
+  readonly isLeaving: boolean;
+}
+
 /** Everything that one scan of a table shows. */
 export interface Survey {
   /** Held and free locks, in the order of the table. */
@@ -81,6 +92,8 @@ export interface Survey {
    * their grants, and a note may be lost.
    */
   readonly terms: readonly SurveyedTerm[];
+  /** The members of assignments. */
+  readonly members: readonly SurveyedMember[];
   /** Records that this version cannot read, with the layout found. */
   readonly unreadable: readonly {
     readonly kind: AnyKind;
@@ -136,6 +149,7 @@ class Collection {
   readonly #places: FoundPlace[] = [];
   readonly #sessions: FoundSession[] = [];
   readonly #terms: SurveyedTerm[] = [];
+  readonly #members: SurveyedMember[] = [];
   readonly #unreadable: Unreadable[] = [];
   /** Whether a lock, a permit or a place appears expired depends on its session, which may come later in the scan. */
   readonly #onSession: (() => void)[] = [];
@@ -152,6 +166,7 @@ class Collection {
     const page = { items: [item], dateMs };
     this.#sessions.push(...sessionIn(context, item));
     this.#terms.push(...termIn(context, item));
+    this.#members.push(...memberIn(context, item));
     for (const kind of RECORD_KINDS) this.#addLock(kind, page);
     for (const kind of PERMIT_KINDS) this.#addPermits(kind, page);
     for (const kind of QUEUED_KINDS) this.#addPlace(kind, item);
@@ -202,6 +217,7 @@ class Collection {
     const [locks, permits] = [this.#locks, this.#permits];
     return {
       ...{ locks, permits, terms: this.#terms, unreadable: this.#unreadable },
+      members: this.#members,
       queued: this.#places.map((place) => listedEntry(this.#context, place)),
       sessions: sessionsOf(this.#context, this.#sessions, locks, permits),
     };
@@ -219,6 +235,14 @@ function textLength(item: Item): number {
     else if ("M" in value) length += textLength(value.M);
   }
   return length;
+}
+
+function memberIn({ format }: AcquireContext, item: Item): SurveyedMember[] {
+  const rows = MEMBERS.of(format);
+  const row = rows?.rowIn(item);
+  if (rows === undefined || row === undefined) return [];
+  const { session, owner, weight, isLeaving } = row;
+  return [{ group: rows.groupIn(item), session, owner, weight, isLeaving }];
 }
 
 // The notes lie beside the record, so the scan reads them in any case.

@@ -1,6 +1,6 @@
 import type { Capability } from "../core/record/capability.js";
 import type { Item, Query, Write } from "../platform/table.js";
-import { queueKey } from "./native.js";
+import { QUEUE_PARTITION, queueKey } from "./native.js";
 import { all, equals, expiresAt, isAbsent, isPresent, keysOf, n, s } from "./native-conditions.js";
 import { numberIn, stringIn } from "./native-values.js";
 
@@ -44,6 +44,8 @@ interface MemberRows {
   remove(group: string, session: string): Write;
   /** Returns the row in an item, or undefined if the item is no row that this version can read. Pure. */
   rowIn(item: Item): MemberRow | undefined;
+  /** The group of the row in an item. */
+  groupIn(item: Item): string;
 }
 
 const PREFIX = "member/";
@@ -113,6 +115,7 @@ function memberRows(pk: string, sk: string): MemberRows {
         expiresAt: until,
       };
     },
+    groupIn: (item) => stringIn(item, pk)?.slice(QUEUE_PARTITION.length) ?? "",
   };
 }
 

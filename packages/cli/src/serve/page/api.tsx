@@ -83,6 +83,7 @@ function joined(views: readonly TableView[]): TableView {
     rows: views.flatMap(({ rows }) => rows),
     sessions: views.flatMap(({ sessions }) => sessions),
     terms: views.flatMap(({ terms }) => terms),
+    members: views.flatMap(({ members }) => members),
     unreadable: views.flatMap(({ unreadable }) => unreadable),
   };
 }

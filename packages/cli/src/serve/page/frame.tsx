@@ -43,6 +43,7 @@ export function Header(props: {
           ["", "Locks"],
           ["leaders", "Leaders"],
           ["schedules", "Schedules"],
+          ["assignments", "Assignments"],
           ["sessions", "Sessions"],
         ].map(([key, title]) => (
           <a key={key} href={`#/${key}`} aria-current={page === key ? "page" : undefined}>

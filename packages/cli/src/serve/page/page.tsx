@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useTable } from "./api.js";
+import { Assignments } from "./assignments.js";
 import { Header } from "./frame.js";
 import { Leaders } from "./leaders.js";
 import { FIRST_CHOICE, Locks } from "./list.js";
@@ -49,6 +50,8 @@ function Page() {
           <Leaders terms={view.terms} nowMs={answer?.nowMs ?? 0} />
         ) : page === "schedules" ? (
           <Schedules rows={view.rows} />
+        ) : page === "assignments" ? (
+          <Assignments {...view} />
         ) : page === "sessions" ? (
           <Sessions sessions={view.sessions} chosen={new URLSearchParams(query).get("id")} />
         ) : (
