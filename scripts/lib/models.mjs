@@ -569,6 +569,37 @@ const COALESCED_MUTANTS = [
   },
 ];
 
+const KEEP_SEARCHES = [
+  {
+    name: "two processes, copies of releases, beliefs that end early",
+    bounds: { LATE: 1, SLEEPS: 1 },
+  },
+  { name: "three processes", bounds: { PROCESSES: 3, USES: 2, LATE: 1, SLEEPS: 1 } },
+];
+
+const KEEP_MUTANTS = [
+  {
+    name: "DEADLINE",
+    breaks: "Exclusion",
+    what: "a use begins without a reading of the clocks",
+    bounds: { SLEEPS: 1 },
+  },
+  { name: "BLOCK", breaks: "FenceGrows", what: "the uses go on after the last reserved fence" },
+  { name: "NEXT", breaks: "FenceGrows", what: "two uses have one fence" },
+  {
+    name: "RESERVE",
+    breaks: "FenceGrows",
+    what: "a claim reserves fewer fences than its uses have",
+  },
+  {
+    name: "FENCE",
+    breaks: "Exclusion",
+    what: "a release is conditional on the holder without the fence",
+    bounds: { LATE: 1 },
+  },
+  { name: "GIVE_BACK", breaks: "NobodyStuck", what: "a process never gives the lease back" },
+];
+
 const FIRST_SIGHT_SEARCHES = [
   { name: "renewals that take effect again", bounds: { LATE: 1 } },
   { name: "lost answers", bounds: { LOST: 1, RENEWALS: 2, HORIZON: 9 } },
@@ -863,4 +894,5 @@ export const MODELS = [
     shortSearches: SHORT_THREADS_SEARCHES,
     mutants: THREADS_MUTANTS,
   },
+  { name: "keep", searches: KEEP_SEARCHES, shortSearches: KEEP_SEARCHES, mutants: KEEP_MUTANTS },
 ];
