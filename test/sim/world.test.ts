@@ -307,6 +307,7 @@ const BAD: readonly Case[] = [
     because: "a grant is used again after an answer has shown the queue behind it",
     history: of(
       record("p1", 20n, "h1"),
+      use,
       { ...queue, fence: 20n, holder: "h1" },
       { ...p1, kind: "kept", fence: 20n, sentMs: 1_500, leaseMs: 5_000 },
       { ...use, fence: 12n },
