@@ -154,7 +154,7 @@ export default defineConfig({
         maxConcurrency: 2,
         env: { HOLDFAST_TESTS: "long" },
       }),
-      // Real time, as all that follow: `.ci/run` runs the searches above beside them.
+      // Real time, as all that follow.
       project("servers", 4, { include: ON_BOTH_SERVERS }, "100%", {
         env: { HOLDFAST_TESTS: "long" },
       }),
