@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** A test runs on the sources of every package, which `paths` in tsconfig.json names. */
 export const ON_SOURCES = { resolve: { tsconfigPaths: true } };
@@ -83,28 +81,6 @@ const CROWDS = [
 // Once a run, and not once a project.
 const { globalSetup, ...OF_A_PROJECT } = COMMON;
 
-/** What takes seconds in a file of few lines: processes, bundles, and programs for the type checker. */
-const STARTS_MUCH =
-  /CliWorld|child_process|typeErrorsOf|runTypeScript|createProgram|huntFor|runTests/;
-
-/**
- * Begins a project with the files that take longest. Vitest knows no durations in a new checkout, and begins with the largest
- * files: the last ones would then be small files that start processes, one after the other, beside an idle processor.
- */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const projects = new Set(sorted.map(({ project }) => project));
-    const long = new Set(
-      sorted.filter(({ moduleId }) => STARTS_MUCH.test(readFileSync(moduleId, "utf8"))),
-    );
-    return [...projects].flatMap((project) => {
-      const own = sorted.filter((file) => file.project === project);
-      return [...own.filter((file) => long.has(file)), ...own.filter((file) => !long.has(file))];
-    });
-  }
-}
-
 /** One group of files. Groups run in the order of `groupOrder`. */
 function project(
   name: string,
@@ -134,7 +110,6 @@ function project(
 export default defineConfig({
   test: {
     globalSetup,
-    sequence: { sequencer: LongestFirst },
     projects: [
       // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
       // The files of these two groups share what they import: a worker needs 0.4 s for the imports of each file. A test that
@@ -154,7 +129,7 @@ export default defineConfig({
         maxConcurrency: 2,
         env: { HOLDFAST_TESTS: "long" },
       }),
-      // Real time, as all that follow: `.ci/run` runs the searches above beside them.
+      // Real time, as all that follow.
       project("servers", 4, { include: ON_BOTH_SERVERS }, "100%", {
         env: { HOLDFAST_TESTS: "long" },
       }),

@@ -803,7 +803,6 @@ const THREADS_MUTANTS = [
   },
 ];
 
-/** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
 const SCHEDULED_SEARCHES = [
   { name: "crashes, beliefs that end early", bounds: { CRASHES: 1, SLEEPS: 1 } },
   { name: "lost grants, crashes", bounds: { LOST: 2, CRASHES: 1 } },
@@ -812,6 +811,7 @@ const SCHEDULED_SEARCHES = [
   { name: "no retries", bounds: { RETRIES: 0, LOST: 1, CRASHES: 1, SLEEPS: 1 } },
   { name: "three retries", bounds: { RETRIES: 3, LOST: 1, CRASHES: 1, SLEEPS: 1 } },
 ];
+
 const SCHEDULED_MUTANTS = [
   {
     name: "EXACT",
@@ -863,6 +863,7 @@ const SCHEDULED_MUTANTS = [
   },
 ];
 
+/** The models of verification/model, each with its searches and mutants; also used by the test of their page. */
 export const MODELS = [
   {
     name: "lease",

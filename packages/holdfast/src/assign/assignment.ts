@@ -272,6 +272,8 @@ export class Assignment implements AsyncDisposable {
     const { names, periodMs } = this.#settings;
     const { context } = this.#parts;
     if (typeof names !== "function") return checkedNames(context.format, this.group, names);
+    // Nobody would hear of its failure.
+    if (this.#stop.aborted) return this.#names;
     try {
       this.#asked ??= (async () => names())().finally(() => {
         this.#asked = undefined;
@@ -280,7 +282,6 @@ export class Assignment implements AsyncDisposable {
       const cut = new Promise<void>((resolve) => {
         this.#cutAsking = resolve;
       });
-      if (this.#stop.aborted) return this.#names;
       const isInTime = await settlesWithin(context.timers, periodMs, Promise.race([asked, cut]));
       if (this.#stop.aborted) return this.#names;
       if (isInTime) {

@@ -300,6 +300,18 @@ describe("assign", () => {
     expect(ledger.running.size).toBe(10);
   });
 
+  it("asks for no names once it stops", async () => {
+    let asked = 0;
+    const names = (): string[] => {
+      asked += 1;
+      throw new Error("no names");
+    };
+    const { assignment } = member({ names });
+    const started = assignment.start();
+    await world.until(Promise.allSettled([started, assignment.stop()]));
+    expect(asked).toBe(0);
+  });
+
   it("does not wait for its names when it stops", async () => {
     const { locks } = world.inhabitant();
     const names = (): Promise<string[]> => new Promise(() => undefined);

@@ -20,6 +20,7 @@ import {
   type OnceMethodOptions,
   WithLock,
 } from "../../src/nestjs/index.js";
+import { type ScheduledJob, schedule } from "../../src/schedule/index.js";
 
 interface Ran {
   readonly instance: string;
@@ -160,6 +161,37 @@ describe("the client of a Nest application", () => {
     await expect(startWith(HoldfastModule.forRootAsync({ useFactory }))).rejects.toThrow(
       "no table is configured",
     );
+  });
+});
+
+describe("a schedule that a provider starts", () => {
+  it("is retried, and ends with the application", async () => {
+    const onError = (): void => undefined;
+    const locks = new Holdfast({ client: new MemoryTable(), table: "locks", onError });
+    const attempts: number[] = [];
+    class Reports {
+      readonly job: ScheduledJob;
+      constructor(client: Holdfast) {
+        const rule = { every: "1s", retries: 1, retryAfter: "100ms" } as const;
+        this.job = schedule(client, "report", rule, ({ attempt }) => {
+          attempts.push(attempt);
+          if (attempt === 1) throw new Error("failed");
+        });
+      }
+      onApplicationBootstrap(): void {
+        this.job.start();
+      }
+    }
+    Inject(Holdfast)(Reports, undefined, 0);
+    const application = await startWith(HoldfastModule.forRoot(locks), Reports);
+    const { job } = application.get(Reports);
+    await until(() => job.health().lastSuccess !== undefined, "a second attempt succeeded");
+    expect(attempts.slice(0, 2)).toEqual([1, 2]);
+    await open.pop()?.close();
+    const ran = attempts.length;
+    await pause(1_500);
+    expect(attempts.length).toBe(ran);
+    expect(() => job.start()).toThrow("its client was closed");
   });
 });
 
