@@ -7,6 +7,8 @@ import { interrupt, onWanted } from "../../src/requests/index.js";
 
 /** The kinds of frames. */
 const [HEARD, FREE, LOOK] = [2, 3, 4] as const;
+/** A third of the lease, and the hand-overs. */
+const OVERDUE_MS = 7_000;
 const INSTANT = { latency: { requestMs: 5, responseMs: 5 } } as const;
 
 function scene() {
@@ -106,6 +108,40 @@ describe("a ring", () => {
       expect(passes).toMatchObject({ writes: 3, reads: 0 });
     }
   });
+
+  // rule: protocol 70
+  it.each(["request-lost", "response-lost"] as const)(
+    "is followed by a claim that stays unanswered (%s): the waiter gets the lock, before the next one",
+    async (fault) => {
+      const { world, inhabitant } = scene();
+      const [a, b, c] = [inhabitant(), inhabitant(), inhabitant()];
+      const lease = await world.until(fairLock(a.locks, "a").acquire());
+      const order: string[] = [];
+      const turn = async (who: string, { locks }: typeof a) => {
+        const got = await fairLock(locks, "a").acquire({ wait: "1h" });
+        order.push(who);
+        await pauseOf(world, 50);
+        await got.release();
+      };
+      const first = turn("b", b);
+      await world.time.advance(300);
+      const second = turn("c", c);
+      await world.time.advance(3_000);
+      let lost = 0;
+      b.network.script(({ kind }) => {
+        if (kind !== "write" || lost > 0) return undefined;
+        lost += 1;
+        return { fault };
+      });
+      const fromMs = world.time.nowMs;
+      await world.until(lease.release());
+      await world.until(Promise.all([first, second]));
+      expect(lost).toBe(1);
+      expect(order).toEqual(["b", "c"]);
+      // The claim is sent again when its answer is overdue.
+      expect(world.time.nowMs - fromMs).toBeLessThan(OVERDUE_MS);
+    },
+  );
 
   // rule: protocol 70
   it.each([0, 5, 200])(
