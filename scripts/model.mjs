@@ -33,6 +33,7 @@ const SHORT_OPTIMISATION = {
   permits: "-O1",
   threads: "-O1",
   keep: "-O0",
+  rings: "-O0",
 };
 
 function runOrThrow(program, args, folder) {

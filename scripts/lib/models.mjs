@@ -600,6 +600,36 @@ const KEEP_MUTANTS = [
   { name: "GIVE_BACK", breaks: "NobodyStuck", what: "a process never gives the lease back" },
 ];
 
+const RINGS_SEARCHES = [
+  {
+    name: "forged rings, waiters that give up, beliefs that end early",
+    bounds: { FORGED: 2, CANCELS: 1, SLEEPS: 1 },
+  },
+];
+
+const RINGS_MUTANTS = [
+  { name: "GRANT", breaks: "Exclusion", what: "a ring counts as a grant", bounds: { FORGED: 1 } },
+  {
+    name: "END",
+    breaks: "Exclusion",
+    what: "a ring counts as the end of the holder",
+    bounds: { FORGED: 1 },
+  },
+  {
+    name: "TURN",
+    breaks: "FirstCome",
+    what: "a claim after a ring does not require the ticket before",
+    bounds: { FORGED: 1 },
+  },
+  { name: "POLL", breaks: "NobodyStuck", what: "a waiter that will be rung does not poll" },
+  {
+    name: "MOST",
+    breaks: "Bounded",
+    what: "a waiter follows every ring",
+    bounds: { FORGED: 3 },
+  },
+];
+
 const FIRST_SIGHT_SEARCHES = [
   { name: "renewals that take effect again", bounds: { LATE: 1 } },
   { name: "lost answers", bounds: { LOST: 1, RENEWALS: 2, HORIZON: 9 } },
@@ -896,4 +926,10 @@ export const MODELS = [
     mutants: THREADS_MUTANTS,
   },
   { name: "keep", searches: KEEP_SEARCHES, shortSearches: KEEP_SEARCHES, mutants: KEEP_MUTANTS },
+  {
+    name: "rings",
+    searches: RINGS_SEARCHES,
+    shortSearches: RINGS_SEARCHES,
+    mutants: RINGS_MUTANTS,
+  },
 ];

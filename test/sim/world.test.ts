@@ -307,8 +307,9 @@ const BAD: readonly Case[] = [
     because: "a grant is used again after an answer has shown the queue behind it",
     history: of(
       record("p1", 20n, "h1"),
+      use,
       { ...queue, fence: 20n, holder: "h1" },
-      { ...p1, kind: "kept", fence: 20n, sentMs: 1_500, leaseMs: 5_000 },
+      { ...p1, kind: "kept", fence: 20n, sentMs: 2_500, leaseMs: 5_000 },
       { ...use, fence: 12n },
     ),
   },
@@ -391,6 +392,17 @@ describe("the checkers of a world", () => {
     expect(found(history.filter((event) => !("name" in event) || event.name !== "b"))).toContain(
       "no orphan",
     );
+  });
+
+  it("accept the first use of a grant past a queue that its holder was told of", () => {
+    const history = of(
+      record("p1", 20n, "h1"),
+      { ...queue, fence: 20n, holder: "h1" },
+      { ...p1, kind: "kept", fence: 20n, sentMs: 1_500, leaseMs: 5_000 },
+      { ...use, fence: 12n },
+    );
+    const found = check(history, SAFETY).map(({ invariant }) => invariant);
+    expect(found).not.toContain("uses in time");
   });
 
   it("accept a completed occurrence whose end the record shows", () => {

@@ -218,8 +218,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { queueing },
-        from: "const place = { isFirst: () => waiting.isFirst() };",
-        to: "const place = { isFirst: async () => waiting !== undefined || waiting.isFirst() };",
+        from: "await contend({ ...settled, settings: own, place: waiting });",
+        to: "await contend({ ...settled, settings: own, place: { isFirst: async () => waiting !== undefined || waiting.isFirst() } });",
       },
     ],
     caughtBy: {

@@ -1,4 +1,5 @@
 import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
+import { queueCondition } from "../../packages/holdfast/src/native/native-conditions.js";
 import { RINGS as MARKS } from "../../packages/holdfast/src/native/native-rings.js";
 import { Bells } from "../../packages/holdfast/src/ring/bells.js";
 import { RingEar } from "../../packages/holdfast/src/ring/ear.js";
@@ -22,14 +23,31 @@ export const RINGS: readonly Variant[] = [
     caughtBy: { invariant: "trace R3", within: 120, of: "world" },
   },
   {
+    name: "ring-taken-for-the-turn",
+    what: "A waiter in a queue takes a ring for its turn: its claim does not require the ticket before.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { queueCondition },
+        from: 'if (passage.isNext) return [equals("served", n(passage.ticket - 1n))];',
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "is forged for the second of a queue: it does not pass the first, and sends six requests more at most",
+    },
+  },
+  {
     name: "ring-waited-for",
     what: "A waiter that was told that it will be rung does not poll any more.",
     rules: [],
     edits: [
       {
         in: { AcquireLoop },
-        from: "const heardMs = Math.max(restMs, this.#context.jittered(longestMs));",
-        to: "const heardMs = 1e9 + 0 * longestMs;",
+        from: "const longestMs = Math.min(heardMs, takeableMs / 2);",
+        to: "const longestMs = 1e9 + 0 * heardMs;",
       },
     ],
     caughtBy: {

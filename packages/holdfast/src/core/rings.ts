@@ -43,9 +43,9 @@ export interface Ear {
   /** Tells the client that made this record that the waiter waits. Says nothing twice. */
   listen(record: Ringable | undefined): void;
   /**
-   * Sleeps for `delayMs`, or for `heardMs` if the other client answers, until a ring or until `signal` aborts. Returns the
-   * ring, also one that came before the call. Never rejects.
+   * Sleeps for `delayMs`, or for about `longestMs` if that is longer and the other client answers, until a ring or until
+   * `signal` aborts. Returns the ring, also one that came before the call. Never rejects.
    */
-  sleep(delayMs: number, heardMs: number, signal: SignalLike): Promise<RingKind | undefined>;
+  sleep(delayMs: number, longestMs: number, signal: SignalLike): Promise<RingKind | undefined>;
   close(): void;
 }

@@ -54,6 +54,7 @@ export function queueCondition({ passage }: Pick<Grant, "passage">): Condition[]
     const later = { kind: "below", attribute: "asked", value: n(passage.number + 1n) } as const;
     return [any(isAbsent("asked"), later)];
   }
+  if (passage.isNext) return [equals("served", n(passage.ticket - 1n))];
   const below = { kind: "below", attribute: "served", value: n(passage.ticket) } as const;
   return [any(isAbsent("served"), below)];
 }

@@ -26,8 +26,11 @@ interface Bell {
   isFreed: boolean;
   /** In the order in which they came. */
   readonly waiters: Map<RingLine, string>;
-  /** The connection of the last asker: it is rung before the others, for which a claim would be refused. */
-  asker: RingLine | undefined;
+  /**
+   * The connection that is rung before the others, for which a claim would be refused: of the last asker, or of the
+   * waiter whose turn it is next.
+   */
+  next: RingLine | undefined;
   lookedMs: number;
   /** The next read for a request. */
   look: Timer | undefined;
@@ -51,6 +54,8 @@ export class Bells {
   readonly #secret: string;
   readonly #grants = new Map<string, Grant>();
   readonly #bells = new Map<string, Bell>();
+  /** For which records each connection waits. */
+  readonly #waitsFor = new WeakMap<RingLine, Set<Bell>>();
   readonly #looks: Meter;
 
   constructor(context: ClientContext, port: RingPort, marks: RingMarks) {
@@ -74,10 +79,10 @@ export class Bells {
     const { ref } = hold;
     if (!isRung(ref)) return;
     const weak = new WeakRef(hold);
-    const bell = this.#bells.get(ref.id) ?? newBell(ref, weak);
+    const bell = this.#bells.get(keyOf(ref)) ?? newBell(ref, weak);
     bell.hold = weak;
     bell.isFreed = false;
-    this.#bells.set(ref.id, bell);
+    this.#bells.set(keyOf(ref), bell);
     const token = this.#token(hold.held.holder);
     const proof = token.subarray(LOOKUP_BYTES);
     this.#grants.set(lookupOf(token), { proof, hold: weak, bell });
@@ -85,39 +90,52 @@ export class Bells {
   }
 
   freed(ref: RecordRef): void {
-    const bell = this.#bells.get(ref.id);
+    const bell = this.#bells.get(keyOf(ref));
     if (bell === undefined) return;
     bell.isFreed = true;
-    const { asker } = bell;
-    const token = asker && bell.waiters.get(asker);
-    if (asker !== undefined && token !== undefined) {
-      bell.waiters.delete(asker);
-      say(asker, "free", token);
+    const isBehind = ref.isEntry === true && ref.kind === "lock";
+    const lock = isBehind ? this.#bells.get(keyOf({ ...ref, isEntry: false })) : undefined;
+    if (lock?.isFreed === false) this.#moveTo(lock, bell);
+    const { next } = bell;
+    const token = next && bell.waiters.get(next);
+    if (next !== undefined && token !== undefined) {
+      bell.waiters.delete(next);
+      say(next, "free", token);
     }
-    let kind: FrameKind = token === undefined ? "free" : "look";
+    // A waiter in a queue that has left it was not granted the lock: only a read shows who is before the next one.
+    let kind: FrameKind = token !== undefined || (isBehind && lock === undefined) ? "look" : "free";
     for (const [line, waiting] of bell.waiters) {
       say(line, kind, waiting);
       kind = "look";
     }
     bell.waiters.clear();
-    bell.asker = undefined;
+    bell.next = undefined;
+  }
+
+  /** The waiters behind an entry whose client has the lock: they are rung at the release of the lock. */
+  #moveTo(lock: Bell, { waiters }: Bell): void {
+    for (const [line, token] of waiters) {
+      // It may wait for the lock already.
+      if (!lock.waiters.has(line)) this.#add(lock, line, token);
+      lock.next ??= line;
+    }
+    waiters.clear();
   }
 
   /** Accepts a connection. Closes it after a frame that no client of this table would send. */
   accept(line: RingLine): LineEvents {
     const meter = new Meter(() => this.#context.nowMs(), MOST_FRAMES_PER_SECOND);
-    const heard = new Set<Bell>();
     return {
       received: (bytes) => {
         const frame = meter.allows() ? decodeFrame(bytes) : undefined;
         const grant = frame && this.#grantOf(frame.token);
         if (frame === undefined || grant === undefined) line.close();
-        else if (frame.kind === "wait") this.#wait(grant.bell, line, frame.token, heard);
+        else if (frame.kind === "wait") this.#wait(grant.bell, line, frame.token);
         else if (frame.kind === "asked") this.#asked(grant.bell, line);
         else line.close();
       },
       closed: () => {
-        for (const bell of heard) bell.waiters.delete(line);
+        for (const bell of this.#waitsFor.get(line) ?? []) bell.waiters.delete(line);
       },
     };
   }
@@ -126,21 +144,25 @@ export class Bells {
     for (const { look } of this.#bells.values()) look?.cancel();
   }
 
-  #wait(bell: Bell, line: RingLine, token: string, heard: Set<Bell>): void {
+  #wait(bell: Bell, line: RingLine, token: string): void {
     if (bell.isFreed) {
       say(line, "free", token);
       return;
     }
     if (!bell.waiters.has(line) && bell.waiters.size >= MOST_WAITERS) return;
-    bell.waiters.set(line, token);
-    heard.add(bell);
     say(line, "heard", token);
+    this.#add(bell, line, token);
+  }
+
+  #add(bell: Bell, line: RingLine, token: string): void {
+    bell.waiters.set(line, token);
+    this.#waitsFor.set(line, (this.#waitsFor.get(line) ?? new Set()).add(bell));
     const hold = bell.hold.deref();
     if (hold?.isHeld === true) hold.requested.waited();
   }
 
   #asked(bell: Bell, line: RingLine): void {
-    bell.asker = line;
+    bell.next = line;
     if (bell.look !== undefined || bell.ref.isEntry === true) return;
     const { timers } = this.#context;
     const delayMs = Math.max(0, bell.lookedMs + LOOK_PAUSE_MS - this.#context.nowMs());
@@ -171,7 +193,7 @@ export class Bells {
       if (this.#grants.size <= most) return;
       if (hold.deref()?.isHeld === true) continue;
       this.#grants.delete(lookup);
-      if (bell.hold === hold) this.#bells.delete(bell.ref.id);
+      if (bell.hold === hold) this.#bells.delete(keyOf(bell.ref));
     }
   }
 }
@@ -182,10 +204,15 @@ function newBell(ref: RecordRef, hold: WeakRef<RungHold>): Bell {
     hold,
     isFreed: false,
     waiters: new Map(),
-    asker: undefined,
+    next: undefined,
     lookedMs: Number.NEGATIVE_INFINITY,
     look: undefined,
   };
+}
+
+/** Entries have keys of their own. The lock of an entry is found by its name. */
+function keyOf({ id, kind, name, namespace, isEntry }: RecordRef): string {
+  return isEntry === true ? id : JSON.stringify([kind, name, namespace]);
 }
 
 function lookupOf(token: Buffer): string {

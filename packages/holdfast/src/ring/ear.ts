@@ -49,10 +49,11 @@ export class RingEar implements Ear {
     this.#listens = this.#exchange.wait(mark, this);
   }
 
-  sleep(delayMs: number, heardMs: number, signal: SignalLike): Promise<RingKind | undefined> {
+  sleep(delayMs: number, longestMs: number, signal: SignalLike): Promise<RingKind | undefined> {
     if (signal.aborted) return Promise.resolve(undefined);
     const { timers } = this.#context;
     const fromMs = this.#context.nowMs();
+    const heardMs = Math.max(delayMs, this.#context.jittered(longestMs));
     return new Promise((resolve) => {
       let timer: Timer | undefined;
       const done = (): void => {

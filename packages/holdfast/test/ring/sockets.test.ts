@@ -256,6 +256,7 @@ describe("a client that listens", () => {
     const { port, token, over } = await held();
     const asked = Buffer.from(encodeFrame({ kind: "asked", token }));
     const before = over.counts.consistentReads;
+    const fromMs = performance.now();
     const socket = connect({ port, host: LOOPBACK });
     for (let sent = 0; sent < 100; sent += 1) {
       socket.write(asked);
@@ -263,8 +264,10 @@ describe("a client that listens", () => {
     }
     socket.destroy();
     const reads = over.counts.consistentReads - before;
+    const seconds = (performance.now() - fromMs) / 1_000;
     expect(reads).toBeGreaterThan(0);
-    expect(reads).toBeLessThanOrEqual(8);
+    // At most four a second: a busy machine takes longer than a second for this.
+    expect(reads).toBeLessThanOrEqual(4 * seconds + 1);
   });
 
   it("closes its port and its connections with the client", async () => {

@@ -277,16 +277,14 @@ export class AcquireLoop {
   async #rest(pollMs: number, takeableMs: number): Promise<RingKind | undefined> {
     const { signal } = this.#cancellation;
     const restMs = Math.min(pollMs, takeableMs);
-    if (this.#ear === undefined) {
-      await this.#context.sleep(restMs, signal);
-      return undefined;
-    }
     const record = this.#seen;
-    this.#ear.listen(record?.state === "held" ? record : undefined);
+    this.#ear?.listen(record?.state === "held" ? record : undefined);
+    const { maxPollMs, heardMs = maxPollMs } = this.#settings;
     // The holder's renewals must still show, or each pause would end in a refused takeover.
-    const longestMs = Math.min(this.#settings.maxPollMs, takeableMs / 2);
-    const heardMs = Math.max(restMs, this.#context.jittered(longestMs));
-    return this.#ear.sleep(restMs, heardMs, signal);
+    const longestMs = Math.min(heardMs, takeableMs / 2);
+    const rung = await (this.#ear?.sleep(restMs, longestMs, signal) ??
+      this.#context.sleep(restMs, signal));
+    return rung || undefined;
   }
 
   async #poll(pauseMs: number, timeoutMs: number): Promise<void> {

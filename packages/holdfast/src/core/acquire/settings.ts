@@ -9,6 +9,8 @@ import type { AcquireContext } from "./context.js";
 
 /** The settings of one acquisition, and how the acquisition queues. */
 export interface AcquireSettings extends HoldSettings {
+  /** How often a waiter reads at least while its holder has promised a ring; default `maxPollMs`. */
+  readonly heardMs?: number;
   /** How the acquisition queues. Without it, the waiter takes no place, and waits until the queue is empty. */
   readonly queueing?: Queueing | undefined;
   /** How the waiter tells the holders of the record that it waits. */

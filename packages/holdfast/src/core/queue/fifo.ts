@@ -11,13 +11,15 @@ import type {
   Queueing,
 } from "../acquire/settings.js";
 import { emitPlaceExpired } from "../events.js";
+import { Hold } from "../hold/hold.js";
 import type { SharedPlace } from "../local-queue.js";
 import { Pacer } from "../pacer.js";
 import type { RecordRef } from "../record/format.js";
+import type { Passage } from "../record/record.js";
 import { Entry } from "./entry.js";
 import type { QueueOptions } from "./options.js";
 import { permissionForPlaces } from "./permission.js";
-import { QueuePlace } from "./place.js";
+import { claimOnce, QueuePlace } from "./place.js";
 import { highestTicketSeen, placesAtOnce } from "./place-at-once.js";
 import { clearedOf, readQueue } from "./predecessors.js";
 import { LAST_TICKET, takeTickets } from "./ticket.js";
@@ -153,10 +155,18 @@ async function contendInTurn(
   const own = withTicket(settings, entry.ticket, joins);
   const pacer = new Pacer(context, settings);
   for (; ; await pacer.beforeNextRound(entry.signal)) {
-    await waiting.untilFirst();
-    const place = { isFirst: () => waiting.isFirst() };
-    const contending = { context, ref, localQueue, settings: own, cancellation: entry, place };
-    const outcome = await contend(contending);
+    const isTold = await waiting.untilFirst(true);
+    const settled = { context, ref, localQueue, cancellation: entry };
+    if (isTold) {
+      // The write itself requires that the last granted ticket is the one before. A refusal shows the record.
+      const passage = { ...own.passage, isNext: true };
+      const answer = await claimOnce({ ...settled, settings: { ...own, passage } }, "existing");
+      if (answer.kind !== "granted") continue;
+      const { result } = answer;
+      const hold = new Hold(context, ref, localQueue, result);
+      return { kind: "granted", granted: { hold, record: result.record, how: "claim" } };
+    }
+    const outcome = await contend({ ...settled, settings: own, place: waiting });
     if (outcome.kind === "granted") {
       waiting.tidy();
       return outcome;
@@ -167,16 +177,19 @@ async function contendInTurn(
   }
 }
 
+type TicketPassage = Extract<Passage, { readonly kind: "ticket" }>;
+
 /** Returns the settings for an acquisition with a ticket. */
 export function withTicket(
   settings: AcquireSettings,
   ticket: bigint,
   joins: Queueing["joins"] = "at once",
-): AcquireSettings {
+): AcquireSettings & { readonly passage: TicketPassage } {
   return {
     ...settings,
     // The first waiter of a fair lock always polls at the shortest interval.
     maxPollMs: joins === "at once" ? settings.minPollMs : settings.maxPollMs,
+    heardMs: settings.maxPollMs,
     queueing: undefined,
     passage: { kind: "ticket", ticket },
   };

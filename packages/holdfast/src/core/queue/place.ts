@@ -1,7 +1,7 @@
 import { isHoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
 import type { AcquireContext } from "../acquire/context.js";
-import { GrantWrite } from "../acquire/grant.js";
+import { type GrantAnswer, GrantWrite } from "../acquire/grant.js";
 import type { AcquireSettings, RecordAcquisition } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
@@ -67,11 +67,8 @@ export class QueuePlace implements SharedPlace {
   ): Promise<QueuePlace | undefined> {
     const entry = context.format.queue?.entryOf(ref, tickets.last) ?? ref;
     const own = entrySettings(settings, Number(tickets.last - tickets.first) + 1);
-    const claim = { kind: "claim", onto: { kind: "absent" } } as const;
     const acquisition = { context, ref: entry, settings: own, cancellation };
-    const answer = await inTurn(acquisition, (turn) =>
-      new GrantWrite(acquisition, claim, turn).run(),
-    );
+    const answer = await claimOnce(acquisition, "absent");
     if (answer.kind !== "granted") return undefined;
     return new QueuePlace(context, entry, tickets, answer.result);
   }
@@ -104,6 +101,15 @@ export class QueuePlace implements SharedPlace {
   leave(): void {
     this.#context.inBackground(() => this.#lease.release().catch(unlessUnacknowledged));
   }
+}
+
+/** Sends one claim, for a record that is not there or for one that is. */
+export function claimOnce(
+  acquisition: RecordAcquisition,
+  kind: "absent" | "existing",
+): Promise<GrantAnswer> {
+  const claim = { kind: "claim", onto: { kind } } as const;
+  return inTurn(acquisition, (turn) => new GrantWrite(acquisition, claim, turn).run());
 }
 
 // Without an acknowledgement the entry is gone, or the waiters behind the entry remove the entry after a lease. Refused

@@ -7,6 +7,7 @@ import type { AcquireSettings } from "../acquire/settings.js";
 import { steady } from "../backoff.js";
 import { removeEntry } from "../hold/release.js";
 import type { RecordRef } from "../record/format.js";
+import type { ObservedRecord } from "../record/observation.js";
 import type { LeaseRecord } from "../record/record.js";
 
 /** An entry of a queue, from a read. */
@@ -91,9 +92,7 @@ export async function clearedOf(
   owner: string,
   cancellation: Cancelling,
 ): Promise<number> {
-  const record = context.observations.of(ref.id)?.record;
-  const served =
-    record === undefined || record.state === "absent" ? undefined : record.queue.served;
+  const served = servedIn(context.observations.of(ref.id)?.record);
   const isRubbish = ({ ticket }: QueueEntry): boolean => served !== undefined && ticket <= served;
   let cleared = 0;
   while (cleared < Math.min(entries.length, MOST_REMOVED) && !cancellation.isStopped) {
@@ -108,6 +107,11 @@ export async function clearedOf(
     .slice(cleared)
     .filter((entry) => !isRubbish(entry))
     .reduce((sum, { record, ticket }) => sum + waitersOf(record, ticket, served), 0);
+}
+
+/** Returns the last ticket that was granted, if the record shows one. */
+export function servedIn(record: ObservedRecord | undefined): bigint | undefined {
+  return record === undefined || record.state === "absent" ? undefined : record.queue.served;
 }
 
 /** Returns how many waiters still share an entry: several waiters of one process can share one place. */

@@ -8,7 +8,7 @@ import { emitPosition } from "../events.js";
 import { FAIR_POLL_MS } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
-import type { Ear, Ringable } from "../rings.js";
+import type { Ear, Ringable, RingKind } from "../rings.js";
 import type { QueueOptions } from "./options.js";
 import {
   clearedOf,
@@ -16,6 +16,7 @@ import {
   pollSessions,
   readQueue,
   removeGranted,
+  servedIn,
   WINDOW,
 } from "./predecessors.js";
 import { type Count, leftByRecord } from "./progress.js";
@@ -64,27 +65,37 @@ export class Waiting {
   #movedMs: number;
   /** Whether a read has shown a smaller position since the first one. */
   #hasMoved = false;
+  readonly #ear: Ear | undefined;
   /** The entry just before this waiter's, by the last read of the queue. */
   #nearest: Ringable | undefined;
 
   constructor(inOrder: QueueContext, entry: TicketHolder) {
     this.#inOrder = inOrder;
     this.#entry = entry;
+    this.#ear = inOrder.context.rings?.ear();
     this.#movedMs = inOrder.context.nowMs();
   }
 
-  /** Resolves at the turn of this waiter. Rejects with the entry's error when the entry ends. */
-  async untilFirst(): Promise<void> {
-    const ear = this.#inOrder.context.rings?.ear();
+  /**
+   * Resolves at the turn of this waiter. With `mayFollow`, also when the waiter before has rung that it released the lock,
+   * and then with true: no read has shown the turn. Rejects with the entry's error when the entry ends.
+   */
+  async untilFirst(mayFollow = false): Promise<boolean> {
     try {
       // If the last read showed a predecessor, pause before polling again.
       let before = this.#position || (await this.#readAll());
       while (before > 0) {
-        const isRung = await this.#pause(before, ear);
-        before = await this.#poll(before, isRung);
+        const rung = await this.#pause(before);
+        if (mayFollow && rung === "free" && this.#inOrder.ref.kind === "lock") {
+          // If the ring was wrong, only a read shows who is before this waiter.
+          this.#position = undefined;
+          return true;
+        }
+        before = await this.#poll(before, rung !== undefined);
       }
+      return false;
     } finally {
-      ear?.close();
+      this.#ear?.close();
     }
   }
 
@@ -93,10 +104,7 @@ export class Waiting {
    * the last granted ticket.
    */
   async isFirst(): Promise<boolean> {
-    const record = this.#record;
-    const served =
-      record === undefined || record.state === "absent" ? undefined : record.queue.served;
-    if (served === this.#entry.ticket - 1n) return true;
+    if (servedIn(this.#record) === this.#entry.ticket - 1n) return true;
     return (await this.#readAll()) === 0;
   }
 
@@ -197,21 +205,16 @@ export class Waiting {
     return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };
   }
 
-  /** Waits for the next read. Resolves with whether the waiter before this one has rung. */
-  async #pause(before: number, ear: Ear | undefined): Promise<boolean> {
+  /** Waits for the next read, or a ring of the waiter before this one. */
+  async #pause(before: number): Promise<RingKind | undefined> {
     const { context } = this.#inOrder;
     const { signal } = this.#entry;
     const pauseMs = context.jittered(this.#intervalMs(before));
-    let isRung = false;
-    if (ear === undefined) await context.sleep(pauseMs, signal);
-    else {
-      ear.listen(this.#nearest);
-      const heardMs = before > 1 ? pauseMs : context.jittered(this.#longestPollMs);
-      const rung = await ear.sleep(pauseMs, Math.max(pauseMs, heardMs), signal);
-      isRung = rung !== undefined;
-    }
+    this.#ear?.listen(this.#nearest);
+    const rung = await (this.#ear?.sleep(pauseMs, this.#longestPollMs, signal) ??
+      context.sleep(pauseMs, signal));
     if (this.#entry.isStopped) throw this.#entry.error();
-    return isRung;
+    return rung || undefined;
   }
 
   // The pause before the next read: half of the expected time until the turn of this waiter.

@@ -193,7 +193,8 @@ export function isReadable(found: Found): found is LeaseRecord {
  * asker that interrupts the holder. A claim without any requires an empty queue.
  */
 export type Passage =
-  | { readonly kind: "ticket"; readonly ticket: bigint }
+  /** `isNext`: the grant requires that the last granted ticket is the one before, so that no read is needed. */
+  | { readonly kind: "ticket"; readonly ticket: bigint; readonly isNext?: boolean }
   | { readonly kind: "barge" }
   /** Refused once a later asker has a number. Without a number, the grant itself takes the next one. */
   | { readonly kind: "asker"; readonly number: bigint | undefined };
