@@ -63,6 +63,11 @@ const SEARCHES = [
   "packages/formats/test/sightings-simulation.test.ts",
 ];
 
+// Both: tables of cases, of which `npm test` has the first.
+const FURTHER = [...["locks/starvation", "locks/lost-answers", "election/many-candidates"]].map(
+  (subject) => `packages/holdfast/test/${subject}.test.ts`,
+);
+
 // Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
 const ON_BOTH_SERVERS = [
   ...["condition", "data", "fair-lock", "multi-lock", "mutex", "permits", "port-agreement"],
@@ -125,7 +130,7 @@ export default defineConfig({
       project("isolated", 1, { include: ISOLATED }, "100%"),
       project("alone", 2, { include: ALONE }, 1),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
-      project("long", 3, { include: [...LONG, ...SEARCHES] }, "100%", {
+      project("long", 3, { include: [...LONG, ...SEARCHES, ...FURTHER] }, "100%", {
         maxConcurrency: 2,
         env: { HOLDFAST_TESTS: "long" },
       }),
