@@ -57,16 +57,19 @@ const LONG = [
 const SEARCHES = [
   ...[
     ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
-    "denied",
+    ...["denied", "schedule", "assign", "coalesce"],
   ].map((kind) => `test/sim/${kind}.test.ts`),
   "test/bench/scale.test.ts",
   "packages/formats/test/sightings-simulation.test.ts",
 ];
 
 // Both: tables of cases, of which `npm test` has the first.
-const FURTHER = [...["locks/starvation", "locks/lost-answers", "election/many-candidates"]].map(
-  (subject) => `packages/holdfast/test/${subject}.test.ts`,
-);
+const FURTHER = [
+  ...["locks/starvation", "locks/lost-answers", "election/many-candidates"].map(
+    (subject) => `packages/holdfast/test/${subject}.test.ts`,
+  ),
+  "packages/cli/test/engine/diagnose-engine.test.ts",
+];
 
 // Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
 const ON_BOTH_SERVERS = [
