@@ -57,10 +57,18 @@ const LONG = [
 const SEARCHES = [
   ...[
     ...["simulation", "world", "queue", "companion", "threads", "object-commit", "first-sight"],
-    "denied",
+    ...["denied", "schedule", "assign", "coalesce"],
   ].map((kind) => `test/sim/${kind}.test.ts`),
   "test/bench/scale.test.ts",
   "packages/formats/test/sightings-simulation.test.ts",
+];
+
+// Both: tables of cases, of which `npm test` has the first.
+const FURTHER = [
+  ...["locks/starvation", "locks/lost-answers", "election/many-candidates"].map(
+    (subject) => `packages/holdfast/test/${subject}.test.ts`,
+  ),
+  "packages/cli/test/engine/diagnose-engine.test.ts",
 ];
 
 // Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
@@ -125,7 +133,7 @@ export default defineConfig({
       project("isolated", 1, { include: ISOLATED }, "100%"),
       project("alone", 2, { include: ALONE }, 1),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
-      project("long", 3, { include: [...LONG, ...SEARCHES] }, "100%", {
+      project("long", 3, { include: [...LONG, ...SEARCHES, ...FURTHER] }, "100%", {
         maxConcurrency: 2,
         env: { HOLDFAST_TESTS: "long" },
       }),

@@ -22,12 +22,14 @@ const replicas = {
 // What the replicas copy, and the copy. In a service, the transaction that writes it has `condition(lease)`.
 let revision = 0;
 let copied = 0;
+let begun = 0;
 let runs = 0;
 
 async function copy({ owner, signal }: Lease): Promise<void> {
   const seen = revision;
+  begun += 1;
   console.log(`${owner} copies revision ${seen}`);
-  await pause(300, undefined, { signal });
+  await pause(1_000, undefined, { signal });
   copied = seen;
   runs += 1;
 }
@@ -42,7 +44,7 @@ async function onWebhook(replica: keyof typeof replicas): Promise<void> {
 // What the repository does: four webhooks, three of them during the first copy.
 await createTable({ client, table });
 const first = onWebhook("a");
-await pause(100);
+while (begun === 0) await pause(10);
 await onWebhook("b");
 await onWebhook("a");
 await onWebhook("b");

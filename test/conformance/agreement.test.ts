@@ -20,7 +20,7 @@ import { type Answer, RawClient } from "./agreement/wire.js";
  */
 const asked = process.env["AGREEMENT_SEED"] ?? "1911588731";
 const seed = asked === "new" ? Math.floor(Math.random() * 2 ** 31) : Number(asked);
-const sequences = countOf("AGREEMENT_SEQUENCES", 150, 500);
+const sequences = countOf("AGREEMENT_SEQUENCES", 75, 500);
 
 /** Makes the keys of each sequence unique; nine digits, like the placeholder. */
 let nextPrefix = 100_000_000 + (Date.now() % 800_000_000);

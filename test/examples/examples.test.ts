@@ -125,14 +125,7 @@ describe("the examples", () => {
     expect(files.sort()).toEqual(Object.keys(PRINTS).sort());
   });
 
-  it("have no type errors", { timeout: 120_000 }, () => {
-    const sources = files.map((file) => {
-      return { path: `examples/${file}`, text: readFileSync(`${FOLDER}${file}`, "utf8") };
-    });
-    expect(typeErrorsOf(sources)).toEqual([]);
-  });
-
-  it("pool-and-webhooks loses three leaders and passes its own checks", {
+  it.concurrent("pool-and-webhooks loses three leaders and passes its own checks", {
     timeout: 90_000,
   }, async () => {
     const program = `${FOLDER}pool-and-webhooks/main.mjs`;
@@ -142,7 +135,9 @@ describe("the examples", () => {
     expect(lines.filter((line) => line.endsWith(" elected")).length).toBe(4);
   });
 
-  it("newest-deployment.sh stops the one in progress twice", { timeout: 60_000 }, async () => {
+  it.concurrent("newest-deployment.sh stops the one in progress twice", {
+    timeout: 60_000,
+  }, async () => {
     const env = { ...process.env, ...environmentFor(server.endpoint, freshTable()) };
     const script = `holdfast() { "${process.execPath}" "${CLI_FILE}" "$@"; }; . "${FOLDER}newest-deployment.sh"`;
     const { stdout } = await promisify(execFile)("sh", ["-c", script], { env });
@@ -157,6 +152,14 @@ describe("the examples", () => {
     }
     expect(stdout.indexOf("commit 2: begins")).toBeGreaterThan(stdout.indexOf("rolled back"));
     expect(stdout).toContain("its holder, commit 2, was asked to stop.");
+  });
+
+  // Between the two groups: the order of what the next ones print hangs on short times.
+  it("have no type errors", { timeout: 120_000 }, () => {
+    const sources = files.map((file) => {
+      return { path: `examples/${file}`, text: readFileSync(`${FOLDER}${file}`, "utf8") };
+    });
+    expect(typeErrorsOf(sources)).toEqual([]);
   });
 
   it.concurrent.each(files)("%s prints the expected lines and exits", async (file) => {

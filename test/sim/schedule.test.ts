@@ -13,7 +13,7 @@ import { countOf, runSeeds } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_SCHEDULE=1000 npx vitest run test/sim/schedule.test.ts
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
-const SEEDS = countOf("HOLDFAST_SIM_SCHEDULE", 12, 60);
+const SEEDS = countOf("HOLDFAST_SIM_SCHEDULE", 4, 24);
 
 describe("processes that share a schedule, under faults, in simulated time", () => {
   it(

@@ -1,5 +1,4 @@
-/** Whether this run is `npm run test:long`, which has minutes for the simulations; `npm test` has 30 s of processor time. */
-const IS_LONG = process.env["HOLDFAST_TESTS"] === "long";
+import { IS_LONG } from "../support/long.js";
 
 /** The part of its fresh seeds that `npm run test:long` runs: `.ci/run` takes a quarter, and its weekly run all. */
 const BUDGET = Number(process.env["HOLDFAST_BUDGET"] ?? 1);

@@ -52,7 +52,7 @@ describe.concurrent("a command whose table does not answer", () => {
   });
 });
 
-describe("a command that waits for a held lock", () => {
+describe.concurrent("a command that waits for a held lock", () => {
   it("names the holder after two seconds, once, in an object with --json, not with --quiet", async () => {
     const words = ["lock", "held", "--wait", "2500ms"];
     const [text, json, quiet] = await Promise.all([

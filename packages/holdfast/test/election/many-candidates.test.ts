@@ -7,6 +7,7 @@ import {
   toldBy,
   untilTold,
 } from "../../../../test/support/election.js";
+import { IS_LONG } from "../../../../test/support/long.js";
 import { readsIn, World } from "../../../../test/support/world.js";
 import { electionCost } from "../../../cli/src/election-cost.js";
 import { leaderTasks } from "../../src/election/index.js";
@@ -17,6 +18,8 @@ beforeEach(() => {
 });
 
 const TEN_MINUTES_MS = 600_000;
+const OUTAGES = IS_LONG ? 60 : 20;
+const CUTS = IS_LONG ? 200 : 50;
 const DAY_MS = 24 * 3_600_000;
 
 function crowd(size: number, options = {}): Standing[] {
@@ -40,7 +43,7 @@ describe("the cost of an election", () => {
       crowd(instances, options);
       await world.time.advance(60_000);
       const before = world.table.counts;
-      const runMs = 4 * 3_600_000;
+      const runMs = 3_600_000;
       await world.time.advance(runMs);
       const after = world.table.counts;
       const cost = electionCost({ instances, ...options });
@@ -123,13 +126,13 @@ describe("an outage of 40 s at the default lengths", () => {
     ["in silence", undefined],
     ["with an error at once", 1],
   ])("%s causes no transition, at any start time", async (_, unknownAfterMs) => {
-    for (let run = 0; run < 60; run += 1) {
+    for (let run = 0; run < OUTAGES; run += 1) {
       const one = new World();
       const [a, b] = [candidate(one), candidate(one)];
       leads(a);
       await one.time.advance(1_000);
       leads(b);
-      await one.time.advance(40_000 + run * 170);
+      await one.time.advance(40_000 + run * (10_200 / OUTAGES));
       for (const { network } of [a, b]) {
         network.script(() => ({
           fault: "request-lost",
@@ -148,10 +151,10 @@ describe("an outage of 40 s at the default lengths", () => {
   });
 });
 
-describe("a leader cut off from the table, 200 times, with clocks minutes apart", () => {
+describe(`a leader cut off from the table, ${CUTS} times, with clocks minutes apart`, () => {
   it("ends its work before the next leader begins", async () => {
     const gapsMs: number[] = [];
-    for (let run = 0; run < 200; run += 1) {
+    for (let run = 0; run < CUTS; run += 1) {
       const one = new World();
       const fraction = (run * 0.618034) % 1;
       const spans: { who: number; fromMs: number; toMs: number }[] = [];
@@ -194,7 +197,7 @@ describe("a leader cut off from the table, 200 times, with clocks minutes apart"
       const lastMs = Math.max(...ofFirst.map(({ toMs }) => toMs));
       gapsMs.push((next?.fromMs ?? 0) - lastMs);
     }
-    expect(gapsMs.length).toBe(200);
+    expect(gapsMs.length).toBe(CUTS);
     expect(Math.min(...gapsMs)).toBeGreaterThan(0);
   });
 });

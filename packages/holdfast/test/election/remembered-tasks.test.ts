@@ -11,6 +11,8 @@ import {
 import { inTable } from "../../src/schedule/index.js";
 
 const HOUR_MS = 3_600_000;
+// Days of the default polls take seconds, and the memory of a run does not depend on them.
+const FAILOVER = "5m";
 
 let world: World;
 let runs: { readonly who: Inhabitant; readonly atH: number; readonly run: TaskRun }[];
@@ -32,7 +34,7 @@ function tasksOf(who: Inhabitant, more: Partial<LeaderTask> = {}, takesMs = 1_00
     },
     ...more,
   };
-  const tasks = leaderTasks(who.locks, { name: NAME, tasks: [task] });
+  const tasks = leaderTasks(who.locks, { name: NAME, failover: FAILOVER, tasks: [task] });
   tasks.start();
   return tasks;
 }

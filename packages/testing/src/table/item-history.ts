@@ -25,6 +25,8 @@ const REMEMBERED_STATES = 16;
 /** The items of a table with their recent states, including deleted items. */
 export class ItemHistory {
   readonly #slots = new Map<string, Slot>();
+  // Apart from the slots: a queue deletes a place at every grant, and each of its queries would pass over all of them.
+  readonly #present = new Map<string, Present>();
 
   /** The current item. */
   now(key: Item): Item | undefined {
@@ -51,25 +53,29 @@ export class ItemHistory {
     const before = slot.states.at(-1)?.item;
     slot.states.push({ atMs, item });
     if (slot.states.length > REMEMBERED_STATES) slot.states.shift();
+    if (item === undefined) this.#present.delete(place);
+    else this.#present.set(place, { place, key: slot.key, item });
     return before;
   }
 
   /** All existing items, in order. */
   present(): Present[] {
-    return this.presentAsOf(Number.POSITIVE_INFINITY);
+    return inOrder([...this.#present.values()]);
   }
 
   /** All items at an instant, or the oldest remembered states, in order. */
   presentAsOf(atMs: number): Present[] {
-    return [...this.#slots]
-      .map(([place, { key, states }]) => ({
-        place,
-        key,
-        item: (states.findLast((state) => state.atMs <= atMs) ?? states[0])?.item,
-      }))
-      .flatMap(({ place, key, item }) => (item === undefined ? [] : [{ place, key, item }]))
-      .sort((left, right) => (left.place < right.place ? -1 : 1));
+    const found: Present[] = [];
+    for (const [place, { key, states }] of this.#slots) {
+      const item = (states.findLast((state) => state.atMs <= atMs) ?? states[0])?.item;
+      if (item !== undefined) found.push({ place, key, item });
+    }
+    return inOrder(found);
   }
+}
+
+function inOrder(items: Present[]): Present[] {
+  return items.sort((left, right) => (left.place < right.place ? -1 : 1));
 }
 
 function newSlot(key: Item): Slot {
