@@ -21,6 +21,8 @@ export interface Row extends Named {
   readonly holder?: string | undefined;
   readonly fence?: string | undefined;
   readonly session?: string | undefined;
+  /** The session of the member that should have the name, if a group shares it. Undefined while that is not known. */
+  readonly shouldBe?: string | undefined;
   /** By the clocks of the holder and of the server's machine. */
   readonly heldForMs?: number | undefined;
   readonly leaseMs?: number | undefined;
@@ -111,6 +113,8 @@ export interface MemberRow {
   readonly owner: string;
   readonly weight: number;
   readonly isLeaving: boolean;
+  /** Its session is over, or appears to be. */
+  readonly isDead: boolean;
 }
 
 export interface Unreadable {

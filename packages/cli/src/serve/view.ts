@@ -1,6 +1,7 @@
 import type { Inspection, RecordKind, Survey } from "holdfast/admin";
 import { type Breaks, epochMsOf } from "holdfast/internal";
 import { pendingText } from "../output/format.js";
+import { assignmentsIn } from "./assignments.js";
 import { rowOfPermits } from "./permits.js";
 import { scheduleOf } from "./schedule.js";
 import { silenceOf } from "./silence.js";
@@ -20,6 +21,8 @@ export interface Beside {
   readonly longestWaitMs?: number | undefined;
   /** The lease of the session that keeps the lock alive. */
   readonly sessionLeaseMs?: number | undefined;
+  /** The session of the member that should have it. */
+  readonly shouldBe?: string | undefined;
   readonly nowMs: number;
 }
 
@@ -34,7 +37,7 @@ export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
   return {
     ...{ kind, name, namespace, owner, holder, fence: fence?.toString(), session },
     ...{ leaseMs, heldForMs, acquirableInMs, request: pendingText(lock) },
-    ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs },
+    ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs, shouldBe: beside.shouldBe },
     schedule: kind === "once" ? scheduleOf(lock.data, beside.nowMs) : undefined,
     ...(isHeld ? silenceOf(lock, leaseMs) : { state: "free" }),
   };
@@ -55,12 +58,15 @@ export async function viewOf(survey: Survey, reading: Reading, breaks: Breaks): 
   const leases = new Map(survey.sessions.map(({ id, leaseMs }) => [id, leaseMs]));
   const waitingFor = (record: Named): Waiting =>
     waiters.size === 0 ? NONE_WAIT : (waiters.get(keyOf(record)) ?? NONE_WAIT);
+  const { members, shouldBe: targets } = await assignmentsIn(survey, breaks);
   const rows: Row[] = [];
   for (const { kind, lock } of survey.locks) {
     const { name, namespace, session } = lock;
+    const isShared = kind === "lock" && namespace === undefined;
+    const shouldBe = isShared ? targets.get(name) : undefined;
     const waiting = waitingFor({ kind, name, namespace });
     const sessionLeaseMs = session === undefined ? undefined : leases.get(session);
-    rows.push(rowOf(kind, lock, { ...waiting, sessionLeaseMs, nowMs }));
+    rows.push(rowOf(kind, lock, { ...waiting, sessionLeaseMs, shouldBe, nowMs }));
     if (breaks.isDue) await breaks.take();
   }
   for (const { kind, lock } of survey.permits) {
@@ -71,7 +77,7 @@ export async function viewOf(survey: Survey, reading: Reading, breaks: Breaks): 
     rows,
     sessions: sessionsOf(survey).sort((a, b) => b.holds - a.holds),
     terms: termsAfter(earlier, survey, nowMs, isGap),
-    members: survey.members,
+    members,
     unreadable: survey.unreadable,
   };
 }

@@ -205,7 +205,7 @@ describe("the view of schedules", () => {
 });
 
 describe("the view of assignments", () => {
-  it("shows the members of a group, and who has what", async () => {
+  it("shows the members of a group, who has what, and who should", async () => {
     const run = (_: string, { signal }: Lease): Promise<void> =>
       new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
     await using one = assign(world.cli.locks, "work", { names: ["a", "b"], owner: "one", run });
@@ -213,8 +213,9 @@ describe("the view of assignments", () => {
     await world.open("#/assignments");
     const group = world.page.locator(".part", { hasText: "2 names held" });
     await group.locator("p", { hasText: /^one\s*$/ }).waitFor();
-    await group.locator("summary", { hasText: "has 2" }).press("Enter");
-    await group.locator("li a", { hasText: "work/b" }).press("Enter");
+    await group.locator("summary", { hasText: "has 2" }).waitFor();
+    await group.locator("summary", { hasText: "should have 2" }).press("Enter");
+    await group.locator("li a:visible", { hasText: "work/b" }).press("Enter");
     await world.page.locator("h2", { hasText: "work/b" }).waitFor();
   });
 });

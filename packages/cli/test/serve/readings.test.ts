@@ -65,15 +65,15 @@ describe("the readings of the server", () => {
     ]);
   });
 
-  it("shows the members of an assignment, whose sessions have its names", async () => {
+  it("shows the members of an assignment, whose sessions have its names, and who should", async () => {
     const run = (_: string, { signal }: Lease): Promise<void> =>
       new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
     await using one = assign(world.cli.locks, "work", { names: ["a"], owner: "one", run });
     await one.start();
     const { view } = await table();
-    expect(view?.members).toMatchObject([{ group: "work", owner: "one", weight: 1 }]);
+    expect(view?.members).toMatchObject([{ group: "work", owner: "one", isDead: false }]);
     const { session } = view?.members[0] ?? {};
-    expect(view?.rows).toMatchObject([{ name: "work/a", session }]);
+    expect(view?.rows).toMatchObject([{ name: "work/a", session, shouldBe: session }]);
     expect(view?.sessions).toMatchObject([{ id: session, holds: 1 }]);
   });
 

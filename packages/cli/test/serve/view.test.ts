@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Inspection, Survey } from "../../../holdfast/src/admin/index.js";
+import { digestOf } from "../../../holdfast/src/assign/share.js";
 import { Breaks } from "../../../holdfast/src/internal/breaks.js";
 import { systemTimers } from "../../../holdfast/src/platform/timers.js";
 import type { ScheduleState } from "../../../holdfast/src/schedule/index.js";
@@ -118,6 +119,34 @@ describe("the history", () => {
     const events = eventsOf({ name: "a", grants, forced: [forced] } as never);
     expect(events.map(({ what }) => what)).toEqual(["grant", "gap", "forced", "grant"]);
     expect(events[1]).toEqual({ what: "gap", missing: "2" });
+  });
+});
+
+describe("the members of assignments", () => {
+  it("have their names told, each in its group, unless their sessions are over", async () => {
+    const session = (id: string, change = {}) => ({
+      ...{ id, state: "alive", appearsExpired: false, ...change },
+    });
+    const member = (group: string, id: string, names: readonly string[]) => ({
+      ...{ group, session: id, owner: id, weight: 1, names: digestOf(names), isLeaving: false },
+    });
+    const locks = ["g/x", "g/in/y", "h/x"].map((name) => ({
+      kind: "lock",
+      lock: { ...LOCK, name },
+    }));
+    const survey = {
+      ...{ locks, permits: [], queued: [], unreadable: [], terms: [] },
+      sessions: [session("s1"), session("s2", { appearsExpired: true }), session("s3")],
+      members: [
+        member("g", "s1", ["x", "in/y"]),
+        member("g", "s2", ["x", "in/y"]),
+        member("h", "s3", ["x", "new"]),
+      ],
+    } as unknown as Survey;
+    const reading = { earlier: [], isGap: false, nowMs: NOW_MS };
+    const { rows, members } = await viewOf(survey, reading, NO_BREAKS);
+    expect(rows.map(({ shouldBe }) => shouldBe)).toEqual(["s1", "s1", undefined]);
+    expect(members.map(({ isDead }) => isDead)).toEqual([false, true, false]);
   });
 });
 

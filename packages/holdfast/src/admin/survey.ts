@@ -73,6 +73,8 @@ export interface SurveyedMember {
   readonly session: string;
   readonly owner: string;
   readonly weight: number;
+  /** A digest of the names that the member knows. */
+  readonly names: string;
   /** Whether the member stops, and takes no further names. */
   readonly isLeaving: boolean;
 }
@@ -241,8 +243,8 @@ function memberIn({ format }: AcquireContext, item: Item): SurveyedMember[] {
   const rows = MEMBERS.of(format);
   const row = rows?.rowIn(item);
   if (rows === undefined || row === undefined) return [];
-  const { session, owner, weight, isLeaving } = row;
-  return [{ group: rows.groupIn(item), session, owner, weight, isLeaving }];
+  const { session, owner, weight, names, isLeaving } = row;
+  return [{ group: rows.groupIn(item), session, owner, weight, names, isLeaving }];
 }
 
 // The notes lie beside the record, so the scan reads them in any case.

@@ -5,10 +5,9 @@ import { refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
 import { serialisable } from "../internal/printed.js";
 import type { Inspection } from "../locks/inspect.js";
-import type { MemberRow } from "../native/native-members.js";
 import { Group } from "./group.js";
 import { lockNameOf } from "./options.js";
-import { digestOf, shareOut } from "./share.js";
+import { sharingIn } from "./share.js";
 
 /** A member of a group, as its row and its session show it. */
 export interface AssignedMember {
@@ -66,15 +65,14 @@ export async function inspectAssignment(
   const dead = new Set<string>();
   for (const row of rows) if (await members.isOver(row, true)) dead.add(row.session);
   const all = await namesIn(locks, group);
-  const { held, isSharingKnown } = known(all, rows);
-  const sharers = rows
-    .filter(({ session, isLeaving }) => !isLeaving && !dead.has(session))
-    .map(({ session, weight }) => ({ id: session, weight }));
-  const shared = shareOut(isSharingKnown ? [...held.keys()] : [], sharers);
+  const { known, shared } = sharingIn(
+    rows.map((row) => ({ ...row, isDead: dead.has(row.session) })),
+    all,
+  );
   const owners = new Map(rows.map(({ session, owner }) => [session, owner]));
-  const names = [...held].sort().map(([name, lock]): AssignedName => {
+  const names = [...known].sort().map(([name, lock]): AssignedName => {
     const { session, owner, state } = lock;
-    const target = shared.get(name);
+    const target = shared?.get(name);
     return {
       name,
       member: session !== undefined && owners.has(session) ? session : undefined,
@@ -86,15 +84,14 @@ export async function inspectAssignment(
     group,
     members: rows.map(({ session, owner, weight, isLeaving }): AssignedMember => {
       const has = names.filter(({ member }) => member === session).length;
-      const should = [...shared.values()].filter((id) => id === session).length;
       return {
         ...{ id: session, owner, weight, has, isLeaving },
-        shouldHave: isSharingKnown ? should : undefined,
+        shouldHave: shared && [...shared.values()].filter((id) => id === session).length,
         isDead: dead.has(session),
       };
     }),
     names,
-    isSharingKnown,
+    isSharingKnown: shared !== undefined,
   });
 }
 
@@ -107,15 +104,6 @@ async function namesIn(locks: Holdfast<FormatTypes>, group: string): Promise<Map
     for (const lock of page.locks) found.set(String(lock.name).slice(prefix.length), lock);
   }
   return found;
-}
-
-/** The names that the members know, as far as their digests tell: a free one may have gone from the names. */
-function known(all: ReadonlyMap<string, Found>, rows: readonly MemberRow[]) {
-  const digests = new Set(rows.map(({ names }) => names));
-  const held = new Map([...all].filter(([, { state }]) => state === "held"));
-  const isAll = digests.size === 1 && digests.has(digestOf([...all.keys()]));
-  const isHeld = digests.size === 1 && digests.has(digestOf([...held.keys()]));
-  return { held: isHeld ? held : new Map(all), isSharingKnown: isAll || isHeld };
 }
 
 function notRead(group: string): HoldfastError {

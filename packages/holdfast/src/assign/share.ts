@@ -1,3 +1,5 @@
+import type { MemberRow } from "../native/native-members.js";
+
 /** A member, as the sharing sees it. */
 export interface Sharer {
   readonly id: string;
@@ -62,6 +64,36 @@ export function digestOf(names: readonly string[]): string {
     mix = (mix ^ mixed(hash + 1)) >>> 0;
   }
   return `${names.length}-${sum.toString(36)}-${mix.toString(36)}`;
+}
+
+/** A member, as a reading of its group shows it. */
+export interface SeenMember extends Pick<MemberRow, "session" | "weight" | "names" | "isLeaving"> {
+  /** Whether its session is over. */
+  readonly isDead: boolean;
+}
+
+/**
+ * What a reading of a group tells of its sharing, from the members and the locks by name. Pure.
+ *
+ * `known` has the locks of the names that the members know, as far as their digests tell: a free one may have gone from the
+ * names. `shared` has the session of the member that should have each; undefined while a name has never run, or the members
+ * differ in their names.
+ */
+export function sharingIn<L extends { readonly state: string }>(
+  members: readonly SeenMember[],
+  locks: ReadonlyMap<string, L>,
+): {
+  readonly known: ReadonlyMap<string, L>;
+  readonly shared: ReadonlyMap<string, string> | undefined;
+} {
+  const held = new Map([...locks].filter(([, { state }]) => state === "held"));
+  const [digest, other] = new Set(members.map(({ names }) => names));
+  const known = [held, locks].find((some) => digestOf([...some.keys()]) === digest);
+  if (known === undefined || other !== undefined) return { known: locks, shared: undefined };
+  const sharers = members
+    .filter(({ isLeaving, isDead }) => !isLeaving && !isDead)
+    .map(({ session, weight }) => ({ id: session, weight }));
+  return { known, shared: shareOut([...known.keys()], sharers) };
 }
 
 // The highest of -weight/ln(u) belongs to each member with the probability of its part of all weights.

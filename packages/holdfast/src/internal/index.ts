@@ -3,6 +3,7 @@
  * nothing to programs, and may change with any release. The documentation of each name stands at its definition.
  * @module
  */
+export { type SeenMember, sharingIn } from "../assign/share.js";
 export { LEASE_CHANNELS, type PositionEvent } from "../core/events.js";
 export { loseNow } from "../core/hold/lose-now.js";
 export { DEFAULTS } from "../core/options.js";

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { digestOf, type Sharer, shareOut } from "../../src/assign/share.js";
+import {
+  digestOf,
+  type SeenMember,
+  type Sharer,
+  shareOut,
+  sharingIn,
+} from "../../src/assign/share.js";
 
 const SEEDS = 40;
 
@@ -98,5 +104,33 @@ describe("digestOf", () => {
     expect(digestOf(["a", "b", "c"])).toBe(digestOf(["c", "a", "b"]));
     expect(digestOf(["a", "b"])).not.toBe(digestOf(["a", "c"]));
     expect(digestOf(["a"])).not.toBe(digestOf([]));
+  });
+});
+
+describe("sharingIn", () => {
+  const names = ["a", "b", "c"];
+  const locks = new Map(names.map((name) => [name, { state: name === "c" ? "free" : "held" }]));
+  const member = (session: string, change: Partial<SeenMember> = {}): SeenMember => ({
+    ...{ session, weight: 1, names: digestOf(names), isLeaving: false, isDead: false },
+    ...change,
+  });
+
+  it("shares the names over the members that live and stay", () => {
+    const members = [member("1"), member("2", { isDead: true }), member("3", { isLeaving: true })];
+    const { shared } = sharingIn(members, locks);
+    expect([...(shared ?? [])].sort()).toEqual(names.map((name) => [name, "1"]));
+  });
+
+  it("leaves out a free name that the members do not know any more", () => {
+    const { known, shared } = sharingIn([member("1", { names: digestOf(["a", "b"]) })], locks);
+    expect([...known.keys()]).toEqual(["a", "b"]);
+    expect([...(shared?.keys() ?? [])].sort()).toEqual(["a", "b"]);
+  });
+
+  it("tells nothing if the members differ in their names, know another one, or are none", () => {
+    const other = member("2", { names: digestOf(["a", "b", "c", "d"]) });
+    for (const members of [[member("1"), other], [other], []]) {
+      expect(sharingIn(members, locks)).toEqual({ known: locks, shared: undefined });
+    }
   });
 });

@@ -1,16 +1,15 @@
-import type { MemberRow, Named, Row, SessionRow } from "../view-types.js";
+import type { MemberRow, Named, Row } from "../view-types.js";
 import { RecordLinks, SessionLink } from "./links.js";
 import { Foreign } from "./text.js";
 
 const MOST_GROUPS = 200;
 
-/** The groups that share names: their members, who has what, and the names that nobody has. */
+/** The groups that share names: their members, who has what and who should, and the names that nobody has. */
 export function Assignments(props: {
   readonly members: readonly MemberRow[];
   readonly rows: readonly Row[];
-  readonly sessions: readonly SessionRow[];
 }) {
-  const { members, rows, sessions } = props;
+  const { members, rows } = props;
   const groups = [...new Set(members.map(({ group }) => group))].sort();
   if (groups.length === 0) return <p class="empty">The reading shows no assignment.</p>;
   return (
@@ -21,7 +20,6 @@ export function Assignments(props: {
           group={group}
           members={members.filter((one) => one.group === group)}
           names={rows.filter(({ kind, name }) => kind === "lock" && name.startsWith(`${group}/`))}
-          sessions={sessions}
         />
       ))}
       {groups.length > MOST_GROUPS && <p class="hint">And {groups.length - MOST_GROUPS} more.</p>}
@@ -33,10 +31,10 @@ function Group(props: {
   readonly group: string;
   readonly members: readonly MemberRow[];
   readonly names: readonly Row[];
-  readonly sessions: readonly SessionRow[];
 }) {
-  const { group, members, names, sessions } = props;
+  const { group, members, names } = props;
   const free = names.filter(({ state }) => state === "free");
+  const isKnown = names.some(({ shouldBe }) => shouldBe !== undefined);
   return (
     <article class="part">
       <h3>
@@ -47,9 +45,10 @@ function Group(props: {
           key={member.session}
           member={member}
           has={names.filter(({ session }) => session === member.session)}
-          session={sessions.find(({ id }) => id === member.session)}
+          should={isKnown && names.filter(({ shouldBe }) => shouldBe === member.session)}
         />
       ))}
+      {!isKnown && <p class="hint">The reading does not tell who should have what.</p>}
       {free.length > 0 && <Names title={`${free.length} that nobody has`} names={free} />}
     </article>
   );
@@ -58,19 +57,19 @@ function Group(props: {
 function Member(props: {
   readonly member: MemberRow;
   readonly has: readonly Row[];
-  readonly session: SessionRow | undefined;
+  readonly should: readonly Row[] | false;
 }) {
-  const { member, has, session } = props;
-  const isSilent = session === undefined || session.state !== "alive" || session.appearsExpired;
+  const { member, has, should } = props;
   return (
     <>
       <p>
         <SessionLink id={member.session} text={member.owner} />{" "}
-        {isSilent && <span class="tag red">silent</span>}
+        {member.isDead && <span class="tag red">silent</span>}
         {member.isLeaving && <span class="tag">leaving</span>}
         {member.weight !== 1 && <small> weight {member.weight}</small>}
       </p>
       <Names title={`has ${has.length}`} names={has} />
+      {should && <Names title={`should have ${should.length}`} names={should} />}
     </>
   );
 }
