@@ -95,6 +95,37 @@ const defaultsOf = (rows) =>
       !rows.some((row) => row.subject === subject && row.poll === "default"),
   );
 
+/** The crowds that have a column, and the largest. */
+const CROWDS = [{ title: "50 at once", contenders: 50, processes: 1 }];
+const LARGEST = { contenders: 200, processes: 1 };
+
+/** A row for each client and poll, from rows for each client, poll and crowd. */
+function contenders(found) {
+  const isOf = (crowd) => (row) =>
+    row.contenders === crowd.contenders && row.processes === crowd.processes;
+  const same = (one) => (row) => row.subject === one.subject && row.poll === one.poll;
+  const at = (crowd, row) => found.rows.filter(isOf(crowd)).find(same(row));
+  const failed = found.rows.reduce((sum, { failedReleases = 0 }) => sum + failedReleases, 0);
+  const crowds = CROWDS.map((crowd) => [
+    crowd.title,
+    (row) => {
+      const { requestsAGrant, msAGrant } = at(crowd, row);
+      return `${middle(requestsAGrant, 1)} / ${middle(msAGrant, 0)}`;
+    },
+  ]);
+  const rows = found.rows
+    .filter(isOf(CROWDS[0]))
+    .filter(isRepresentative)
+    .filter((row) => isShownOnce(row) && (row.subject !== "holdfast" || row.poll === "default"));
+  const shown = columns(rows, {
+    client: own,
+    ...Object.fromEntries(crowds),
+    "out of order (50)": ({ outOfOrder }) => outOfOrder.toFixed(2),
+    "longest wait, s (200)": (row) => fixed(at(LARGEST, row).longestWaitMs / 1_000, 1),
+  });
+  return `${shown}\n\nReleases that failed: ${failed}.`;
+}
+
 const pair = ([fair, mutex], cell) => `${cell(fair)} / ${cell(mutex)}`;
 
 /** A row for each number of waiters, from one for each number and kind of lock. */
@@ -153,6 +184,8 @@ export const TABLES = {
           readUnitsASecond === undefined ? "–" : `${readUnitsASecond} / ${writeUnitsASecond}`,
       },
     ),
+
+  contenders: (found) => contenders(found),
 
   queue: (found) => queue(found),
 
