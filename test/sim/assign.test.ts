@@ -3,7 +3,9 @@ import {
   type AssignEvent,
   beside,
   freedEarly,
+  type ToldRow,
   unspread,
+  untold,
 } from "../../verification/sim/assign/checkers.js";
 import { simulateAssign } from "../../verification/sim/assign/simulation.js";
 import { overlapping } from "../../verification/sim/overlapping.js";
@@ -52,6 +54,20 @@ describe("the checkers of assignments", () => {
     expect(freedEarly([run("began", 1n), aborted, run("ended", 1n), freed], 10)).toEqual([]);
     expect(freedEarly([run("began", 1n), aborted, { ...freed, atMs: 15 }], 10)).toEqual([]);
     expect(freedEarly([run("began", 1n), aborted, freed], 10).length).toBe(1);
+    expect(freedEarly([freed], 10)).toEqual([]);
+    expect(freedEarly([freed, run("began", 1n)], 10).length).toBe(1);
+  });
+
+  it("reject a row that does not tell what runs, of a member that is gone, and a member without one", () => {
+    const row = { by: "p1", count: 1, names: "digest", isLeaving: false };
+    const told = (rows: readonly ToldRow[], members = ["p1"]) =>
+      untold([run("began", 1n)], rows, "digest", members).length;
+    expect(told([row])).toBe(0);
+    expect(told([])).toBe(1);
+    expect(told([row, row])).toBe(1);
+    expect(told([row, { ...row, by: "p2" }])).toBe(1);
+    for (const change of [{ count: 2 }, { names: "other" }, { isLeaving: true }])
+      expect(told([{ ...row, ...change }])).toBe(1);
   });
 
   it("reject names that nobody runs, or two, and a member far from its share", () => {

@@ -20,7 +20,7 @@ export function freshOf(variable: string, few: number, many: number): number {
 }
 
 /** A violation that a simulation found. */
-type Found = string | { readonly invariant: string; readonly atMs: number; readonly what: string };
+type Found = string | { readonly invariant: string; readonly atMs?: number; readonly what: string };
 
 type NumbersOf<O> = { [K in keyof O as O[K] extends number ? K : never]: number };
 
@@ -43,9 +43,9 @@ export async function runSeeds<O extends { readonly violations: readonly Found[]
       if (typeof value === "number") sums[figure] = (sums[figure] ?? 0) + value;
     for (const found of outcome.violations) {
       if (first.length === 5) break;
-      const at =
-        typeof found === "string" ? "" : `${found.atMs.toFixed(0)} ms: ${found.invariant}: `;
-      first.push(`seed ${seed}: ${at}${typeof found === "string" ? found : found.what}`);
+      const { invariant = "", atMs, what } = typeof found === "string" ? { what: found } : found;
+      const at = atMs === undefined ? "" : `${atMs.toFixed(0)} ms: `;
+      first.push(`seed ${seed}: ${at}${invariant === "" ? "" : `${invariant}: `}${what}`);
     }
   }
   return { first, sums: sums as NumbersOf<O>, outcomes };

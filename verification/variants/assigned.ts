@@ -2,13 +2,8 @@ import { Assignment } from "../../packages/holdfast/src/assign/assignment.js";
 import { Claims } from "../../packages/holdfast/src/assign/claims.js";
 import { Group } from "../../packages/holdfast/src/assign/group.js";
 import { Place } from "../../packages/holdfast/src/assign/place.js";
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
 import type { Variant } from "./variant.js";
-
-const TEST = "packages/holdfast/test/assign/assign.test.ts";
-const SIMULATION = {
-  test: "test/sim/assign.test.ts",
-  title: "never run a name twice at once, and run all of them evenly once the faults stop",
-};
 
 /** Defects in assignments. */
 export const ASSIGNED: readonly Variant[] = [
@@ -23,7 +18,7 @@ export const ASSIGNED: readonly Variant[] = [
         to: "if (stopTimeoutMs < 0 && !(await settlesWithin(context.timers, stopTimeoutMs, running))) {",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { invariant: "run over", within: 20, of: "assignments" },
   },
   {
     name: "assigned-run-beside-the-former",
@@ -36,7 +31,7 @@ export const ASSIGNED: readonly Variant[] = [
         to: "void place.released.then(() => {",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { invariant: "one run", within: 20, of: "assignments" },
   },
   {
     name: "assigned-dead-unwatched",
@@ -49,7 +44,7 @@ export const ASSIGNED: readonly Variant[] = [
         to: "if (next !== undefined) await this.isOver(next); return;",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { invariant: "spread", within: 20, of: "assignments" },
   },
   {
     name: "assigned-freed-unseen",
@@ -62,10 +57,7 @@ export const ASSIGNED: readonly Variant[] = [
         to: "return row !== undefined && row.freed < 0;",
       },
     ],
-    caughtBy: {
-      test: TEST,
-      title: "runs a name that its member has given up at the one that should have it",
-    },
+    caughtBy: { invariant: "spread", within: 400, of: "assignments" },
   },
   {
     name: "assigned-row-not-written-again",
@@ -78,9 +70,19 @@ export const ASSIGNED: readonly Variant[] = [
         to: "if (this.#rows.size > 0 && seen === undefined) return; if (seen !== undefined && isSame(seen, told)) {",
       },
     ],
-    caughtBy: {
-      test: TEST,
-      title: "writes its row again if it is gone",
-    },
+    caughtBy: { invariant: "told", within: 20, of: "assignments" },
+  },
+  {
+    name: "try-answers-from-an-old-look",
+    what: "A call without a wait, after a refused end of the session, does not look at the lock, which may be free since.",
+    rules: [],
+    edits: [
+      {
+        in: { AcquireLoop },
+        from: "if (this.#settings.waitMs !== 0 || this.#decide().kind",
+        to: "if (this.#settings.waitMs >= 0 || this.#decide().kind",
+      },
+    ],
+    caughtBy: { invariant: "spread", within: 400, of: "assignments" },
   },
 ];

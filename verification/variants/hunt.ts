@@ -3,6 +3,7 @@
  * for each range: the number of seeds until the invariant failed.
  */
 import { parseArgs } from "node:util";
+import { simulateAssign } from "../sim/assign/simulation.js";
 import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate, simulateWorld } from "../sim/simulation.js";
 import { WORLD_KINDS } from "../sim/world/traits.js";
@@ -21,6 +22,7 @@ function simulated(
   const world = WORLD_KINDS.find((kind) => kind === of);
   if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
   if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
+  if (of === "assignments") return simulateAssign(seed);
   return simulate(seed, LENGTH_MS);
 }
 

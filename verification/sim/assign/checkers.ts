@@ -34,18 +34,24 @@ export function beside(history: readonly AssignEvent[]): string[] {
   return found;
 }
 
-/** A member gives a name up in order only when its run has ended, or has had `stopMs` for that. Returns the others. */
+/**
+ * A member gives a name up in order only when its run has ended, or has had `stopMs` for that, or before it begins, and then it
+ * never does. Returns the others.
+ */
 export function freedEarly(history: readonly AssignEvent[], stopMs: number): string[] {
   const abortedMs = new Map<string, number>();
-  const ended = new Set<string>();
+  const [begun, ended, unbegun] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const found: string[] = [];
   for (const event of history) {
     if (event.kind === "gone") continue;
     const { kind, name, by, fence } = event;
     const run = `${by}'s run ${fence} of "${name}"`;
+    if (kind === "began") begun.add(run);
+    if (kind === "began" && unbegun.has(run)) found.push(run);
     if (kind === "ended") ended.add(run);
+    if (kind === "freed" && !begun.has(run)) unbegun.add(run);
     if (kind === "aborted") abortedMs.set(run, event.atMs);
-    if (kind !== "freed" || ended.has(run)) continue;
+    if (kind !== "freed" || ended.has(run) || unbegun.has(run)) continue;
     const hadMs = event.atMs - (abortedMs.get(run) ?? event.atMs);
     if (hadMs < stopMs) found.push(run);
   }
@@ -65,6 +71,37 @@ function runningAtEnd(history: readonly AssignEvent[]): ReadonlyMap<string, read
     }
   }
   return new Map([...running].map(([name, by]) => [name, [...by]]));
+}
+
+/** What a member's row in the table tells. */
+export interface ToldRow {
+  readonly by: string;
+  readonly count: number;
+  /** The digest of the names that the member knows. */
+  readonly names: string;
+  readonly isLeaving: boolean;
+}
+
+/** Rows that do not tell what runs, once nothing moves: each of these members has one row, and nobody else has. */
+export function untold(
+  history: readonly AssignEvent[],
+  rows: readonly ToldRow[],
+  digest: string,
+  members: readonly string[],
+): string[] {
+  const running = [...runningAtEnd(history).values()].flat();
+  const found = rows
+    .filter(({ by }) => !members.includes(by))
+    .map(({ by }) => `${by} is gone, and has a row`);
+  for (const by of members) {
+    const [row, ...others] = rows.filter((one) => one.by === by);
+    const count = running.filter((one) => one === by).length;
+    if (row === undefined || others.length > 0)
+      found.push(`${by} has ${others.length === 0 ? "no row" : "two rows"}`);
+    else if (row.count !== count || row.names !== digest || row.isLeaving)
+      found.push(`${by} runs ${count} names, and its row tells ${row.count}, ${row.names}`);
+  }
+  return found;
 }
 
 /** What is wrong at the end, once the faults have stopped: names that nobody runs, and members far from their share. */

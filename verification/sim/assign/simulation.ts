@@ -1,9 +1,21 @@
+import { interruptHolder } from "../../../packages/holdfast/src/admin/index.js";
 import { type Assignment, assign } from "../../../packages/holdfast/src/assign/index.js";
+import { digestOf } from "../../../packages/holdfast/src/assign/share.js";
 import type { Lease } from "../../../packages/holdfast/src/index.js";
+import { nativeFormat } from "../../../packages/holdfast/src/native/native.js";
+import { MEMBERS } from "../../../packages/holdfast/src/native/native-members.js";
+import type { Item } from "../../../packages/holdfast/src/platform/table.js";
 import type { SeededRandom } from "../../../packages/testing/src/time/seeded-random.js";
 import { drawnFaults, type Machine, orderOf, Site } from "../machine.js";
 import { overlapping } from "../overlapping.js";
-import { type AssignEvent, beside, freedEarly, unspread } from "./checkers.js";
+import {
+  type AssignEvent,
+  beside,
+  freedEarly,
+  type ToldRow,
+  unspread,
+  untold,
+} from "./checkers.js";
 
 const PERIOD_MS = 2_000;
 const STOP_MS = 1_500;
@@ -13,23 +25,40 @@ const PROCESSES = 3;
 const MOST_PROCESSES = 5;
 // A watch without a `Date` for each member that died, and what follows.
 const SETTLE_MS = 120_000;
-const ALL_NAMES = Array.from({ length: 12 }, (_, at) => `n${at}`);
+const CALM_ROUNDS = 3;
+// The end of a run that goes on after its signal, then a look of the one that had the name, and one of the one that takes it.
+const CALM_MS = 8 * STOP_MS + 4 * PERIOD_MS;
+const FEW_NAMES = 12;
+// So many that a member in balance may leave a name or two where they run.
+const MANY_NAMES = 60;
 
 /** The result of one run. */
 export interface AssignOutcome {
-  readonly violations: readonly string[];
+  readonly violations: readonly { readonly invariant: string; readonly what: string }[];
   readonly runs: number;
   readonly mishaps: number;
   /** How many members were left at the end. */
   readonly members: number;
 }
 
+const ROWS = MEMBERS.of(nativeFormat({ pk: "pk", sk: "sk" }));
+
+/** A member's row, and where it is. */
+interface Row extends ToldRow {
+  readonly key: Item;
+}
+
 class Simulation extends Site {
   readonly history: AssignEvent[] = [];
   readonly #isWild: boolean;
   readonly members: Member[] = [];
+  readonly all: readonly string[];
   /** The names that every member is told, sooner or later. */
-  names: readonly string[] = ALL_NAMES;
+  names: readonly string[];
+  /** What was wrong whenever nothing should move. */
+  readonly unspread: string[] = [];
+  readonly untold: string[] = [];
+  readonly #operator: Machine;
   mishaps = 0;
   isOver = false;
 
@@ -37,6 +66,10 @@ class Simulation extends Site {
     super(seed);
     if (this.random.chance(0.5)) this.tellDates();
     this.#isWild = this.random.chance(0.8);
+    const count = this.random.chance(0.25) ? MANY_NAMES : FEW_NAMES;
+    this.all = Array.from({ length: count }, (_, at) => `n${at}`);
+    this.names = this.all;
+    this.#operator = this.start({ name: "operator", latencyMs: () => 5, client: {} });
   }
 
   join(): void {
@@ -65,10 +98,45 @@ class Simulation extends Site {
       () => this.#mishap(),
     );
     this.isOver = true;
-    this.names = ALL_NAMES;
+    this.names = this.all;
     for (const { machine } of this.alive) machine.heal();
     if (this.alive.length === 0) this.join();
     await this.time.advance(SETTLE_MS);
+    for (let round = 0; round < CALM_ROUNDS; round += 1) {
+      this.#judge();
+      for (const name of this.all) if (this.random.chance(0.3)) this.#interrupt(name);
+      if (this.random.chance(0.5)) this.#deleteRow();
+      await this.time.advance(CALM_MS);
+    }
+    this.#judge();
+  }
+
+  /** Nothing should move: all names run, evenly, and the rows tell so. */
+  #judge(): void {
+    const alive = this.alive.map(({ machine }) => machine.name);
+    this.unspread.push(...unspread(this.history, this.all, alive));
+    this.untold.push(...untold(this.history, this.#rows(), digestOf(this.all), alive));
+  }
+
+  #rows(): Row[] {
+    return this.table.items().flatMap((item) => {
+      const row = ROWS?.rowIn(item);
+      const { pk, sk } = item;
+      return row === undefined || pk === undefined || sk === undefined
+        ? []
+        : [{ ...row, by: row.owner, key: { pk, sk } }];
+    });
+  }
+
+  /** An operator asks for a name. */
+  #interrupt(name: string): void {
+    interruptHolder(this.#operator.locks, `g/${name}`, { by: "operator" }).catch(() => undefined);
+  }
+
+  /** A row grants nothing, so that anybody may delete one. */
+  #deleteRow(): void {
+    const rows = this.#rows();
+    if (rows.length > 0) this.table.deleteItem(this.one(rows).key);
   }
 
   #mishap(): void {
@@ -76,7 +144,9 @@ class Simulation extends Site {
     const running = this.alive.filter(({ machine }) => machine.isRunning);
     const one = running[random.integer(0, running.length - 1)];
     if (random.chance(0.2) && this.alive.length < MOST_PROCESSES) this.join();
-    if (random.chance(0.2)) this.names = ALL_NAMES.filter(() => random.chance(0.8));
+    if (random.chance(0.2)) this.names = this.all.filter(() => random.chance(0.8));
+    if (random.chance(0.2)) this.#interrupt(this.one(this.all));
+    if (random.chance(0.1)) this.#deleteRow();
     if (one === undefined || random.chance(0.3)) return;
     this.mishaps += 1;
     const kind = random.fraction();
@@ -184,23 +254,31 @@ class Member {
 
 /**
  * Runs one seed: members that come, stop, pause, die and are cut off for ninety seconds of virtual time, with names that come
- * and go, and then settle. Checks that no two runs of a name act at once, and that in the end every name runs, evenly spread.
+ * and go, and then settle. Operators ask for names, and rows are deleted, also after that. Checks that no two runs of a name act
+ * at once, and that soon after the faults every name runs, evenly spread, and the rows tell so.
  */
 export async function simulateAssign(seed: number): Promise<AssignOutcome> {
   const simulation = new Simulation(seed);
   await simulation.run();
   const { history, mishaps } = simulation;
-  const alive = simulation.alive.map(({ machine }) => machine.name);
+  const early = freedEarly(history, STOP_MS);
+  const of = (invariant: string, found: readonly string[]) =>
+    found.map((what) => ({ invariant, what }));
   return {
     violations: [
-      ...overlapping(history, ["began", "ended", "aborted", "freed"]),
-      ...beside(history).map((run) => `${run} began beside its former one`),
-      ...freedEarly(history, STOP_MS).map(
-        (run) => `${run} was not over when the name was given up`,
+      ...of("exclusion", overlapping(history, ["began", "ended", "aborted", "freed"])),
+      ...of(
+        "one run",
+        beside(history).map((run) => `${run} began beside its former one`),
       ),
-      ...unspread(history, ALL_NAMES, alive),
+      ...of(
+        "run over",
+        early.map((run) => `${run} was not over when the name was given up`),
+      ),
+      ...of("spread", simulation.unspread),
+      ...of("told", simulation.untold),
     ],
     runs: history.filter(({ kind }) => kind === "began").length,
-    ...{ mishaps, members: alive.length },
+    ...{ mishaps, members: simulation.alive.length },
   };
 }

@@ -121,6 +121,19 @@ describe("a rival of a lease on a session", () => {
     ]);
   });
 
+  it("looks at the lock again when a session that it had not seen for long lives on", async () => {
+    const { world, leases, requests, rival, row } = await setUp();
+    const tried = () => world.until(mutex(rival.locks, "a").tryAcquire());
+    expect(await tried()).toBeNull();
+    await world.time.advance(WATCH_MS);
+    requests.made.length = 0;
+    expect(await tried()).toBeNull();
+    expect(requests.made.map(({ of }) => of)).toEqual([row, "lock#a"]);
+    await world.time.advance(WATCH_MS);
+    await world.until((leases[0] as Lease).release());
+    expect(await tried()).not.toBeNull();
+  });
+
   it("keeps the session dead after an unacknowledged end", async () => {
     const { world, holder, requests, row, rival } = await setUp();
     holder.process.kill();

@@ -118,7 +118,10 @@ export class AcquireLoop {
           break;
         case "end-session":
           await this.#endSession(decision);
-          break;
+          // If the session lives, the record may be another one by now, and a call without a wait has not looked at it.
+          if (this.#settings.waitMs !== 0 || this.#decide().kind !== "wait") break;
+          decision = this.#blindClaim();
+          continue;
         case "claim":
         case "take-over": {
           // Another attempt would take as long and end the same way.
