@@ -141,13 +141,11 @@ function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void 
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   checkNames("new Holdfast()", options, HOLDFAST_NAMES);
   if (options.keys !== undefined) checkNames("`keys`", options.keys, KEYS_NAMES);
-  if (typeof options.client !== "object" || options.client === null) {
-    throw refuse("The option `client` must be a DynamoDBClient of the AWS SDK v3.");
-  }
   const { client } = options;
-  if (!("send" in client || isTransport(client) || isTablePort(client))) {
+  const isObject = typeof client === "object" && client !== null;
+  if (!isObject || !("send" in client || isTransport(client) || isTablePort(client))) {
     throw refuse(
-      "The option `client` must be a DynamoDBClient of the AWS SDK v3; it has no `send`.",
+      "The option `client` must be a DynamoDBClient of the AWS SDK v3, an object with `send`.",
     );
   }
   if (typeof options.table !== "string" || options.table === "") {
