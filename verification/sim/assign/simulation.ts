@@ -26,8 +26,9 @@ const MOST_PROCESSES = 5;
 // A watch without a `Date` for each member that died, and what follows.
 const SETTLE_MS = 120_000;
 const CALM_ROUNDS = 3;
-// The end of a run that goes on after its signal, then a look of the one that had the name, and one of the one that takes it.
-const CALM_MS = 8 * STOP_MS + 4 * PERIOD_MS;
+// Twice a run that goes on after its signal: the name that an operator asks for moves, and then one more may, for the balance. Each
+// time the members look, and before the second they wait three periods.
+const CALM_MS = 2 * 8 * STOP_MS + 10 * PERIOD_MS;
 const FEW_NAMES = 12;
 // So many that a member in balance may leave a name or two where they run.
 const MANY_NAMES = 60;
