@@ -22,6 +22,7 @@ import {
   exportLease,
   fairLock,
   inspect,
+  isHoldfastError,
   mutex,
   once,
   openSession,
@@ -44,16 +45,16 @@ import {
 import { startTelemetry } from "../../packages/holdfast/src/telemetry/index.js";
 import { objectCommitter } from "../../packages/object-commit/src/index.js";
 import { local, MemoryObjects } from "../../packages/testing/src/index.js";
-import { expectErrorToBe } from "../support/errors.js";
+import { expectErrorToBe, expectThrown } from "../support/errors.js";
 import { sourcePaths, textOf } from "./source.js";
 
 /** A misspelt `lease` left the default in place, and nothing said so. */
 type Options = Record<string, unknown>;
 type Function = (...given: unknown[]) => unknown;
 
-const locks = local({ table: "unknown-options" });
+const locks = local({ table: "unknown-options", wait: 0 });
 const held = () => mutex(locks, "held", { wait: 0 }).acquire();
-const client = { send: () => Promise.reject(new Error("No request is sent.")) };
+const client = { send: () => Promise.reject(new Error("No request is sent.")), config: {} };
 const committer = () => objectCommitter({ s3: new MemoryObjects(), bucket: "b" });
 const task = { name: "t", every: "1m", run: () => undefined };
 
@@ -96,14 +97,14 @@ const CALLS: Record<string, (options: Options) => unknown> = {
     await session.close(o);
   },
   "Election.campaign": (o) => election(locks, "x").campaign(o),
-  "Election.lead": (o) => election(locks, "x").lead(o, () => undefined),
+  "Election.lead": (o) => election(locks, "led").lead(o, () => undefined),
   "Election.requestResign": (o) => election(locks, "x").requestResign(o),
   "Election.observe": (o) => election(locks, "x").observe(o).next(),
   "Admin.list": (o) => listLocks(locks, o)[Symbol.asyncIterator]().next(),
   "Admin.queue": (o) => listQueue(locks, "x", o),
   "Admin.history": (o) => history(locks, "x", o),
   "Admin.releaseByHolder": (o) => releaseByHolder(locks, "x", "h", o),
-  "Admin.forceRelease": (o) => forceRelease(locks, "x", { ...o, reason: "r" }),
+  "Admin.forceRelease": (o) => forceRelease(locks, "unheld", { ...o, reason: "r" }),
   "Admin.forceRelease of a permit": (o) =>
     forceRelease(locks, "x", { ...o, kind: "semaphore", holder: "h", reason: "r" }),
   awsLockClient: (o) => awsLockClient(o),
@@ -206,6 +207,35 @@ describe("a signal that is no AbortSignal", () => {
     await errorOf(() => candidate.campaign({ signal: "stop" as never }));
     const term = await candidate.campaign();
     await term.release();
+  });
+});
+
+/** A symbol in a message was a TypeError, and so was 0n as `maxClockDrift`, by the first deadline. */
+describe("a value of a type that no option has", () => {
+  const wrong = [
+    1n,
+    0n,
+    Symbol("wrong"),
+    Object.create(null, { of: { value: 1n, enumerable: true } }),
+  ];
+
+  it.each(Object.entries(CALLS))("is never a TypeError: %s", async (_call, call) => {
+    const { message } = (await errorOf(() => call({ leese: "1m" }))) as Error;
+    const [, ...names] = [...message.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? "");
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      for (const value of wrong) {
+        const error = await errorOf(() => call({ [name]: value }));
+        expect(error === undefined || isHoldfastError(error), `${name}: ${error}`).toBe(true);
+      }
+    }
+  });
+
+  it("is refused as a length of time", () => {
+    for (const lease of wrong) {
+      const error = { code: "invalid-argument", mentions: ["`lease`"] } as const;
+      expectThrown(() => mutex(locks, "x", { lease: lease as never }), error);
+    }
   });
 });
 

@@ -13,6 +13,7 @@
  * with its grant.
  */
 import type { Condition, FenceCounter, Item, LockName, RecordRef } from "holdfast/internal";
+import { valueText } from "holdfast/internal";
 import { any, equals, invalid, isAbsent } from "./foreign.js";
 
 /** A kind of companion item. */
@@ -96,7 +97,7 @@ export function checkNoCompanion(name: LockName, kinds: readonly CompanionKind[]
 /** Throws `invalid-argument` for a value outside the type {@link Fences}. */
 export function checkFences(fences: unknown): void {
   if (fences === undefined || fences === "companion") return;
-  throw invalid(`The option \`fences\` must be "companion"; it is ${JSON.stringify(fences)}.`);
+  throw invalid(`The option \`fences\` must be "companion"; it is ${valueText(fences)}.`);
 }
 
 /** Returns the key of a record's companion. `last`: the last key attribute. */

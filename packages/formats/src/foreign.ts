@@ -8,6 +8,7 @@ import type {
   OptionNames,
   RecordRef,
 } from "holdfast/internal";
+import { valueText } from "holdfast/internal";
 
 /** Helpers for the formats of other clients. */
 
@@ -105,7 +106,7 @@ export function checkKeys(pk: string, sk: string | undefined, own: readonly stri
   for (const name of names) {
     if (typeof name === "string" && name !== "" && !own.includes(name)) continue;
     throw invalid(
-      `"${name}" cannot be the name of a key attribute. Use a name that is not empty, and not one of the ` +
+      `${valueText(name)} cannot be the name of a key attribute. Use a name that is not empty, and not one of the ` +
         `record's own attributes: ${own.join(", ")}.`,
     );
   }

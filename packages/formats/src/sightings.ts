@@ -49,6 +49,7 @@ import type {
   Sighting,
   SightingFormat,
 } from "holdfast/internal";
+import { valueText } from "holdfast/internal";
 import { type CompanionKind, companionKey } from "./companion.js";
 import { all, any, invalid, isAbsent, isPresent, s, stringIn } from "./foreign.js";
 
@@ -103,7 +104,7 @@ export function sightingNotes(pk: string, sk: string | undefined, looks: Item): 
 export function checkObservations(observations: unknown): void {
   if (observations === undefined || observations === "companion") return;
   throw invalid(
-    `The option \`observations\` must be "companion"; it is ${JSON.stringify(observations)}.`,
+    `The option \`observations\` must be "companion"; it is ${valueText(observations)}.`,
   );
 }
 

@@ -152,14 +152,10 @@ function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void 
     throw refuse("The option `table` must be the name of the table.");
   }
   if (options.history !== undefined && options.history?.kind !== "grant history") {
-    throw refuse(
-      `The option \`history\` must be the result of grantHistory(); it is ${String(options.history)}.`,
-    );
+    throw refuse(`The option \`history\` must be the result of grantHistory().`);
   }
   if (options.ring !== undefined && options.ring?.kind !== "ring") {
-    throw refuse(
-      `The option \`ring\` must be the result of ring(); it is ${String(options.ring)}.`,
-    );
+    throw refuse(`The option \`ring\` must be the result of ring().`);
   }
   if (options.format === undefined) return;
   if ((options.format as Partial<LeaseFormat>).lease === undefined) {

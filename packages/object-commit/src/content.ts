@@ -1,5 +1,5 @@
 import { HoldfastError } from "holdfast";
-import { COMMIT_METADATA, type OptionNames, type StreamBody } from "holdfast/internal";
+import { COMMIT_METADATA, type OptionNames, type StreamBody, valueText } from "holdfast/internal";
 import type { PutContent } from "./writes.js";
 
 /**
@@ -64,6 +64,9 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 export function contentOf(given: ObjectBody, options: PutOptions): PutContent {
   const body = bodyOf(given);
   const { contentType, onProgress } = options;
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw refuse("The option `onProgress` must be a function.");
+  }
   return {
     body,
     contentType,
@@ -117,7 +120,7 @@ export function checkEtag(etag: string): string {
   // The record of a create uses "*" as its ETag. In an `If-Match` header, "*" matches any object.
   if (typeof etag === "string" && etag !== "" && etag !== "*") return etag;
   throw refuse(
-    `The expected ETag is not valid: ${JSON.stringify(etag)}. Pass an ETag as the object store returned it, ` +
+    `The expected ETag is not valid: ${valueText(etag)}. Pass an ETag as the object store returned it, ` +
       "with its quotation marks.",
   );
 }
@@ -134,6 +137,6 @@ export function checkAttempts(attempts: number): number {
     return attempts;
   }
   throw refuse(
-    `The option \`attempts\` must be a whole number from 1, or Infinity; it is ${attempts}.`,
+    `The option \`attempts\` must be a whole number from 1, or Infinity; it is ${valueText(attempts)}.`,
   );
 }

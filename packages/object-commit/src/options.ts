@@ -11,6 +11,7 @@ import {
   type TablePort,
   type Timers,
   type Transport,
+  valueText,
 } from "holdfast/internal";
 import type { S3Like } from "./s3/s3.js";
 
@@ -211,7 +212,7 @@ function checkStrategy({ strategy, dynamodb }: ObjectCommitterOptions): Strategy
   const asked = strategy ?? (COMMIT_DEFAULTS.strategy as Strategy);
   if (!STRATEGIES.includes(asked)) {
     throw refuse(
-      `The option \`strategy\` must be one of ${STRATEGIES.join(", ")}; it is "${asked}".`,
+      `The option \`strategy\` must be one of ${STRATEGIES.join(", ")}; it is ${valueText(asked)}.`,
     );
   }
   if ((asked === "dynamo" || asked === "both") && dynamodb === undefined) {
@@ -223,7 +224,7 @@ function checkStrategy({ strategy, dynamodb }: ObjectCommitterOptions): Strategy
 function checkRate(rate: number): number {
   if (typeof rate === "number" && rate >= 2 && rate <= 100) return rate;
   throw refuse(
-    `The option \`dynamodb.maxClockSkewRate\` must lie between 2 and 100; it is ${rate}.`,
+    `The option \`dynamodb.maxClockSkewRate\` must lie between 2 and 100; it is ${valueText(rate)}.`,
   );
 }
 

@@ -101,7 +101,7 @@ export async function diagnoseBy(
   checkNames("diagnoseEngine()", options, OPTION_NAMES);
   const { client, table, keys, prefix = "", maxClockError, signal } = options;
   const features: readonly PolicyFeature[] = options.for ?? EVERY_FEATURE;
-  policyFor({ for: features, table });
+  policyFor({ for: features, table, prefixes: prefix === "" ? [] : [prefix] });
   if (maxClockError !== undefined && maxClockError !== "never") {
     durationMs("maxClockError", maxClockError, { leastMs: 0, mostMs: Number.MAX_SAFE_INTEGER });
   }

@@ -5,6 +5,7 @@ import { queueRefOf, refOf } from "../core/record/key.js";
 import { checkName } from "../core/record/name.js";
 import { HoldfastError } from "../errors.js";
 import type { OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import { PERMITS } from "../native/native-permits.js";
 
@@ -76,6 +77,6 @@ function checkKind(kind: RecordKind, allowed: readonly RecordKind[]): RecordKind
   const kinds = allowed.map((one) => `"${one}"`).join(" or ");
   throw new HoldfastError(
     "invalid-argument",
-    `The option \`kind\` must be ${kinds}; it is "${kind}".`,
+    `The option \`kind\` must be ${kinds}; it is ${valueText(kind)}.`,
   );
 }

@@ -6,6 +6,7 @@ import { refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import { MEMBERS, MOST_WEIGHT } from "../native/native-members.js";
 import { SESSIONS } from "../native/native-sessions.js";
 
@@ -96,7 +97,7 @@ export function resolveAssign(
   // A string would be joined to the sum of the weights, by which the names are shared.
   if (typeof weight !== "number" || !(weight >= 0 && weight <= MOST_WEIGHT)) {
     throw refuse(
-      `The option \`weight\` must be a number from 0 to ${MOST_WEIGHT}; it is ${String(weight)}.`,
+      `The option \`weight\` must be a number from 0 to ${MOST_WEIGHT}; it is ${valueText(weight)}.`,
     );
   }
   const periodMs = durationMs("period", period ?? DEFAULT_PERIOD_MS, {

@@ -8,6 +8,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
+import { valueText } from "../internal/value-text.js";
 import { mutex } from "../locks/mutex.js";
 import { Abort } from "../platform/abort.js";
 import { lockNameOf } from "./options.js";
@@ -63,7 +64,7 @@ export async function slot(
   if (!(Number.isInteger(of) && of >= 1 && of <= MOST_SLOTS)) {
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`of\` of slot() must be a whole number from 1 to ${MOST_SLOTS}; it is ${String(of)}.`,
+      `The option \`of\` of slot() must be a whole number from 1 to ${MOST_SLOTS}; it is ${valueText(of)}.`,
     );
   }
   const waitMs = durationMs("wait", wait ?? DEFAULT_WAIT_MS, {

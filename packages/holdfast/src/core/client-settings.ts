@@ -1,5 +1,6 @@
 import { HoldfastError } from "../errors.js";
 import { type DurationRange, durationMs } from "../internal/duration.js";
+import { valueText } from "../internal/value-text.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
 /** The resolved options of a client. */
@@ -23,15 +24,16 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 /** Resolves the options of a client. Throws `invalid-argument`. */
 export function resolveClient(options: ClientOptions): ClientSettings {
   const maxClockDrift = options.maxClockDrift ?? DEFAULTS.maxClockDrift;
-  if (!(maxClockDrift >= 0 && maxClockDrift <= 0.1)) {
+  // A text would be joined to a number: leases of several times their length.
+  if (typeof maxClockDrift !== "number" || !(maxClockDrift >= 0 && maxClockDrift <= 0.1)) {
     throw refuse(
-      `The option \`maxClockDrift\` must lie between 0 and 0.1; it is ${maxClockDrift}.`,
+      `The option \`maxClockDrift\` must lie between 0 and 0.1; it is ${valueText(maxClockDrift)}.`,
     );
   }
   const maxLocalHandoffs = options.maxLocalHandoffs ?? DEFAULTS.maxLocalHandoffs;
   if (!(Number.isInteger(maxLocalHandoffs) && maxLocalHandoffs >= 0)) {
     throw refuse(
-      `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${maxLocalHandoffs}.`,
+      `The option \`maxLocalHandoffs\` must be a whole number from 0; it is ${valueText(maxLocalHandoffs)}.`,
     );
   }
   checkSession(options);
@@ -57,7 +59,7 @@ function checkSession({ sharedSession, renew }: ClientOptions): void {
   if (sharedSession === undefined || sharedSession === false) return;
   if (sharedSession?.kind !== "shared session") {
     throw refuse(
-      `The option \`sharedSession\` must be the result of sharedSession(); it is ${String(sharedSession)}.`,
+      `The option \`sharedSession\` must be the result of sharedSession(); it is ${valueText(sharedSession)}.`,
     );
   }
   if (renew === "manual") {

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import type { Item } from "../platform/table.js";
 import type { Grant } from "./record/format.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
@@ -330,12 +331,12 @@ export function withWait<S extends LeaseSettings>(
 /** Checks the length of a lease against its renewals. Throws `invalid-argument`. */
 export function checkLease(leaseMs: number, renewMs: number | "manual"): void {
   if (!Number.isInteger(leaseMs)) {
-    throw refuse(`The option \`lease\` must be a whole number of milliseconds; it is ${leaseMs}.`);
+    throw refuse(`The option \`lease\` must be whole milliseconds; it is ${leaseMs}.`);
   }
   if (renewMs !== "manual" && leaseMs < 2 * renewMs) {
     throw refuse(
       `The option \`lease\` (${leaseMs} ms) must be at least twice \`renew\` (${renewMs} ms). ` +
-        "Otherwise a single failed renewal ends the lease. Make the lease longer, or renew more often.",
+        "Otherwise a single failed renewal ends the lease.",
     );
   }
 }
@@ -389,5 +390,5 @@ export function checkCallback<F>(option: string, value: F): F {
 
 function checkExisting(option: string, value: ExistingData): ExistingData {
   if (value === "replace" || value === "keep") return value;
-  throw refuse(`The option \`${option}\` must be "replace" or "keep"; it is "${value}".`);
+  throw refuse(`The option \`${option}\` must be "replace" or "keep"; it is ${valueText(value)}.`);
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 
 /** Options of `sharedSession()`, as its signature describes them. */
 export interface SharedSessionOptions {
@@ -31,7 +32,7 @@ export function checkSharedSession(asked: SharedSessionOptions | undefined): voi
   if (asked === undefined) return;
   if (typeof asked !== "object" || asked === null) {
     throw refuse(
-      `The options of sharedSession() must be an object with \`thread\`; it is ${asked}.`,
+      `The options of sharedSession() must be an object with \`thread\`; it is ${valueText(asked)}.`,
     );
   }
   checkNames("sharedSession()", asked, SHARED_SESSION_NAMES);
@@ -50,7 +51,7 @@ export function resolveThread(
   const { thread, mayBlock } = asked;
   if (thread !== true && (typeof thread !== "object" || thread === null)) {
     throw refuse(
-      `The option \`sharedSession.thread\` must be true or an object; it is ${String(thread)}.`,
+      `The option \`sharedSession.thread\` must be true or an object; it is ${valueText(thread)}.`,
     );
   }
   const { module, worker }: ThreadOptions =
@@ -67,6 +68,6 @@ function urlOf(name: string, value: URL | string | undefined): string | undefine
   if (URL.canParse(String(value))) return String(value);
   throw refuse(
     `The option \`sharedSession.thread.${name}\` must be a URL, such as import.meta.resolve("./client.js"); it ` +
-      `is ${String(value)}.`,
+      `is ${valueText(value)}.`,
   );
 }

@@ -106,7 +106,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
         "The last argument of lead() must be the body, a function.",
       );
     }
-    const ending = this.#occupy(checkNames("lead()", options, LEAD_NAMES));
+    const { again = true } = checkNames("lead()", options, LEAD_NAMES);
+    if (typeof again !== "boolean") {
+      throw new HoldfastError("invalid-argument", "The option `again` must be true or false.");
+    }
+    const ending = this.#occupy(options);
     const ended = this.#leadUntil(ending.signal, options, body);
     const leading = {
       ended: ended.catch(() => undefined),

@@ -4,6 +4,7 @@ import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import type { OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 
 /** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
 export interface ElectionOptions {
@@ -107,7 +108,7 @@ export function resolveElection(
     ? lengthsFrom(options, maxClockDrift)
     : lengthsOfFailover(options.failover ?? electionDefaults().failoverMs, maxClockDrift);
   if (typeof preferred !== "boolean") {
-    throw refuse(`The option \`preferred\` must be true or false; it is ${String(preferred)}.`);
+    throw refuse(`The option \`preferred\` must be true or false; it is ${valueText(preferred)}.`);
   }
   const { leaseMs, renewMs, pollMs } = lengths;
   const grant = resolveAcquire(

@@ -1,5 +1,6 @@
 import ms from "ms";
 import { HoldfastError } from "../errors.js";
+import { valueText } from "./value-text.js";
 
 /**
  * A length of time: a string such as `"30s"`, `"1.5h"` or `"250ms"`, or milliseconds. Of the numbers below 1,000 only 0
@@ -51,10 +52,13 @@ export function inMs(lengthMs: number): Duration {
 function parse(value: unknown): number | undefined {
   if (typeof value !== "string" || value.length > 100 || !/[a-z]\s*$/i.test(value))
     return undefined;
-  return ms(value as ms.StringValue) as number | undefined;
+  const parsed: number = ms(value as ms.StringValue);
+  // 16.1 seconds are 16100.000000000002 ms in binary.
+  const whole = Math.round(parsed);
+  return Math.abs(parsed - whole) < 1e-6 ? whole : parsed;
 }
 
 function refuse(option: string, value: unknown, must: string): HoldfastError {
-  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
-  return new HoldfastError("invalid-argument", `The option \`${option}\` ${must}; it is ${shown}.`);
+  const message = `The option \`${option}\` ${must}; it is ${valueText(value)}.`;
+  return new HoldfastError("invalid-argument", message);
 }

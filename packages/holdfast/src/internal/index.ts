@@ -125,3 +125,4 @@ export { checkNames, type OptionNames } from "./option-names.js";
 export { serialisable } from "./printed.js";
 export { shown, visible, withoutHidden } from "./shown.js";
 export { sleep } from "./sleep.js";
+export { valueText } from "./value-text.js";

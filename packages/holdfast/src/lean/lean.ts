@@ -2,6 +2,7 @@ import aws4 from "aws4";
 import { Agent, type Dispatcher } from "undici";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import { type Clock, epochMsOf, isoTimeOf, systemClock } from "../platform/clock.js";
 import { type Endpoint, endpointOf } from "../platform/dynamodb/endpoint.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
@@ -78,7 +79,7 @@ export class LeanClient implements Transport {
     if (connections !== undefined && (!Number.isSafeInteger(connections) || connections < 1)) {
       throw new HoldfastError(
         "invalid-argument",
-        `The option \`connections\` must be a whole number from 1, not ${String(connections)}.`,
+        `The option \`connections\` must be a whole number from 1, not ${valueText(connections)}.`,
       );
     }
     this.#client = client;

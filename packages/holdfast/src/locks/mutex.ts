@@ -79,7 +79,10 @@ const WAITING_NAMES: OptionNames<Omit<AcquireOptions, "barge">> = {
   ...ACQUIRE_NAMES,
   ifHeld: true,
 };
-const TRYING_NAMES: OptionNames<Omit<AcquireOptions, "ifHeld">> = { ...ACQUIRE_NAMES, barge: true };
+const TRYING_NAMES: OptionNames<Omit<AcquireOptions, "ifHeld">> = {
+  ...ACQUIRE_NAMES,
+  barge: true,
+};
 
 // A mutex promises no order. Its waiters take a place only if others are queued, or if others often get the lock first.
 const BEHIND_OTHERS = /* @__PURE__ */ queueing("behind others");
@@ -252,7 +255,7 @@ function reentryOf(
   if (asked === undefined || asked === false) return undefined;
   if (asked === true) return new ReentryOfObject();
   if (asked === "context") return new ReentryOfContext(context, ref);
-  throw wrong(`The option \`reentrant\` must be true, false or "context"; it is ${String(asked)}.`);
+  throw wrong(`The option \`reentrant\` must be true, false or "context".`);
 }
 
 /**

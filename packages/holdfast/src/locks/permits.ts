@@ -23,6 +23,7 @@ import { titleOf } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
+import { valueText } from "../internal/value-text.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
 import type { Inspection } from "./inspect.js";
@@ -219,7 +220,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     if (Number.isInteger(weight) && weight >= 1 && weight <= this.#limit) return;
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`weight\` must be a whole number from 1 to ${this.#limit}, the number of permits; it is ${weight}.`,
+      `The option \`weight\` must be a whole number from 1 to ${this.#limit}, the number of permits; it is ${valueText(weight)}.`,
     );
   }
 

@@ -3,6 +3,7 @@ import { emitLimit } from "../core/events.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import type { Lock } from "./lock.js";
 import {
   type AcquirePermitOptions,
@@ -95,6 +96,6 @@ export function checkPermits(permits: unknown): asserts permits is number {
   if (Number.isInteger(permits) && Number(permits) >= 1 && Number(permits) <= MOST_PERMITS) return;
   throw new HoldfastError(
     "invalid-argument",
-    `The number of permits must be a whole number from 1 to ${MOST_PERMITS.toLocaleString("en")}; it is ${permits}.`,
+    `The number of permits must be a whole number from 1 to ${MOST_PERMITS.toLocaleString("en")}; it is ${valueText(permits)}.`,
   );
 }

@@ -1,5 +1,5 @@
 import type { DynamicModule, InjectionToken, ModuleMetadata, Provider } from "@nestjs/common";
-import { Holdfast } from "../index.js";
+import { Holdfast, HoldfastError } from "../index.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 
 /**
@@ -48,6 +48,9 @@ export class HoldfastModule {
    */
   static forRootAsync(options: HoldfastAsyncOptions): DynamicModule {
     const { imports, inject, useFactory } = checkNames("forRootAsync()", options, ASYNC_NAMES);
+    if (inject !== undefined && !Array.isArray(inject)) {
+      throw new HoldfastError("invalid-argument", "The option `inject` must be a list of tokens.");
+    }
     const client = { provide: HOLDFAST, inject: [...(inject ?? [])], useFactory };
     return { ...moduleWith(client), ...(imports === undefined ? {} : { imports }) };
   }

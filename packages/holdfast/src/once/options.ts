@@ -3,6 +3,7 @@ import { resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Due } from "./due.js";
 
@@ -71,7 +72,7 @@ export function resolveOnce(options: OnceOptions, owner: string): OnceSettings {
   const { atMostFor = AT_MOST_MS, atLeastFor = 0, ifInterrupted = "skip" } = options;
   if (ifInterrupted !== "skip" && ifInterrupted !== "rerun") {
     throw refuse(
-      `The option \`ifInterrupted\` must be "skip" or "rerun"; it is "${ifInterrupted}".`,
+      `The option \`ifInterrupted\` must be "skip" or "rerun"; it is ${valueText(ifInterrupted)}.`,
     );
   }
   const leaseMs = durationMs("atMostFor", atMostFor, { leastMs: 100, mostMs: 365 * DAY_MS });

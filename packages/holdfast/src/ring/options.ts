@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 
 /** Where a client listens for others that wait for its locks. */
 export interface RingOptions {
@@ -47,7 +48,9 @@ export function resolveRing(options: RingOptions | RingsOnly): Listening | undef
   }
   const { host, port = 0, advertise } = checkNames("ring()", options, LISTENS_NAMES);
   if (typeof host !== "string" || isIP(host) === 0) {
-    throw refuse(`\`host\` of ring() must be an IP address to listen at; it is ${String(host)}.`);
+    throw refuse(
+      `\`host\` of ring() must be an IP address to listen at; it is ${valueText(host)}.`,
+    );
   }
   const [firstPort, lastPort] = portsOf(port);
   return {
@@ -67,7 +70,7 @@ function portsOf(port: number | string): readonly [number, number] {
   const isRange = Number.isInteger(first) && first >= 0 && first <= last && last <= LAST_PORT;
   if (isRange && (first > 0 || last === 0)) return [first, last];
   throw refuse(
-    `\`port\` of ring() must be a port, a range such as "7400-7410", or 0; it is ${JSON.stringify(port)}.`,
+    `\`port\` of ring() must be a port, a range such as "7400-7410", or 0; it is ${valueText(port)}.`,
   );
 }
 
@@ -77,7 +80,7 @@ function advertisedIn(advertise: unknown): Listening["advertised"] {
   if (endpoint !== undefined) return endpoint;
   if (isHost(text)) return { host: text, port: undefined };
   throw refuse(
-    `\`advertise\` of ring() must be a host, or a host and a port; it is ${JSON.stringify(advertise)}.`,
+    `\`advertise\` of ring() must be a host, or a host and a port; it is ${valueText(advertise)}.`,
   );
 }
 

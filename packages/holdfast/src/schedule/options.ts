@@ -4,6 +4,7 @@ import { resolveAcquire } from "../core/options.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import { type CatchUp, LONGEST_BACKOFF_MS, type Overlap, type Policy } from "./decide.js";
 import { ruleOf, type Timing } from "./rule.js";
 
@@ -100,7 +101,7 @@ export function resolveSchedule(
 function checkOneOf(option: string, value: string, allowed: readonly string[]): void {
   if (allowed.includes(value)) return;
   const names = allowed.map((name) => `"${name}"`).join(", ");
-  throw refuse(`The option \`${option}\` must be one of ${names}; it is "${value}".`);
+  throw refuse(`The option \`${option}\` must be one of ${names}; it is ${valueText(value)}.`);
 }
 
 function refuse(message: string): HoldfastError {

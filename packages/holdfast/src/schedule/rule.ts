@@ -1,6 +1,7 @@
 import { Cron } from "croner";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { valueText } from "../internal/value-text.js";
 import { dateAt, epochMsOf } from "../platform/clock.js";
 
 /** The due instants of a schedule, in milliseconds since 1970. Pure. */
@@ -78,7 +79,7 @@ function parseCron(cron: string, timeZone: string): Cron {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw refuse(
-      `No schedule follows from cron "${String(cron)}" in time zone "${String(timeZone)}": ${why}`,
+      `No schedule follows from cron ${valueText(cron)} in time zone ${valueText(timeZone)}: ${why}`,
       cause,
     );
   }

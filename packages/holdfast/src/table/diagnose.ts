@@ -104,8 +104,8 @@ function connectionFindings(waiting: number): Finding[] {
   ];
 }
 
-function checkFeatures({ for: features = ["lock"], table }: DiagnoseOptions): void {
-  policyFor({ for: features, table });
+function checkFeatures({ for: features = ["lock"], table, prefix = "" }: DiagnoseOptions): void {
+  policyFor({ for: features, table, prefixes: prefix === "" ? [] : [prefix] });
   if (!(features as readonly PolicyFeature[]).includes("object-commit")) return;
   throw new HoldfastError(
     "invalid-argument",

@@ -2,6 +2,7 @@ import type { Kind } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, nativeFormat } from "../native/native.js";
 import { queueListing } from "../native/native-listing.js";
 import { checkForeign, foreignNotes, foreignStatements, hasTtl } from "./foreign-policy.js";
@@ -267,11 +268,12 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
 function check(options: PolicyOptions): void {
   const { for: features, table, prefixes = [], bucket, format } = options;
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
-  const unknown = features.find((feature) => !POLICY_FEATURES.includes(feature));
-  if (unknown !== undefined || features.length === 0) {
+  const isList = Array.isArray(features);
+  const unknown = isList ? features.find((one) => !POLICY_FEATURES.includes(one)) : features;
+  if (!isList || unknown !== undefined || features.length === 0) {
     throw refuse(
       `The option \`for\` must list one or more of ${POLICY_FEATURES.join(", ")}` +
-        (unknown === undefined ? "." : `; "${unknown}" is not a feature.`),
+        (unknown === undefined ? "." : `; ${valueText(unknown)} is not a feature.`),
     );
   }
   // An ARN or a wildcard would make a resource that matches nothing, or other tables, too.
@@ -279,6 +281,15 @@ function check(options: PolicyOptions): void {
     throw refuse(
       "The option `table` must be the name of the table, not an ARN or a wildcard: 3 to 255 letters, digits, `_`, `-` and `.`.",
     );
+  for (const option of ["region", "account", "partition", "bucket"] as const) {
+    const value: unknown = options[option];
+    if (value !== undefined && typeof value !== "string") {
+      throw refuse(`The option \`${option}\` must be a string; it is ${valueText(value)}.`);
+    }
+  }
+  if (!Array.isArray(prefixes) || prefixes.some((one) => typeof one !== "string")) {
+    throw refuse("The option `prefixes` must be a list of strings.");
+  }
   if (prefixes.includes(""))
     throw refuse(
       "The option `prefixes` has an empty prefix, which matches every name. Leave it out.",

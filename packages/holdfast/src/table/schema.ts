@@ -1,6 +1,7 @@
 import type { LeaseFormat } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
+import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../native/native.js";
 
 /** The names of a table's key attributes, if not `pk` and `sk`. */
@@ -41,7 +42,7 @@ export function schemaFor(
     "invalid-argument",
     format === "object-commit"
       ? "A table of commit records has the fixed keys `path` and `etag`. Leave the option `keys` out."
-      : `The option \`format\` must be "native" or "object-commit", not "${format}".`,
+      : `The option \`format\` must be "native" or "object-commit", not ${valueText(format)}.`,
   );
 }
 
@@ -72,7 +73,7 @@ const LONGEST_KEY_NAME = 255;
 
 function checkKeyName(option: string, name: unknown, orElse: string): void {
   if (typeof name === "string" && name !== "" && name.length <= LONGEST_KEY_NAME) return;
-  const found = typeof name === "string" ? `a text of ${name.length} characters` : String(name);
+  const found = typeof name === "string" ? `a text of ${name.length} characters` : valueText(name);
   throw new HoldfastError(
     "invalid-argument",
     `The option \`keys.${option}\` must be the name of the table's key attribute, of 1 to ${LONGEST_KEY_NAME} ` +

@@ -41,6 +41,8 @@ describe("client options", () => {
   const WRONG: readonly ClientOptions[] = [
     { maxClockDrift: -0.001 },
     { maxClockDrift: 0.11 },
+    // 1 + "0.05" is "10.05".
+    { maxClockDrift: "0.05" as unknown as number },
     { maxClockDrift: Number.NaN },
     { maxLocalHandoffs: -1 },
     { maxLocalHandoffs: 1.5 },

@@ -75,6 +75,15 @@ describe("a duration", () => {
     },
   );
 
+  // 16.1 * 1,000 is 16100.000000000002, and a lease must be a whole number.
+  it.each([
+    ["16.1s", 16_100],
+    ["4.1m", 246_000],
+    ["1.1h", 3_960_000],
+  ])("of %s is whole milliseconds", (text, lengthMs) => {
+    expect(durationMs("lease", text, any)).toBe(lengthMs);
+  });
+
   it("is refused with the lower bound alone, if there is no upper bound", () => {
     expectThrown(() => durationMs("wait", "-1s", { ...any, leastMs: 0 }), {
       code: "invalid-argument",

@@ -1,5 +1,6 @@
 import { HoldfastError } from "holdfast";
 import type { Timers } from "holdfast/internal";
+import { valueText } from "holdfast/internal";
 
 /** The global time of a simulation, which its processes cannot read. */
 export interface TrueTime {
@@ -61,9 +62,9 @@ export class Dial {
 }
 
 function checkedRate(rate: number): number {
-  if (rate > 0 && Number.isFinite(rate)) return rate;
+  if (Number.isFinite(rate) && rate > 0) return rate;
   throw new HoldfastError(
     "invalid-argument",
-    `The rate of a clock must be above 0; it is ${rate}.`,
+    `The rate of a clock must be above 0; it is ${valueText(rate)}.`,
   );
 }

@@ -1,5 +1,6 @@
 import { HoldfastError } from "holdfast";
 import type { Random } from "holdfast/internal";
+import { valueText } from "holdfast/internal";
 
 /** Randomness that is repeatable by seed. */
 export interface SeededRandom extends Random {
@@ -69,7 +70,7 @@ export function seededRandom(seed: number): SeededRandom {
   if (!Number.isSafeInteger(seed) || seed < 0) {
     throw new HoldfastError(
       "invalid-argument",
-      `The seed must be a whole number from 0; it is ${seed}.`,
+      `The seed must be a whole number from 0; it is ${valueText(seed)}.`,
     );
   }
   const next = makeGenerator(seed);

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { valueText } from "../../internal/value-text.js";
 import { type AcquireOptions, checkCallback, FAIR_POLL } from "../options.js";
 
 /** Options of a waiter in a queue. */
@@ -20,7 +21,7 @@ export function checkQueueOptions(options: QueueOptions): QueueOptions {
   if (onPlaceExpired !== undefined && !["requeue", "fail"].includes(onPlaceExpired)) {
     throw new HoldfastError(
       "invalid-argument",
-      `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is "${onPlaceExpired}".`,
+      `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is ${valueText(onPlaceExpired)}.`,
     );
   }
   checkCallback("onPosition", onPosition);
