@@ -16,8 +16,8 @@ export const RINGS: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "decision = this.#blindClaim();\n          continue;",
-        to: 'decision = { ...(this.#seen as never), kind: "take-over" } as never;\n          continue;',
+        from: "if (!(await this.#wait(decision))) break;\n          decision = this.#blindClaim();",
+        to: 'if (!(await this.#wait(decision))) break;\n          decision = { ...(this.#seen as never), kind: "take-over" } as never;',
       },
     ],
     caughtBy: { invariant: "trace R3", within: 120, of: "world" },

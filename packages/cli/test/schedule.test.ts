@@ -28,6 +28,23 @@ describe("holdfast once", () => {
     expect((await world.run(later)).status).toBe(0);
   });
 
+  it("is remembered by `holdfast runs`, also an occurrence that is no instant", async () => {
+    await world.run(["once", "release", "--occurrence", "v1.2.0", ...sh("exit 3")]);
+    expect((await world.run(["runs", "release"])).stdout).toBe(
+      "name          release\nlast run      v1.2.0: failed\n",
+    );
+    const { stdout } = await world.run(["runs", "release", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ name: "release", state: "free", occurrence: "v1.2.0", isOpen: false },
+      ...{ outcome: "failed", last: "failed" },
+    });
+    let shown = "";
+    await once(world.locks, "release", { occurrence: "v1.3.0", atMostFor: "1m" }, async () => {
+      shown = (await world.run(["runs", "release"])).stdout;
+    });
+    expect(shown).toContain("v1.3.0: running");
+  });
+
   it("needs an occurrence or a period", async () => {
     expect((await world.run(["once", "a", ...sh("true")])).status).toBe(64);
     expect((await world.run(["once", "a", "--every", "1d", ...sh("exit 5")])).status).toBe(5);

@@ -142,17 +142,48 @@ export async function runs(name: string, options: CommonOptions, output: Output)
   const found = await inspectName(locks, name, { kind: "once" });
   const state = scheduleState(found.data);
   if (state === undefined) {
-    if (output.isJson) output.out(jsonLine({ name, state: found.state }));
-    else output.note(`No run of "${name}" is remembered.`);
+    tellOccurrence(found, output);
     return EXIT.ok;
   }
-  const isRunning = state.isOpen && found.state === "held" && !found.appearsExpired;
   const late = lateMs(state, systemClock.wallMs());
-  const last = isRunning ? "running" : state.isOpen ? "interrupted" : (state.outcome ?? "none");
+  const last = lastOf(found, state);
   if (output.isJson)
     output.out(jsonLine({ name, state: found.state, ...state, last, lateMs: late }));
   else output.out(described(name, state, last, late));
   return EXIT.ok;
+}
+
+type Found = Awaited<ReturnType<typeof inspectName>>;
+
+function lastOf(
+  found: Found,
+  { isOpen, outcome }: { readonly isOpen: boolean; readonly outcome?: string | undefined },
+): string {
+  if (!isOpen) return outcome ?? "none";
+  return found.state === "held" && !found.appearsExpired ? "running" : "interrupted";
+}
+
+/** Tells the last occurrence of a task of `once` whose occurrences are no instants, such as `v1.2.0`. */
+function tellOccurrence(found: Found, output: Output): void {
+  const { name, state, data } = found;
+  const { occurrence, ended, outcome } = (data ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof occurrence !== "string") {
+    if (output.isJson) output.out(jsonLine({ name, state }));
+    else output.note(`No run of "${name}" is remembered.`);
+    return;
+  }
+  const isOpen = ended === false;
+  const known = outcome === "completed" || outcome === "failed" ? outcome : undefined;
+  const last = lastOf(found, { isOpen, outcome: known });
+  if (output.isJson)
+    output.out(jsonLine({ name, state, occurrence, isOpen, outcome: known, last }));
+  else
+    output.out(
+      aligned([
+        ["name", name],
+        ["last run", `${occurrence}: ${last}`],
+      ]),
+    );
 }
 
 function described(name: string, state: ScheduleState, last: string, late: number): string {
@@ -174,6 +205,10 @@ function described(name: string, state: ScheduleState, last: string, late: numbe
     ["last success", lastSuccess && `${iso(lastSuccess.due)}, ended ${iso(lastSuccess.at)}`],
     ["last failure", failure],
   ];
+  return aligned(lines);
+}
+
+function aligned(lines: readonly (readonly [string, string | undefined])[]): string {
   return lines
     .filter(([, value]) => value !== undefined)
     .map(([label, value]) => `${label.padEnd(14)}${printable(value ?? "")}`)

@@ -40,12 +40,14 @@ export interface ScheduleState {
 export function scheduleState(data: unknown): ScheduleState | undefined {
   const memory = memoryIn(data);
   if (memory === undefined) return undefined;
-  const { dueMs, isEnded, outcome, attempt, success, failure, rule } = memory;
+  const { dueMs, outcome, attempt, success, failure, rule } = memory;
+  // Of a task of `once()`, too: a schedule takes its runs for ended, whatever became of them.
+  const isOpen = (data as { readonly ended?: unknown }).ended === false;
   const isOwn = rule !== "";
   const date = (ms: number | undefined): Date | undefined =>
     ms === undefined ? undefined : dateAt(ms);
   return {
-    ...{ due: dateAt(dueMs), outcome, isOpen: !isEnded, rule: isOwn ? rule : undefined },
+    ...{ due: dateAt(dueMs), outcome, isOpen, rule: isOwn ? rule : undefined },
     attempt: isOwn ? attempt : 1,
     by: isOwn ? memory.by : undefined,
     begun: isOwn ? dateAt(memory.begunMs) : undefined,

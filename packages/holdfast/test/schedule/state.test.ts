@@ -36,6 +36,8 @@ describe("scheduleState", () => {
         by: undefined,
       },
     });
+    expect(scheduleState(data)?.isOpen).toBe(false);
+    expect(scheduleState({ ...data, ended: false })?.isOpen).toBe(true);
     expect(scheduleState({ occurrence: "2026-01" })).toBeUndefined();
   });
 
