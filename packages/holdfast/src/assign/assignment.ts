@@ -127,10 +127,6 @@ export class Assignment implements AsyncDisposable {
   async #start(): Promise<void> {
     const { context, running } = this.#parts;
     if (this.#stop.aborted || context.closing.aborted) throw this.#closed();
-    // A wrong table or a missing permission shows before anything is written.
-    await this.#members.look();
-    this.#names = await this.#askNames();
-    await this.#join();
     // The client's `close()` waits for the runs. What is left after that, it ends itself.
     const handle = { ended: this.#ended, forsake: () => undefined };
     const stop = (): void => void this.stop().catch(() => undefined);
@@ -140,6 +136,11 @@ export class Assignment implements AsyncDisposable {
       running.delete(handle);
       context.closing.removeEventListener("abort", stop);
     });
+    // A wrong table or a missing permission shows before anything is written.
+    await this.#members.look();
+    this.#names = await this.#askNames();
+    if (this.#stop.aborted) throw this.#closed();
+    await this.#join();
     if (context.closing.aborted) throw this.#closed();
     await this.#members.tell(this.#told());
     await sleep(context.timers, this.#settings.periodMs * JOIN_PART, true, this.#stop);
@@ -275,13 +276,14 @@ export class Assignment implements AsyncDisposable {
     // Nobody would hear of its failure.
     if (this.#stop.aborted) return this.#names;
     try {
+      // First: `names` may itself stop the member.
+      const cut = new Promise<void>((resolve) => {
+        this.#cutAsking = resolve;
+      });
       this.#asked ??= (async () => names())().finally(() => {
         this.#asked = undefined;
       });
       const asked = this.#asked;
-      const cut = new Promise<void>((resolve) => {
-        this.#cutAsking = resolve;
-      });
       const isInTime = await settlesWithin(context.timers, periodMs, Promise.race([asked, cut]));
       if (this.#stop.aborted) return this.#names;
       if (isInTime) {

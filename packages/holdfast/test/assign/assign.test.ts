@@ -312,15 +312,24 @@ describe("assign", () => {
     expect(asked).toBe(0);
   });
 
-  it("does not wait for its names when it stops", async () => {
-    const { locks } = world.inhabitant();
-    const names = (): Promise<string[]> => new Promise(() => undefined);
-    const never = assign(locks, "never", { names, run: () => undefined, period: "10m" });
-    const starting = never.start().catch(() => undefined);
-    await world.time.advance(1_000);
-    await world.until(never.stop(), 1_000);
-    await world.until(starting, 1_000);
-  });
+  it.each(["stops", "stops while it asks", "stops with its client"])(
+    "does not wait for its names when it %s",
+    async (how) => {
+      const { locks } = world.inhabitant();
+      let never: Assignment | undefined;
+      const names = (): Promise<string[]> => {
+        if (how === "stops while it asks") void never?.stop();
+        return new Promise(() => undefined);
+      };
+      never = assign(locks, "never", { names, run: () => undefined, period: "10m" });
+      const starting = never.start().catch((error: unknown) => error);
+      await world.time.advance(1_000);
+      const ends = how === "stops with its client" ? locks.close() : never.stop();
+      await world.until(ends, 1_000);
+      expect(await world.until(starting, 1_000)).toMatchObject({ code: "closed" });
+      expect(world.table.items()).toEqual([]);
+    },
+  );
 
   it.each(["5", true, null, [], Number.NaN, -1])("refuses the weight %j", (weight) => {
     const { locks } = world.inhabitant();
