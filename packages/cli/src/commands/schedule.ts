@@ -142,7 +142,7 @@ export async function runs(name: string, options: CommonOptions, output: Output)
   const found = await inspectName(locks, name, { kind: "once" });
   const state = scheduleState(found.data);
   if (state === undefined) {
-    tellOccurrence(found, output);
+    tellOccurrence(name, found, output);
     return EXIT.ok;
   }
   const late = lateMs(state, systemClock.wallMs());
@@ -164,8 +164,8 @@ function lastOf(
 }
 
 /** Tells the last occurrence of a task of `once` whose occurrences are no instants, such as `v1.2.0`. */
-function tellOccurrence(found: Found, output: Output): void {
-  const { name, state, data } = found;
+function tellOccurrence(name: string, found: Found, output: Output): void {
+  const { state, data } = found;
   const { occurrence, ended, outcome } = (data ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof occurrence !== "string") {
     if (output.isJson) output.out(jsonLine({ name, state }));
