@@ -109,8 +109,9 @@ export const DYNAMODB_LEASE: FormatCase = {
     wait: (forMs) => ({ wait: forMs }),
     // The client only reports whether its heartbeats continue.
     cannot: ["list", "read", "held", "beat", "stop its beats", "carry data"],
-    // The lease counts from the last heartbeat, in whole seconds, and ends up to a second after its expiry.
-    followsMs: [1_900, 4_100],
+    // The lease counts from the last heartbeat. Our expiry is rounded up to whole seconds, and for their client it has passed
+    // in the second after it.
+    followsMs: [1_900, 5_100],
     noticesWithinMs: 200,
     releases: { "by hand": {}, "by dropping it": { drop: true } },
   },
