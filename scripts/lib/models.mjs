@@ -856,6 +856,12 @@ const SCHEDULED_MUTANTS = [
     bounds: NOTHING,
   },
   {
+    name: "GAVE_UP",
+    breaks: "BegunOnce",
+    what: "a run whose end was lost counts, in its own process, as a claim that was given up",
+    bounds: { LOST: 1 },
+  },
+  {
     name: "OWN",
     breaks: "Final",
     what: "the end of a lost run is written without a condition",

@@ -30,6 +30,11 @@ describe("processes that share a schedule, under faults, in simulated time", () 
     },
     60_000 + 3_000 * SEEDS,
   );
+
+  // A claim whose answer and whose release were lost.
+  it("seed 12865, which failed once, does not fail again", async () => {
+    expect((await simulateSchedule(12_865)).violations).toEqual([]);
+  });
 });
 
 describe("the oracle of the instants", () => {

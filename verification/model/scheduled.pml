@@ -4,7 +4,7 @@
  *
  * Each of PROCESSES processes looks at the record, and acts by what it saw, perhaps much later: it begins an attempt by its
  * grant, works, and records the end with the release. The answer to a grant may be lost, and the grant with it, so that the
- * process undoes it; a belief may end early, and a process may crash.
+ * process undoes it; the undoing or the end may be lost, a belief may end early, and a process may crash.
  *
  * Invariants, each a variable which is true until the invariant fails:
  *
@@ -23,7 +23,7 @@
 #define RETRIES 1
 #endif
 #ifndef LOST
-#define LOST 0 /* lost grants, or lost answers to grants */
+#define LOST 0 /* lost grants, lost answers to grants, lost releases */
 #endif
 #ifndef SLEEPS
 #define SLEEPS 0 /* beliefs which end early */
@@ -54,6 +54,7 @@ typedef Process {
   bit believes;
   bit lives;      /* its lease in the record has not run out */
   byte fence;     /* of its grant */
+  bit gaveUp;     /* the grant, for want of an answer */
   byte attempt;   /* of its grant, or of its decision */
   mtype outcome = none;
   bool hasLooked; /* only of a mutant */
@@ -75,20 +76,26 @@ bool Exclusion = true, BegunOnce = true, Final = true, Finished = true;
   fi
 
 #define IS_DEAD(r) (r.holder != 0 && (!at[r.holder - 1].lives || at[r.holder - 1].fence != r.fence))
-#define IS_OPEN(r) (r.holder == 0 || IS_DEAD(r))
 #define IS_MINE(p) (record.holder == p + 1 && record.fence == at[p].fence)
+#ifdef DROP_GAVE_UP
+/* The last grant of the process itself counts as given up, also if a run began under it. */
+#define IS_OWN(p, r) (r.holder == p + 1 && r.fence == at[p].fence)
+#else
+#define IS_OWN(p, r) (at[p].gaveUp && r.holder == p + 1 && r.fence == at[p].fence)
+#endif
+#define IS_OPEN(p, r) (r.holder == 0 || IS_DEAD(r) || IS_OWN(p, r))
 
 #ifdef DROP_UNDONE
 /* A free record without an end counts as that of a claim that was undone. */
-#define IS_UNDONE(r) (r.holder == 0)
+#define IS_UNDONE(p, r) (r.holder == 0)
 #else
-#define IS_UNDONE(r) (r.holder == 0 && r.mark == r.last)
+#define IS_UNDONE(p, r) ((r.holder == 0 && r.mark == r.last) || IS_OWN(p, r))
 #endif
 
 #ifdef DROP_SPENT
-#define IS_SPENT(r) false
+#define IS_SPENT(p, r) false
 #else
-#define IS_SPENT(r) (r.attempt == 0 || r.isEnded || !IS_UNDONE(r))
+#define IS_SPENT(p, r) (r.attempt == 0 || r.isEnded || !IS_UNDONE(p, r))
 #endif
 
 #ifdef DROP_BOUND
@@ -98,8 +105,8 @@ bool Exclusion = true, BegunOnce = true, Final = true, Finished = true;
 #endif
 
 /* Whether an attempt is due by a record, and which. */
-#define IS_DUE(r) (IS_OPEN(r) && r.outcome != completed && (!IS_SPENT(r) || IS_LEFT(r)))
-#define NEXT(r) (IS_SPENT(r) -> r.attempt + 1 : r.attempt)
+#define IS_DUE(p, r) (IS_OPEN(p, r) && r.outcome != completed && (!IS_SPENT(p, r) || IS_LEFT(r)))
+#define NEXT(p, r) (IS_SPENT(p, r) -> r.attempt + 1 : r.attempt)
 
 inline look(p) {
   at[p].seen.holder = record.holder; at[p].seen.fence = record.fence;
@@ -119,9 +126,9 @@ inline look(p) {
 
 #ifdef DROP_EXACT
 /* The grant requires an open record, and not the one that the decision came from. */
-#define IS_AS_SEEN(p) IS_OPEN(record)
+#define IS_AS_SEEN(p) IS_OPEN(p, record)
 #else
-#define IS_AS_SEEN(p) (IS_OPEN(record) && record.holder == at[p].seen.holder && record.fence == at[p].seen.fence)
+#define IS_AS_SEEN(p) (IS_OPEN(p, record) && record.holder == at[p].seen.holder && record.fence == at[p].seen.fence)
 #endif
 
 inline grant(p) {
@@ -129,7 +136,7 @@ inline grant(p) {
 #ifndef DROP_BEGUN
   record.attempt = at[p].attempt; record.isEnded = false; record.outcome = none;
 #endif
-  at[p].fence = record.fence; at[p].lives = 1;
+  at[p].fence = record.fence; at[p].lives = 1; at[p].gaveUp = 0;
   printf("p%d is granted %d for attempt %d\n", p, record.fence, at[p].attempt)
 }
 
@@ -147,11 +154,11 @@ inline recordEnd(p) {
 proctype Instance(byte p) {
 end:
   do
-  :: d_step { at[p].phase == idle && IS_DUE(record) ->
+  :: d_step { at[p].phase == idle && IS_DUE(p, record) ->
       look(p);
       if
-      :: IS_DUE(at[p].seen) ->
-        at[p].attempt = NEXT(at[p].seen); at[p].phase = decided;
+      :: IS_DUE(p, at[p].seen) ->
+        at[p].attempt = NEXT(p, at[p].seen); at[p].phase = decided;
         printf("p%d finds attempt %d due\n", p, at[p].attempt)
       :: else
       fi }
@@ -162,10 +169,10 @@ end:
       fi }
   :: d_step { at[p].phase == decided && IS_AS_SEEN(p) && lostUsed < LOST ->
       printf("the answer to p%d is lost\n", p);
-      lostUsed++; grant(p); at[p].phase = undoing }
+      lostUsed++; grant(p); at[p].gaveUp = 1; at[p].phase = undoing }
   :: d_step { at[p].phase == decided && lostUsed < LOST ->
       printf("the grant of p%d is lost\n", p);
-      lostUsed++; at[p].fence = NOBODY; at[p].phase = undoing }
+      lostUsed++; at[p].fence = NOBODY; at[p].gaveUp = 0; at[p].phase = undoing }
   /* Frees what it may have been granted, or the dead holder that it wanted to take over from. */
   :: d_step { at[p].phase == undoing ->
       if
@@ -175,6 +182,12 @@ end:
       :: else
       fi;
       at[p].phase = idle }
+  :: d_step { (at[p].phase == undoing || at[p].phase == ending) && lostUsed < LOST ->
+      printf("the release of p%d is lost\n", p);
+      lostUsed++; at[p].phase = idle }
+  :: d_step { at[p].phase == idle && at[p].lives && IS_MINE(p) ->
+      printf("the lease of p%d runs out\n", p);
+      at[p].lives = 0 }
   :: d_step { at[p].phase == granted && at[p].believes ->
       printf("p%d begins attempt %d\n", p, at[p].attempt);
       begun[at[p].attempt]++; at[p].phase = running;

@@ -44,6 +44,54 @@ export const SCHEDULES: readonly Variant[] = [
     caughtBy: SIMULATION,
   },
   {
+    name: "schedule-takes-its-own-claim-for-a-run",
+    what: "A claim that its client gave up for want of an answer counts as a run, whose attempt is spent.",
+    rules: [],
+    edits: [
+      {
+        in: { look },
+        from: 'wasNeverBegun(place, record.holder) ? "free" : "interrupted"',
+        to: 'record.holder === "" && wasNeverBegun(place, "") ? "free" : "interrupted"',
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "repeats the same attempt after a claim whose answer and whose release were lost",
+    },
+  },
+  {
+    name: "schedule-takes-its-own-run-for-a-claim",
+    what: "A run that lost its lease in this client counts as a claim without work, and is repeated as the same attempt.",
+    rules: [],
+    edits: [
+      {
+        in: { look },
+        from: "lastBegun.get(context)?.get(ref.id) !== holder;",
+        to: 'lastBegun.get(context)?.get("") !== holder;',
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "does not repeat a run of its own that lost its lease, and whose end was lost",
+    },
+  },
+  {
+    name: "schedule-tells-of-a-dead-run-by-its-claim",
+    what: "A process tells of a dead run only once the claim that replaces its record is answered.",
+    rules: [],
+    edits: [
+      {
+        in: { ScheduledJob },
+        from: "this.#tellOfInterrupted(sight.seen, who.nowMs);\n      throw error;",
+        to: "throw error;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "tells of a dead run, also if the claim that replaces its record stays unanswered",
+    },
+  },
+  {
     name: "schedule-continues-a-stale-memory",
     what: "A takeover continues the memory of a stale read, which was that of an earlier grant.",
     rules: [],

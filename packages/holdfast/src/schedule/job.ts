@@ -66,6 +66,8 @@ export class ScheduledJob implements AsyncDisposable {
   #silence: Backoff | undefined;
   #looks = 0;
   #wrongMs: number | undefined;
+  /** The last run of which this process told that it was cut off. */
+  #told: { readonly dueMs: number; readonly attempt: number } | undefined;
 
   /** @internal Made by {@link schedule}. */
   constructor(place: Place, settings: ScheduleSettings, work: ScheduledWork) {
@@ -230,7 +232,14 @@ export class ScheduledJob implements AsyncDisposable {
     const { policy, grant } = this.#settings;
     const who = { nowMs: this.#time.nowMs(), by: grant.owner };
     const begun = begunOf(step, sight.seen, who, policy);
-    const lease = await this.#begin(sight, begun);
+    let lease: HeldLease | undefined;
+    try {
+      lease = await this.#begin(sight, begun);
+    } catch (error) {
+      // If the claim was written all the same, no later look shows the run that it replaced.
+      this.#tellOfInterrupted(sight.seen, who.nowMs);
+      throw error;
+    }
     if (lease === undefined) return this.#refused();
     this.#tellOfInterrupted(sight.seen, who.nowMs);
     this.#memory = begun;
@@ -295,6 +304,9 @@ export class ScheduledJob implements AsyncDisposable {
     const { memory } = seen;
     const failure = interruptedIn(seen, nowMs);
     if (memory === undefined || failure === undefined) return;
+    const { dueMs, attempt } = memory;
+    if (this.#told?.dueMs === dueMs && this.#told.attempt === attempt) return;
+    this.#told = { dueMs, attempt };
     this.#emit("interrupted", memory, Math.max(0, nowMs - memory.begunMs), failure.error);
   }
 

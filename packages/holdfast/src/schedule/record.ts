@@ -88,7 +88,8 @@ function sightOf(place: Place, record: LeaseRecord, mark: string | undefined): S
   }
   const decision = decisionOf(place);
   if (decision.kind === "take-over") {
-    return { seen: { state: "interrupted", memory }, onto: decision, isAbsent: false };
+    const state = wasNeverBegun(place, record.holder) ? "free" : "interrupted";
+    return { seen: { state, memory }, onto: decision, isAbsent: false };
   }
   const { context } = place;
   const { endMs } = record;
@@ -106,6 +107,20 @@ function sightOf(place: Place, record: LeaseRecord, mark: string | undefined): S
 // renewed nothing. Otherwise another process's takeover, undone, has freed the record of a dead run.
 function wasUndone({ lastHolder }: FreeRecord, mark: string | undefined): boolean {
   return mark !== undefined && mark === lastHolder;
+}
+
+/** The holder of the last run that each client has begun, by record. Another run's claim never comes back after it. */
+const lastBegun = new WeakMap<AcquireContext, Map<string, string>>();
+
+function noteBegun(context: AcquireContext, ref: RecordRef, holder: string): void {
+  const known = lastBegun.get(context);
+  if (known === undefined) lastBegun.set(context, new Map([[ref.id, holder]]));
+  else known.set(ref.id, holder);
+}
+
+// This client's own claim, whose answer it did not get and whose release may be lost: no work began under it.
+function wasNeverBegun({ context, ref }: Place, holder: string): boolean {
+  return context.abandoned.has(holder) && lastBegun.get(context)?.get(ref.id) !== holder;
 }
 
 /**
@@ -131,7 +146,10 @@ export function begin(
       const how = onto.kind === "take-over" ? "takeover" : "claim";
       return [{ hold, record: answer.result.record, how }];
     },
-    begin: ([{ hold }]) => HeldLease.toCaller(hold),
+    begin: ([{ hold }]) => {
+      noteBegun(context, ref, hold.held.holder);
+      return HeldLease.toCaller(hold);
+    },
   });
 }
 

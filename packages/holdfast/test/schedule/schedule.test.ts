@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
   type Inhabitant,
@@ -6,6 +7,7 @@ import {
   World,
 } from "../../../../test/support/world.js";
 import { HoldfastError, once } from "../../src/index.js";
+import { SCHEDULE_CHANNEL, type ScheduleRunEvent } from "../../src/schedule/events.js";
 import type { ScheduledJob } from "../../src/schedule/job.js";
 import type { ScheduleOptions } from "../../src/schedule/options.js";
 import type { ScheduledRun } from "../../src/schedule/run.js";
@@ -398,6 +400,67 @@ describe("the record of a schedule", () => {
     one?.who.network.clear();
     await world.time.advance(2 * MINUTE);
     expect(attempts()).toEqual([1]);
+  });
+
+  // rule: protocol 144
+  it("repeats the same attempt after a claim whose answer and whose release were lost", async () => {
+    const [one] = fleet(1, { every: "1h" });
+    await world.time.advance(HOUR - 31_000);
+    let claims = 0;
+    one?.who.network.script((request) => {
+      if (request.kind !== "write") return undefined;
+      if (!JSON.stringify(request).includes("occurrence")) return { fault: "request-lost" };
+      claims += 1;
+      return claims === 1 ? { fault: "response-lost" } : { fault: "request-lost" };
+    });
+    await world.time.advance(4_000);
+    one?.who.network.script((request) =>
+      request.kind === "write" && !JSON.stringify(request).includes("occurrence")
+        ? { fault: "request-lost" }
+        : undefined,
+    );
+    await world.time.advance(2 * MINUTE);
+    expect([dues(), attempts()]).toEqual([["01-01T01:00"], [1]]);
+  });
+
+  // rule: protocol 144
+  it("does not repeat a run of its own that lost its lease, and whose end was lost", async () => {
+    const [one] = fleet(1, { every: "1h" }, long);
+    await world.time.advance(HOUR - 30_500);
+    let hasLooked = false;
+    one?.who.network.script(({ kind }) => {
+      hasLooked ||= kind === "read" && ran.length > 0;
+      return kind === "write" && ran.length > 0 && !hasLooked
+        ? { fault: "request-lost" }
+        : undefined;
+    });
+    await world.time.advance(7 * MINUTE);
+    expect(attempts()).toEqual([1]);
+  });
+
+  it("tells of a dead run, also if the claim that replaces its record stays unanswered", async () => {
+    const told: string[] = [];
+    const note = (message: unknown): void => {
+      const { phase, dueMs } = message as ScheduleRunEvent;
+      if (phase === "interrupted") told.push(new Date(dueMs).toISOString().slice(5, 16));
+    };
+    subscribe(SCHEDULE_CHANNEL, note);
+    try {
+      const [one] = fleet(1, { every: "1h" }, long);
+      await world.time.advance(HOUR);
+      one?.who.process.kill();
+      const [other] = fleet(1, { every: "1h" });
+      await world.time.advance(HOUR - MINUTE);
+      other?.who.network.script(({ kind }) =>
+        kind === "write" ? { fault: "response-lost" } : undefined,
+      );
+      await world.time.advance(MINUTE + 10_000);
+      other?.who.network.clear();
+      await world.time.advance(10 * MINUTE);
+      expect([dues(), told]).toEqual([["01-01T01:00", "01-01T02:00"], ["01-01T01:00"]]);
+    } finally {
+      unsubscribe(SCHEDULE_CHANNEL, note);
+    }
   });
 
   it("continues the memory of the grant that it takes over, after a stale read", async () => {
