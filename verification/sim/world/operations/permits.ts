@@ -83,8 +83,9 @@ async function mixed(self: Incarnation, random: SeededRandom, limit: number): Pr
   for (const held of helds) note(self, held, "granted");
   const loss = lossSignal(lease);
   const end = (): void => {
-    // An operator may release one of the locks by force, and the library then gives up the rest.
-    const isForced = isHoldfastError(loss.reason) && loss.reason.reason === "released-by-force";
+    // An operator may release one of the locks by force, or another caller interrupt it: the library then gives up the rest.
+    const reason = isHoldfastError(loss.reason) ? loss.reason.reason : undefined;
+    const isForced = reason === "released-by-force" || reason === "interrupted";
     for (const held of helds) note(self, held, isForced ? "released" : "lost");
   };
   loss.addEventListener("abort", end, { once: true });
