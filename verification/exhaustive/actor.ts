@@ -66,6 +66,7 @@ export class Actor {
   isDead = false;
   /** Settles when the process dies. */
   readonly death: Promise<void>;
+  readonly #moments = new Map<string, number>();
   #die = (): void => undefined;
 
   constructor(stage: Stage, name: string, { onSession }: { readonly onSession: boolean }) {
@@ -122,7 +123,9 @@ export class Actor {
 
   /** A moment of the work at which something may happen to the process. */
   moment(what: string): void {
-    const point = `${this.name}.${what}`;
+    const times = (this.#moments.get(what) ?? 0) + 1;
+    this.#moments.set(what, times);
+    const point = `${this.name}.${what}${times === 1 ? "" : times}`;
     const isHolding = what !== "asks";
     this.#happen(
       this.stage.happeningOf(this, point, isHolding ? ["moment", "holding"] : ["moment"]),

@@ -15,6 +15,8 @@ import {
   semaphore,
   writeLock,
 } from "../../packages/holdfast/src/index.js";
+import { keepFor } from "../../packages/holdfast/src/keep/index.js";
+import { grantFenceOf } from "../sim/world/operations/keeping.js";
 import type { Actor } from "./actor.js";
 import { LEASE_MS, POLL } from "./choices.js";
 
@@ -34,6 +36,8 @@ export interface Kind {
   readonly queues: readonly string[];
   /** The partition key of the records that the operator may spoil. */
   readonly record: string;
+  /** What a run costs without faults and without `keep`, in requests: once a queue has formed, no use is kept. */
+  readonly requestsUnkept?: number;
   /**
    * What a process does. `a` begins, `b` comes 50 ms later, `c` may come later; `n` comes when all of them have ended, and
    * `m` behind it.
@@ -47,6 +51,8 @@ interface Held {
     readonly name: string;
     readonly fence: bigint;
     readonly holder: string;
+    /** The fence of the grant in the table, if it has several uses. */
+    readonly grantFence?: bigint | undefined;
   }[];
   readonly isHeld: boolean;
   readonly signal: AbortSignal;
@@ -98,10 +104,11 @@ async function use(
 }
 
 function begin(self: Actor, held: Held, waited: boolean): void {
-  for (const { name, fence } of held.parts) {
+  for (const { name, fence, grantFence } of held.parts) {
     self.stage.handedOut(self, {
       name,
       fence,
+      grantFence,
       get isHeld() {
         return held.isHeld;
       },
@@ -142,7 +149,11 @@ async function end(self: Actor, held: Held): Promise<void> {
 }
 
 function noteReleased(self: Actor, { parts }: Held): void {
-  for (const { name, fence, holder } of parts) self.note({ kind: "released", name, fence, holder });
+  for (const { name, fence, holder, grantFence } of parts) {
+    // A kept grant keeps its holder.
+    const of = grantFence === undefined ? { holder } : {};
+    self.note({ kind: "released", name, fence, ...of });
+  }
 }
 
 function ofOne(lease: Lease): Held {
@@ -167,6 +178,29 @@ async function takeMutex(self: Actor): Promise<Lease> {
 
 async function useMutex(self: Actor): Promise<void> {
   await use(self, ofOne(await takeMutex(self)), true);
+}
+
+/** Shorter than the uses of the first process, so that it is granted the lock twice. */
+const KEEP_MS = 1_200;
+const KEEP = keepFor(`${KEEP_MS}ms`);
+const USES = 3;
+
+/** Uses one lock several times in a row: the second use, or the third, needs no request. */
+async function useKept(self: Actor): Promise<void> {
+  const lock = mutex(self.locks, NAME, { lease: LEASE_MS, keep: KEEP });
+  for (let at = 0; at < USES; at += 1) {
+    self.note({ kind: "waits", name: NAME });
+    const acquire = () => lock.acquire(PATIENT);
+    const lease = await acquired(self, `waited for "${NAME}"`, acquire);
+    const grantFence = grantFenceOf(lease);
+    const { name, fence, holder } = lease;
+    self.note({ kind: "use", name, fence, of: grantFence, keepMs: KEEP_MS });
+    const held: Held = Object.assign(ofOne(lease), {
+      parts: [{ name, fence, holder, grantFence }],
+    });
+    await use(self, held, true, holdMsOf(self) / 4);
+    await self.sleep(100);
+  }
 }
 
 async function useFairLock(self: Actor): Promise<void> {
@@ -337,6 +371,7 @@ async function force(self: Actor): Promise<void> {
 /** Every kind of lock, and what else processes do with them. */
 export const KINDS = [
   { name: "mutex", queues: [], record: `lock#${NAME}`, work: useMutex },
+  { name: "kept", queues: [], record: `lock#${NAME}`, requestsUnkept: 18, work: useKept },
   { name: "fair", queues: [NAME], record: `lock#${NAME}`, work: useFairLock },
   { name: "several", queues: [NAME, "y"], record: `lock#${NAME}`, work: useBoth },
   { name: "semaphore", queues: [NAME], record: `semaphore#${NAME}`, work: useSemaphore },

@@ -299,6 +299,11 @@ class Run implements Stage {
     return this.trace.hash;
   }
 
+  async #costsBefore(): Promise<Costs> {
+    const { endMs, requests } = await costsOf(this.#placement.kind);
+    return { endMs, requests: Math.max(requests, this.#kind.requestsUnkept ?? 0) };
+  }
+
   async #judged(costs: Costs): Promise<Violation[]> {
     const { placed } = this.#placement;
     for (const { point, choice } of this.#placing.unplaced) {
@@ -310,9 +315,7 @@ class Run implements Stage {
       .filter((one) => !isTampered || isJudged("tampered world", one))
       .filter(({ invariant }) => invariant !== "no silence" || !isToldLater(this.#placement));
     const dear =
-      placed.length === 0
-        ? []
-        : tooDear(this.#placement, costs, await costsOf(this.#placement.kind));
+      placed.length === 0 ? [] : tooDear(this.#placement, costs, await this.#costsBefore());
     return [...judged, ...dear];
   }
 }
