@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { MemoryRings, type Sent } from "../../../../test/support/rings.js";
-import { readsIn, World } from "../../../../test/support/world.js";
+import { type Inhabitant, readsIn, World } from "../../../../test/support/world.js";
 import { election } from "../../src/election/index.js";
 import { fairLock, type Holdfast, mutex } from "../../src/index.js";
 import { interrupt, onWanted } from "../../src/requests/index.js";
+import { encodeFrame } from "../../src/ring/frames.js";
+import type { LineEvents } from "../../src/ring/port.js";
 
 /** The kinds of frames. */
 const [HEARD, FREE, LOOK] = [2, 3, 4] as const;
@@ -378,6 +380,84 @@ describe("a ring that is not as it should be", () => {
     rings.shut("memory:ends");
     await world.until(waiting);
     expect(world.time.nowMs - fromMs).toBeLessThan(150);
+  });
+});
+
+// rule: protocol 130
+describe("hand-overs between two processes", () => {
+  const ADDRESSES = ["memory:one", "memory:two"] as const;
+  const DEAF: LineEvents = { received: () => undefined, closed: () => undefined };
+  type Place = (rings: MemoryRings, world: World) => void;
+
+  /** Passes a lock back and forth. Returns the requests, and the time from the releases to the next grants. */
+  async function passed(rounds: number, place: Place | undefined) {
+    const { world, rings } = scene();
+    const [one, two] = ADDRESSES.map((address) =>
+      world.inhabitant({ ...INSTANT, ring: place && rings.choice(address) }),
+    ) as [Inhabitant, Inhabitant];
+    place?.(rings, world);
+    let [holds, waits] = [one, two];
+    let lease = await world.until(mutex(holds.locks, "a").acquire());
+    const before = { ...world.table.counts };
+    let waitedMs = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const waiting = mutex(waits.locks, "a").acquire();
+      // At any phase of the polls.
+      await world.time.advance(700 + ((137 * round) % 600));
+      const fromMs = world.time.nowMs;
+      await world.until(lease.release());
+      lease = await world.until(waiting);
+      waitedMs += world.time.nowMs - fromMs;
+      [holds, waits] = [waits, holds];
+    }
+    const { counts } = world.table;
+    const requests = counts.writes - before.writes + readsIn(counts) - readsIn(before);
+    return { requests, waitedMs, dialled: rings.dialled.length };
+  }
+
+  it.each<[string, (rings: MemoryRings, address: string, world: World) => void]>([
+    ["are shut", (rings, address) => rings.shut(address)],
+    [
+      "drop all packets",
+      (rings, address, { time }) =>
+        rings.accept(address, (line) => {
+          time.timers.set(2_000, false, () => line.close());
+          return DEAF;
+        }),
+    ],
+    ["belong to peers that accept and hang", (rings, address) => rings.accept(address, () => DEAF)],
+  ])(
+    "cost and last at most a twentieth more than without rings, if the ports %s",
+    async (_, spoil) => {
+      const plain = await passed(300, undefined);
+      const rung = await passed(300, (rings, world) => {
+        for (const address of ADDRESSES) spoil(rings, address, world);
+      });
+      expect([plain.dialled, rung.dialled > 0]).toEqual([0, true]);
+      expect(rung.requests / plain.requests).toBeLessThan(1.05);
+      expect(rung.waitedMs / plain.waitedMs).toBeLessThan(1.05);
+    },
+  );
+
+  it("cost and last the same under 10,000 forged rings a second, each on a connection of its own", async () => {
+    const calm = await passed(5, () => undefined);
+    let forged = 0;
+    const flooded = await passed(5, (rings, { time }) => {
+      const frame = encodeFrame({ kind: "wait", token: "f".repeat(32) });
+      const flood = (): void => {
+        for (let at = 0; at < 10; at += 1) {
+          const line = rings.dial(ADDRESSES[forged % 2] ?? "", DEAF);
+          line.send(frame);
+          forged += 1;
+        }
+        time.timers.set(1, false, flood);
+      };
+      flood();
+    });
+    expect(forged).toBeGreaterThan(30_000);
+    expect([flooded.requests, flooded.waitedMs]).toEqual([calm.requests, calm.waitedMs]);
+    // A release and a claim; the first round begins with a refused claim.
+    expect(calm.requests).toBe(5 * 3);
   });
 });
 
