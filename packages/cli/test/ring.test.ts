@@ -69,3 +69,33 @@ describe("--ring", () => {
     expect(told.stderr).toContain("ring");
   });
 });
+
+describe("diagnose --ring", () => {
+  it("says whether this machine can ring the clients at some addresses", async () => {
+    const name = "reached";
+    const held = world.start(["lock", name, "--ring", "127.0.0.1:0", "--", "sleep", "30"]);
+    await expect.poll(() => markOf(name), { timeout: 20_000 }).toBeDefined();
+    const [, address = ""] = (await markOf(name))?.S?.split(" ") ?? [];
+    const { status, stdout } = await world.run(["diagnose", "--ring", address]);
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining(`ring         ${address} answers as a client with ring() does.`),
+    ]);
+    held.kill("SIGTERM");
+    await held.result;
+    const after = await world.run(["diagnose", "--json", "--ring", ` ${address},${address}`]);
+    const findings = after.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { check: string; code?: string });
+    const ofRings = findings.filter(({ check }) => check === "ring");
+    expect(ofRings.map(({ code }) => code)).toEqual(["unreachable", "unreachable"]);
+    expect(after.status).toBe(69);
+  });
+
+  it.each(["local", "nowhere", ""])("refuses %j", async (where) => {
+    const told = await world.run(["diagnose", "--ring", where]);
+    expect(told.status).toBe(64);
+    expect(told.stderr).toContain("10.0.3.7:7420");
+  });
+});

@@ -28,6 +28,7 @@ import {
   type RecordAction,
   recordAccesses,
 } from "./policy.js";
+import { ringFindings, ringPlaces } from "./rings.js";
 import { schemaFor } from "./schema.js";
 import { type CheckTableOptions, describe, ttlOf } from "./table.js";
 
@@ -37,6 +38,11 @@ export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
   readonly for?: readonly Exclude<PolicyFeature, "object-commit">[] | undefined;
   /** The prefix of the probed names, if the process has access only to such names. Default none. */
   readonly prefix?: string | undefined;
+  /**
+   * Addresses of clients with `ring()`, such as `"10.0.3.7:7420"`: whether this machine can ring them. Takes up to 4 s. Default
+   * none.
+   */
+  readonly rings?: readonly string[] | undefined;
   /** Wall-clock time, for tests. Default: this machine's. */
   readonly clock?: Pick<Clock, "wallMs"> | undefined;
 }
@@ -48,6 +54,7 @@ const DIAGNOSE_NAMES: OptionNames<DiagnoseOptions> = {
   homeRegion: true,
   for: true,
   prefix: true,
+  rings: true,
   clock: true,
 };
 
@@ -69,24 +76,27 @@ const partitionOf = (key: Item, pk: string) => ({
  * features need with its latency, this machine's clock against the table's clock, and whether the `Date`s of the
  * table's answers follow the time. Writes nothing: the probes are writes with impossible conditions, and reads of
  * unused names. Sends two requests about the table and, for each feature, one to seven probes of one or two units
- * each, and repeats the first probe two seconds later if the `Date` has not moved meanwhile. Throws `invalid-argument`;
- * every other failure is a finding.
+ * each, and repeats the first probe two seconds later if the `Date` has not moved meanwhile. Connects to the addresses in
+ * `rings`, and tells no client there that somebody waits. Throws `invalid-argument`; every other failure is a finding.
  */
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   checkNames("diagnose()", options, DIAGNOSE_NAMES);
   checkFeatures(options);
+  const places = ringPlaces(options.rings);
   const waiting = waitingForConnection(options.client);
+  const ringing = ringFindings(places);
   const shape = await examineShape(options);
   // For a missing or unreachable table every probe would repeat the same finding.
   const isHopeless = ({ check, code }: Finding): boolean =>
     (check === "table" || check === "key") && code !== undefined && code !== "access-denied";
-  if (shape.some(isHopeless)) return shape;
+  if (shape.some(isHopeless)) return [...shape, ...(await ringing)];
   const probes = new Probes(options);
   const probed: Finding[] = [];
   // One at a time, so that each latency is measured alone.
   for (const probe of probes.all()) probed.push(await probe());
   await probes.repeatLater();
-  return [...shape, ...probed, ...probes.dates.findings(), ...connectionFindings(waiting)];
+  const rest = [...probes.dates.findings(), ...connectionFindings(waiting)];
+  return [...shape, ...probed, ...rest, ...(await ringing)];
 }
 
 /** A client of a running program may have other requests, which delay the renewals of its leases. */

@@ -11,7 +11,8 @@ export interface Finding {
     | "latency"
     | "clock"
     | "connections"
-    | "date";
+    | "date"
+    | "ring";
   /** `problem`: a feature will fail. `warning`: the feature works with a restriction. */
   readonly level: "ok" | "warning" | "problem";
   readonly message: string;

@@ -19,11 +19,11 @@ export async function diagnoseEngine(
   output: Output,
   host: Host,
 ): Promise<number> {
-  const { prefix, maxClockError, scan, watch, homeRegion } = options;
+  const { prefix, maxClockError, scan, watch, homeRegion, ring } = options;
   assertNative(options, "`diagnose`");
-  if (scan !== undefined || watch !== undefined || homeRegion !== undefined) {
+  if ([scan, watch, homeRegion, ring].some((given) => given !== undefined)) {
     throw usageError(
-      "--engine checks the server, not the records: leave out --scan, --watch and --home-region.",
+      "--engine checks the server only: leave out --scan, --watch, --home-region and --ring.",
     );
   }
   const features = options.for?.split(",").map((feature) => feature.trim());

@@ -18,6 +18,10 @@ export function addDiagnose(program: Command, onRun: (run: Run) => void): void {
     .option("--home-region <region>", "the single region in which all clients acquire locks")
     .option("--scan", "also find dead holders, dead waiters and unreadable records, by four scans")
     .option("--watch <duration>", "how long to watch holders with --scan; default 65s")
+    .option(
+      "--ring <addresses>",
+      "also whether this machine reaches the clients with rings at HOST:PORT,HOST:PORT",
+    )
     .option("--engine", "instead check whether the server is fit to keep locks; writes records")
     .addHelpText("after", DIAGNOSE_HELP)
     .action((options) =>

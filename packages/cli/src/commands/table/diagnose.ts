@@ -20,6 +20,7 @@ export interface DiagnoseCommandOptions extends CommonOptions {
   readonly scan?: boolean;
   readonly watch?: string;
   readonly engine?: boolean;
+  readonly ring?: string;
 }
 
 /** A finding of the library, or a finding about records. */
@@ -41,15 +42,16 @@ export async function diagnose(
   const { prefix, homeRegion, scan, watch } = options;
   assertNative(options, "`diagnose`");
   const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
-  const features = options.for?.split(",").map((feature) => feature.trim());
+  const features = itemsOf(options.for);
   const printed: PrintedFinding[] = await findingsOf({
     ...(await tableOf(options, output)),
     for: features as DiagnoseOptions["for"],
     prefix,
     homeRegion,
+    rings: itemsOf(options.ring),
   });
   for (const finding of printed) print(finding, output);
-  const isSound = printed.every(({ level }) => level !== "problem");
+  const isSound = printed.every(({ check, level }) => level !== "problem" || check === "ring");
   if (scan === true && isSound) {
     for (const finding of await recordFindings(options, watchMs, output, host)) {
       print(finding, output);
@@ -59,6 +61,9 @@ export async function diagnose(
   const codes = printed.flatMap(({ code }) => (code === undefined ? [] : [exitCodeFor(code)]));
   return ORDER.find((code) => codes.includes(code)) ?? codes[0] ?? EXIT.ok;
 }
+
+const itemsOf = (list: string | undefined): string[] | undefined =>
+  list?.split(",").map((item) => item.trim());
 
 function print(finding: PrintedFinding, output: Output): void {
   const { check, level, message, fix, latencyMs } = finding;
