@@ -1,4 +1,5 @@
 import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellation.js";
+import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
 import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
 import { Outages } from "../../packages/holdfast/src/core/outages.js";
@@ -54,6 +55,16 @@ export const OUTAGES: readonly Variant[] = [
     caughtBy: {
       test: ACQUIRABLE,
       title: "outlives refused credentials at its start, and is told within a second",
+    },
+  },
+  {
+    name: "waiter-behind-release-told-nothing",
+    what: "A waiter behind a release in its own process does not know that the release goes unanswered.",
+    rules: [],
+    edits: [{ in: { giveUpLease }, from: "waiter?.tell(answer);", to: "waiter?.follows;" }],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported in time to a waiter of the process behind a release of %s",
     },
   },
   {

@@ -35,6 +35,11 @@ export interface SharedPlace {
 export class LocalWaiter<Settings, Granted> {
   readonly settings: Settings;
   readonly listener: PlaceListener;
+  /**
+   * Tells the waiter how the holder's release goes: why DynamoDB did not answer a write of it, or, without a reason, that it
+   * did. Until then the waiter sends no request of its own, and would not know of an outage.
+   */
+  readonly tell: (why?: Unavailable) => void;
   #position: number | undefined;
   /** Resolves with the turn. Rejects with the error if the waiter gives up first. */
   readonly turn: Promise<Turn<Granted>>;
@@ -42,9 +47,14 @@ export class LocalWaiter<Settings, Granted> {
     | { readonly take: (turn: Turn<Granted>) => void; readonly fail: (error: unknown) => void }
     | undefined;
 
-  constructor(settings: Settings, listener: PlaceListener = {}) {
+  constructor(
+    settings: Settings,
+    listener: PlaceListener = {},
+    tell: (why?: Unavailable) => void = () => undefined,
+  ) {
     this.settings = settings;
     this.listener = listener;
+    this.tell = tell;
     this.turn = new Promise((take, fail) => {
       this.#settle = { take, fail };
     });

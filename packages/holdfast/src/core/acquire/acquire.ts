@@ -164,7 +164,9 @@ export function localTurn({
   settings,
   cancellation,
 }: Contending): Promise<Turn<GrantResult>> {
-  const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings, settings.queueing);
+  const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings, settings.queueing, (why) =>
+    why === undefined ? cancellation.onResponse() : cancellation.onNoResponse(why),
+  );
   localQueue.wait(waiter);
   cancellation.signal.addEventListener("abort", () =>
     localQueue.leave(waiter, cancellation.error()),

@@ -162,10 +162,11 @@ class LeaseRelease {
       backoff: context.patient(steady(settings.minPollMs)),
       isOver: () => !waiter.isWaiting || deadline.remainingMs() <= settings.leaseMs / 2,
       onMisconfigured: "end",
-      onNoAnswer: (answer) => this.#noteNoAnswer(answer),
+      onNoAnswer: (answer) => this.#noteNoAnswer(answer, waiter),
     });
     if (retried.kind === "answered") {
       const { answer } = retried;
+      waiter.tell();
       const found = context.see(ref, answer, "strong");
       this.#state = handOffAnswered(this.#state, grant.holder, answer, found);
       if (this.#state.phase === "released") return;
@@ -212,13 +213,14 @@ class LeaseRelease {
     const retried = await retry(context, send, {
       backoff: context.patient(steady(RELEASE_RETRY_MS)),
       isOver: () => context.nowMs() >= this.#state.untilMs,
-      onNoAnswer: (answer) => this.#noteNoAnswer(answer),
+      onNoAnswer: (answer) => this.#noteNoAnswer(answer, this.#localQueue.first),
     });
     if (retried.kind !== "answered") {
       const isOnSession = this.#former.life !== undefined;
       throw releaseNotAcknowledged(this.#ref, retried.last, isOnSession);
     }
     const { answer } = retried;
+    this.#localQueue.first?.tell();
     if (answer.kind === "applied") {
       this.#state = freed(this.#state);
       return;
@@ -237,9 +239,13 @@ class LeaseRelease {
     return place.last;
   }
 
-  #noteNoAnswer(answer: NoAnswer): void {
+  #noteNoAnswer(
+    answer: NoAnswer,
+    waiter: LocalWaiter<HoldSettings, GrantResult> | undefined,
+  ): void {
     this.#state = unacknowledged(this.#state, answer);
     if (answer.kind === "denied") tellOfRefusal(this.#context, answer);
+    waiter?.tell(answer);
     this.#former.onNoAnswer(answer);
   }
 }

@@ -4,6 +4,7 @@ import { keyOf } from "../../../../testing/src/faults/fault-plan.js";
 import { election } from "../../../src/election/index.js";
 import type { HoldfastError } from "../../../src/errors.js";
 import { all, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
+import { keepFor } from "../../../src/keep/index.js";
 
 let world: World;
 let mine: Inhabitant;
@@ -116,6 +117,44 @@ describe("a table that answers nothing", () => {
       );
       await world.until(inspect(mine.locks, "b"));
     }
+  });
+
+  it.each([
+    ["a mutex", () => mutex(mine.locks, "a"), () => mutex(mine.locks, "a")],
+    ["a fair lock", () => fairLock(mine.locks, "a"), () => fairLock(mine.locks, "a")],
+    [
+      "a kept lock",
+      () => mutex(mine.locks, "a", { keep: keepFor("1h") }),
+      () => mutex(mine.locks, "a", { owner: "another" }),
+    ],
+  ] as const)(
+    "is reported in time to a waiter of the process behind a release of %s",
+    async (_title, held, wanted) => {
+      const lease = await world.until(held().acquire({ lease: "2m" }));
+      wanted()
+        .acquire({ wait: "10m" })
+        .catch(() => undefined);
+      await world.time.advance(1_000);
+      mine.network.script(() => ({ fault: "request-lost" }));
+      lease.release().catch(() => undefined);
+      await world.time.advance(4_900);
+      expect(errors).toEqual([]);
+      await world.time.advance(6_000);
+      expect(errors).toMatchObject([{ code: "unreachable", lockName: undefined }]);
+    },
+  );
+
+  it("is no reason any more for a waiter behind a release that was answered at last", async () => {
+    const lease = await world.until(mutex(mine.locks, "a").acquire());
+    const next = mutex(mine.locks, "a").acquire({ wait: "10m" });
+    const last = mutex(mine.locks, "a")
+      .acquire({ wait: "30s" })
+      .catch((error: HoldfastError) => error);
+    mine.network.next("write", { fault: "request-lost" });
+    await world.until(lease.release());
+    await world.until(next);
+    expect(await world.until(last)).toMatchObject({ code: "not-acquired" });
+    expect(errors).toEqual([]);
   });
 
   it("is reported in time if it begins with a read of a predecessor's session", async () => {
