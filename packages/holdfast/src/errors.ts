@@ -38,6 +38,7 @@ export type ErrorCode =
  * - `interrupted`: another caller interrupted the holder, which did not release the lock before its lease ended.
  * - `exported`: the holder transferred the lease to another process.
  * - `held-too-long`: the lease was held for as long as its option `maxHold` allows.
+ * - `forgotten`: the handle was garbage-collected without a release, and its signal was never used.
  * - `closed`: the client was closed.
  */
 export type LossReason =

@@ -51,7 +51,7 @@ export const FORCE_NAMES: OptionNames<ForceReleaseOptions> = {
   ...INSPECT_NAMES,
   reason: true,
   by: true,
-  now: true,
+  now: "flag",
   wait: true,
   signal: true,
 };
@@ -61,7 +61,7 @@ export const FORCE_PERMIT_NAMES: OptionNames<ForceReleasePermitOptions> = {
   holder: true,
   reason: true,
   by: true,
-  now: true,
+  now: "flag",
   wait: true,
   signal: true,
 };

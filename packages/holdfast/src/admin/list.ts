@@ -34,9 +34,13 @@ export interface ListPermitOptions extends Omit<ListOptions, "kind"> {
   readonly kind: PermitKind;
 }
 
-const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = { kind: true, prefix: true, free: true };
+const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = {
+  kind: true,
+  prefix: true,
+  free: "flag",
+};
 
-const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: true };
+const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: "flag" };
 
 /** A place in the queue of a fair lock, a semaphore or a read-write lock, as read by a scan. */
 export interface ListedEntry {

@@ -39,7 +39,7 @@ export interface SurveyOptions {
   readonly brief?: boolean | undefined;
 }
 
-export const SURVEY_NAMES: OptionNames<SurveyOptions> = { prefix: true, brief: true };
+export const SURVEY_NAMES: OptionNames<SurveyOptions> = { prefix: true, brief: "flag" };
 
 // About 250,000 records. One takes a few times as much memory as its texts.
 const MOST_BYTES = 64_000_000;

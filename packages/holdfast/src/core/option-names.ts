@@ -38,8 +38,8 @@ const GRANT_NAMES: OptionNames<
   existingData: true,
   attributes: true,
   existingAttributes: true,
-  keepData: true,
-  onlyIfExists: true,
+  keepData: "flag",
+  onlyIfExists: "flag",
 };
 
 /** The options of a waiter in a queue. */

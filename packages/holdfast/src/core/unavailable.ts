@@ -78,7 +78,7 @@ export function tooSlow(
   return new HoldfastError(
     "unreachable",
     `${titleOf(names, kind)} was not acquired: the table's answers take longer than a lease of ${leaseMs} ms allows. Use a longer ` +
-      "`lease`, or find the cause of the slow answers.",
+      "`lease`, or find out why.",
     { lockName: names.join(", "), cause: silence },
   );
 }
@@ -128,13 +128,13 @@ export function unreadable(
     ? new HoldfastError(
         "foreign-record",
         `The record of ${phraseOf(ref)} ${found.found}, so the record is not of format "${format}". ` +
-          `${written}. Use another table or name, or the format of the client that wrote the record.`,
+          `${written}. Use another table or name, or the format of the client that wrote it.`,
         { lockName: ref.name },
       )
     : new HoldfastError(
         "unsupported-layout",
         `The record of ${phraseOf(ref)} ${found.found}, which this version of holdfast does not know. ` +
-          "Nothing was written. Upgrade holdfast here to the version that wrote the record.",
+          "Nothing was written. Upgrade to the version that wrote it.",
         { lockName: ref.name },
       );
 }

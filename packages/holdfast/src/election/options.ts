@@ -37,7 +37,7 @@ export const ELECTION_NAMES: OptionNames<ElectionOptions> = {
   maxHold: true,
   poll: true,
   owner: true,
-  preferred: true,
+  preferred: "flag",
 };
 
 /** Options of `Election.campaign`. */
@@ -58,7 +58,7 @@ export const CAMPAIGN_NAMES: OptionNames<CampaignOptions> = { signal: true, valu
 export const LEAD_NAMES: OptionNames<LeadOptions> = {
   signal: true,
   value: true,
-  again: true,
+  again: "flag",
 };
 
 /** The durations of an election, in milliseconds. */

@@ -1,7 +1,10 @@
 import { HoldfastError } from "../errors.js";
 
-/** The names of the options of one call. An object, so that the compiler refuses a missing name and a wrong name. */
-export type OptionNames<O> = { readonly [K in keyof O]-?: true };
+/**
+ * The names of the options of one call; `"flag"`: the value is true or false. An object, so that the compiler refuses a
+ * missing name and a wrong one.
+ */
+export type OptionNames<O> = { readonly [K in keyof O]-?: true | "flag" };
 
 /**
  * Throws `invalid-argument` unless `options` is an object with known names only. Without this check a misspelt `lease`
@@ -12,19 +15,26 @@ export function checkNames<O extends object>(call: string, options: O, known: Op
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw refuse(`The options of ${call} must be an object.`);
   }
-  const isKnown = known as Readonly<Record<string, unknown>>;
-  // Inherited members, such as `constructor`, are not `true`.
-  const unknown = Object.keys(options).find((name) => isKnown[name] !== true);
-  if (unknown === undefined) {
-    const { signal } = options as { readonly signal?: unknown };
-    if (signal === undefined || signal instanceof AbortSignal || isKnown["signal"] !== true)
-      return options;
-    throw refuse("The option `signal` must be an AbortSignal.");
+  for (const [name, value] of Object.entries(options)) {
+    const kind = (known as Readonly<Record<string, unknown>>)[name];
+    // Inherited members, such as `constructor`, are neither.
+    if (kind !== true && kind !== "flag") {
+      const names = Object.keys(known).join("`, `");
+      throw refuse(
+        `The option \`${name}\` of ${call} does not exist. The options are \`${names}\`.`,
+      );
+    }
+    const isRight =
+      name === "signal"
+        ? value instanceof AbortSignal
+        : kind === true || typeof value === "boolean";
+    // A text such as "false" would count as true.
+    if (value === undefined || isRight) continue;
+    throw refuse(
+      `The option \`${name}\` must be ${kind === true ? "an AbortSignal" : "true or false"}.`,
+    );
   }
-  const names = Object.keys(known).map((name) => `\`${name}\``);
-  throw refuse(
-    `The option \`${unknown}\` of ${call} does not exist. The options are ${names.join(", ")}.`,
-  );
+  return options;
 }
 
 function refuse(message: string): HoldfastError {

@@ -53,7 +53,7 @@ const LOCK_NAMES: OptionNames<LockOptions<unknown, LambdaContext, unknown>> = {
   wait: true,
   needs: true,
   margin: true,
-  reuse: true,
+  reuse: "flag",
   onBusy: true,
 };
 

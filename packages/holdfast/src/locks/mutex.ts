@@ -81,7 +81,7 @@ const WAITING_NAMES: OptionNames<Omit<AcquireOptions, "barge">> = {
 };
 const TRYING_NAMES: OptionNames<Omit<AcquireOptions, "ifHeld">> = {
   ...ACQUIRE_NAMES,
-  barge: true,
+  barge: "flag",
 };
 
 // A mutex promises no order. Its waiters take a place only if others are queued, or if others often get the lock first.

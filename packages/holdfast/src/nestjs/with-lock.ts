@@ -32,12 +32,12 @@ const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   existingData: true,
   attributes: true,
   existingAttributes: true,
-  keepData: true,
-  onlyIfExists: true,
+  keepData: "flag",
+  onlyIfExists: "flag",
   ifHeld: true,
   onPlaceExpired: true,
   onPosition: true,
-  fair: true,
+  fair: "flag",
   onBusy: true,
 };
 

@@ -28,7 +28,7 @@ interface ConditionOptions {
   readonly document?: boolean | undefined;
 }
 
-const CONDITION_NAMES: OptionNames<ConditionOptions> = { document: true };
+const CONDITION_NAMES: OptionNames<ConditionOptions> = { document: "flag" };
 
 /**
  * Returns a condition for your own transaction. The transaction commits only while the record names this holder and

@@ -245,7 +245,7 @@ export interface ReleaseOptions {
   readonly keepData?: boolean | undefined;
 }
 
-export const RELEASE_NAMES: OptionNames<ReleaseOptions> = { keepData: true };
+export const RELEASE_NAMES: OptionNames<ReleaseOptions> = { keepData: "flag" };
 
 /** Gives up an ended hold. Calls `onNoAnswer` after each write that DynamoDB did not acknowledge. */
 export async function release(

@@ -28,7 +28,7 @@ export function checkName(name: string, mostBytes: number = LONGEST_NAME_BYTES):
   if (/\p{Surrogate}/u.test(name)) {
     throw new HoldfastError(
       "invalid-argument",
-      "The name of a lock must be well-formed Unicode; this name has half of a surrogate pair.",
+      "The name of a lock must not have half of a surrogate pair.",
     );
   }
   const bytes = Buffer.byteLength(name);

@@ -62,8 +62,8 @@ const TASK_NAMES: OptionNames<LeaderTask> = {
   run: true,
   timeout: true,
   jitter: true,
-  runAtStart: true,
-  resignOnError: true,
+  runAtStart: "flag",
+  resignOnError: "flag",
   remember: true,
 };
 
