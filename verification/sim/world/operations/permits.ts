@@ -64,7 +64,8 @@ async function mixed(self: Incarnation, random: SeededRandom, limit: number): Pr
   const several = random.chance(0.5)
     ? [...two, limitedTo, readLock(self.locks, READ_WRITE)]
     : [readLock(self.locks, READ_WRITE), limitedTo, ...two];
-  const acquire = (given: Given) => all(self.locks, several).acquire(given);
+  const acquire = (given: Given) =>
+    self.polling(several.length, all(self.locks, several).acquire(given));
   // An operator may have made the record of a lock unreadable; no one changes those of permits.
   const lease = await taken(self, random, acquire, unreadableIn(self));
   if (lease === undefined) return;
