@@ -68,6 +68,22 @@ export const OUTAGES: readonly Variant[] = [
     },
   },
   {
+    name: "hand-off-of-an-ended-lease",
+    what: "A hand-off is accepted although the `Date` of its answer shows that its end is past.",
+    rules: [],
+    edits: [
+      {
+        in: { giveUpLease },
+        from: "new LeaseEnd(context, found).limit(deadline, found).remainingMs() > 0",
+        to: "new LeaseEnd(context, found).limit(deadline, found).remainingMs() > -settings.leaseMs * 1e6",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/wrong-date.test.ts",
+      title: "gives a waiter of the process no lease that is over by the answer to its hand-off",
+    },
+  },
+  {
     name: "once-ended-by-refused-credentials",
     what: "One refusal ends a call of once that waits for the end of a run.",
     rules: [],

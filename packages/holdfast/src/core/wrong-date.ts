@@ -8,7 +8,7 @@ export function wrongDate({ aheadMs, isConfirmed }: AheadDate): HoldfastError {
     "misconfigured",
     isConfirmed
       ? `Two successive answers of DynamoDB had a \`Date\` ${byText} later than this machine's clocks allow. Leases whose ` +
-          "end has passed by this time are lost. Either all clocks of this machine stood still, as in a restored snapshot, " +
+          "end has passed by this time are lost. Either all clocks of this machine stood still, as after a snapshot, " +
           "or the clock of DynamoDB or a proxy stepped."
       : `An answer of DynamoDB had a \`Date\` ${byText} later than those before and after it allow. The client ` +
           "ignored it: no lease ended, and no takeover began. Find that server or proxy.",

@@ -92,7 +92,7 @@ async function shared(hold: Hold, asked: AnyAcquireOptions): Promise<HeldLease> 
   await lease.release();
   throw new HoldfastError(
     "invalid-argument",
-    `The option \`${changing}\` has no effect: this process already holds lock "${lease.name}", and the acquisition ` +
+    `The option \`${changing}\` has no effect: this process holds lock "${lease.name}", and the acquisition ` +
       "is reentrant. Use lease.renew() or lease.update().",
     { lockName: lease.name },
   );

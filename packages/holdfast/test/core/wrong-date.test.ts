@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { World } from "../../../../test/support/world.js";
-import { mutex, sharedSession } from "../../src/index.js";
+import { inspect, mutex, sharedSession } from "../../src/index.js";
 
 const LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
@@ -91,5 +91,24 @@ describe("a single wrong `Date`", () => {
     expect(counted.result).not.toBeNull();
     // The claim, the read and the takeover.
     expect(counted).toMatchObject({ writes: 2, reads: 1 });
+  });
+});
+
+describe("a table whose time has stepped ahead", () => {
+  it("gives a waiter of the process no lease that is over by the answer to its hand-off", async () => {
+    let aheadMs = 0;
+    const world = new World({ dates: (trueMs) => trueMs + aheadMs });
+    const { locks } = world.inhabitant({ lease: LEASE_MS });
+    const lease = await world.until(mutex(locks, "a").acquire());
+    const waiting = mutex(locks, "a").acquire({ wait: "1m" });
+    await world.time.advance(1_000);
+    aheadMs = HOUR_MS;
+    // The first answer that is ahead. The one to the hand-off confirms it.
+    await world.until(inspect(locks, "b"));
+    lease.release().catch(() => undefined);
+    const next = await world.until(waiting);
+    expect(next.isHeld).toBe(true);
+    await world.time.advance(AGES_MS);
+    expect(next.isHeld).toBe(true);
   });
 });

@@ -118,7 +118,7 @@ function unreleased(errors: readonly HoldfastError[], held: number): HoldfastErr
   return new HoldfastError(
     "outcome-unknown",
     `The client is closed. DynamoDB did not acknowledge the release of ${errors.length} of its ${held} locks: ${shown}. ` +
-      "They are free now, or when their leases or sessions expire.",
+      "They are free now, or when their leases expire.",
     { errors, cause: errors[0]?.cause },
   );
 }

@@ -28,6 +28,7 @@ import {
 } from "./hand-off.js";
 import type { GrantResult, HoldQueue, HoldSettings } from "./hold.js";
 import type { KeepAlive } from "./keep-alive.js";
+import { LeaseEnd } from "./lease-end.js";
 
 /** A lease that has ended in this process, while the record in the table still names its holder. */
 interface EndedLease {
@@ -171,7 +172,10 @@ class LeaseRelease {
       this.#state = handOffAnswered(this.#state, grant.holder, answer, found);
       if (this.#state.phase === "released") return;
       const isGranted = this.#state.phase === "granted" && found.state === "held";
-      if (isGranted && waiter.isWaiting && deadline.remainingMs() > 0) {
+      // An end that is past by the `Date` of this very answer would give the waiter a lost lease.
+      const isValid =
+        isGranted && new LeaseEnd(context, found).limit(deadline, found).remainingMs() > 0;
+      if (isValid && waiter.isWaiting) {
         this.#state = accepted(this.#state);
         if (ticket === undefined) this.#localQueue.handedOver();
         waiter.offer({ record: found, start, settings, block: grant.block });
