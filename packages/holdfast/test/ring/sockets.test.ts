@@ -1,8 +1,9 @@
 import { existsSync, statSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { type LineServer, lineServer } from "../../../../test/support/line-server.js";
 import { MemoryTable } from "../../../testing/src/table/memory-table.js";
 import {
   type AcquireOptions,
@@ -42,22 +43,10 @@ function client(
 
 const settled = (lengthMs: number) => new Promise((done) => setTimeout(done, lengthMs));
 
-/** A server on the loopback interface that does as it is told. */
-async function server(onLine: (socket: Socket) => void): Promise<{ port: number; server: Server }> {
-  const lines = new Set<Socket>();
-  const made = createServer((socket) => {
-    lines.add(socket);
-    socket.on("error", () => undefined);
-    onLine(socket);
-  });
-  await new Promise<void>((done) => made.listen(0, LOOPBACK, done));
-  open.push({
-    close: () => {
-      for (const line of lines) line.destroy();
-      made.close();
-    },
-  });
-  return { port: (made.address() as AddressInfo).port, server: made };
+async function server(onLine: (socket: Socket) => void): Promise<LineServer> {
+  const made = await lineServer(onLine);
+  open.push(made);
+  return made;
 }
 
 /** The mark in the record of a lock, in its parts. */

@@ -1,5 +1,6 @@
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { lineServer } from "../../../../test/support/line-server.js";
 import { MemoryTable } from "../../../testing/src/table/memory-table.js";
 import { Holdfast, mutex } from "../../src/index.js";
 import type { Timers } from "../../src/platform/timers.js";
@@ -17,22 +18,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
 });
 
-/** The address of a server on the loopback interface that does as it is told. */
 async function server(onLine: (socket: Socket) => void): Promise<string> {
-  const lines = new Set<Socket>();
-  const made = createServer((socket) => {
-    lines.add(socket);
-    socket.on("error", () => undefined);
-    onLine(socket);
-  });
-  await new Promise<void>((done) => made.listen(0, LOOPBACK, done));
-  open.push({
-    close: () => {
-      for (const line of lines) line.destroy();
-      made.close();
-    },
-  });
-  return `${LOOPBACK}:${(made.address() as AddressInfo).port}`;
+  const made = await lineServer(onLine);
+  open.push(made);
+  return `${LOOPBACK}:${made.port}`;
 }
 
 const found = async (...addresses: string[]) => ringFindings(ringPlaces(addresses));
