@@ -50,8 +50,8 @@ export const SCHEDULES: readonly Variant[] = [
     edits: [
       {
         in: { look },
-        from: 'wasNeverBegun(place, record.holder) ? "free" : "interrupted"',
-        to: 'record.holder === "" && wasNeverBegun(place, "") ? "free" : "interrupted"',
+        from: 'wasNeverBegun(place, record.holder, memory) ? "free" : "interrupted"',
+        to: 'wasNeverBegun(place, "", memory) ? "free" : "interrupted"',
       },
     ],
     caughtBy: {
@@ -66,8 +66,8 @@ export const SCHEDULES: readonly Variant[] = [
     edits: [
       {
         in: { look },
-        from: "lastBegun.get(context)?.get(ref.id) !== holder;",
-        to: 'lastBegun.get(context)?.get("") !== holder;',
+        from: "givenUp !== undefined && isSame && context.abandoned.has(holder);",
+        to: "isSame || context.abandoned.has(holder);",
       },
     ],
     caughtBy: {

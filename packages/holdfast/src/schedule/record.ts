@@ -29,6 +29,8 @@ export interface Place {
   readonly context: AcquireContext;
   readonly ref: RecordRef;
   readonly settings: AcquireSettings;
+  /** The attempt that this process claimed last, if it gave the claim up for want of an answer. */
+  givenUp?: Pick<Memory, "dueMs" | "attempt" | "by"> | undefined;
 }
 
 /**
@@ -88,7 +90,7 @@ function sightOf(place: Place, record: LeaseRecord, mark: string | undefined): S
   }
   const decision = decisionOf(place);
   if (decision.kind === "take-over") {
-    const state = wasNeverBegun(place, record.holder) ? "free" : "interrupted";
+    const state = wasNeverBegun(place, record.holder, memory) ? "free" : "interrupted";
     return { seen: { state, memory }, onto: decision, isAbsent: false };
   }
   const { context } = place;
@@ -109,18 +111,14 @@ function wasUndone({ lastHolder }: FreeRecord, mark: string | undefined): boolea
   return mark !== undefined && mark === lastHolder;
 }
 
-/** The holder of the last run that each client has begun, by record. Another run's claim never comes back after it. */
-const lastBegun = new WeakMap<AcquireContext, Map<string, string>>();
-
-function noteBegun(context: AcquireContext, ref: RecordRef, holder: string): void {
-  const known = lastBegun.get(context);
-  if (known === undefined) lastBegun.set(context, new Map([[ref.id, holder]]));
-  else known.set(ref.id, holder);
-}
-
-// This client's own claim, whose answer it did not get and whose release may be lost: no work began under it.
-function wasNeverBegun({ context, ref }: Place, holder: string): boolean {
-  return context.abandoned.has(holder) && lastBegun.get(context)?.get(ref.id) !== holder;
+// This process's own claim, whose answer it did not get and whose release may be lost: no work began under it. Not any
+// other abandoned holder: that may be of a run that lost its lease, or of a call of `once()`.
+function wasNeverBegun({ context, givenUp }: Place, holder: string, memory: Memory | undefined) {
+  const isSame =
+    memory?.dueMs === givenUp?.dueMs &&
+    memory?.attempt === givenUp?.attempt &&
+    memory?.by === givenUp?.by;
+  return givenUp !== undefined && isSame && context.abandoned.has(holder);
 }
 
 /**
@@ -128,10 +126,11 @@ function wasNeverBegun({ context, ref }: Place, holder: string): boolean {
  * as it was seen. Rejects if the table does not answer; the claim is then undone in the background.
  */
 export function begin(
-  { context, ref, settings: given }: Place,
+  place: Place,
   onto: Granting,
   memory: Memory,
 ): Promise<HeldLease | undefined> {
+  const { context, ref, settings: given } = place;
   const settings = { ...given, data: dataOf(memory) };
   return withAcquisition<readonly [Granted] | undefined, HeldLease>({
     ...{ context, refs: [ref], settings },
@@ -147,9 +146,12 @@ export function begin(
       return [{ hold, record: answer.result.record, how }];
     },
     begin: ([{ hold }]) => {
-      noteBegun(context, ref, hold.held.holder);
+      place.givenUp = undefined;
       return HeldLease.toCaller(hold);
     },
+  }).catch((error: unknown) => {
+    place.givenUp = memory;
+    throw error;
   });
 }
 

@@ -413,7 +413,8 @@ describe("the record of a schedule", () => {
       claims += 1;
       return claims === 1 ? { fault: "response-lost" } : { fault: "request-lost" };
     });
-    await world.time.advance(4_000);
+    // Long enough for a second claim, which is lost altogether.
+    await world.time.advance(14_000);
     one?.who.network.script((request) =>
       request.kind === "write" && !JSON.stringify(request).includes("occurrence")
         ? { fault: "request-lost" }
