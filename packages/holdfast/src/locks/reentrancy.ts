@@ -85,8 +85,7 @@ export class ReentryOfContext implements Reentry {
 }
 
 async function shared(hold: Hold, asked: AnyAcquireOptions): Promise<HeldLease> {
-  hold.handles.add();
-  const lease = HeldLease.toCaller(hold);
+  const lease = HeldLease.another(hold);
   const changing = WOULD_CHANGE.find((option) => asked[option] !== undefined);
   if (changing === undefined) return lease;
   await lease.release();

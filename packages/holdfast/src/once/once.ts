@@ -232,7 +232,7 @@ export class Occurrences {
     // A call without a wait waits here, too, for as long as its lease.
     telling ??= new OutageWatch(this.#context);
     try {
-      await lease.update({ occurrence, ended: false } satisfies Begun);
+      await lease.remember({ occurrence, ended: false } satisfies Begun);
     } catch (error) {
       // Before the release, which may take as long as the refusal.
       this.#tellOfRefusal(error, telling);
@@ -293,7 +293,7 @@ export class Occurrences {
     // The client releases the record later, and the process may end before that. So with reruns another write records
     // the end now. Without reruns an end that no write has recorded does no harm.
     try {
-      if (reruns) await recorded(() => lease.update(ended));
+      if (reruns) await recorded(() => lease.remember(ended));
     } finally {
       // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
       context.inBackground(async () => {

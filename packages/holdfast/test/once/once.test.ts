@@ -222,6 +222,20 @@ describe("once", () => {
     expect(await world.until(call(b, TEN, RERUN))).toEqual({ ran: false, why: "already" });
   });
 
+  it("keeps the memory of an occurrence, whatever its work does with the lease", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const codes: unknown[] = [];
+    const run = once(a.locks, "report", { occurrence: TEN }, async (lease) => {
+      for (const write of [() => lease.update("mine"), () => lease.renew({ data: "mine" })]) {
+        await write().catch((error: HoldfastError) => codes.push(error.code));
+      }
+      await lease.release({ keepData: false });
+    });
+    expect(await world.until(run)).toMatchObject({ ran: true });
+    expect(codes).toEqual(["invalid-argument", "invalid-argument"]);
+    expect(await world.until(call(b, TEN))).toEqual({ ran: false, why: "already" });
+  });
+
   it("reads records of versions without the end: free is ended, dead is interrupted", async () => {
     const old = { occurrence: TEN };
     for (const [name, dies] of [
@@ -231,7 +245,7 @@ describe("once", () => {
       const [a, b] = [world.inhabitant(), world.inhabitant()];
       // The data of such a version: the occurrence alone.
       const begun = once(a.locks, name, { occurrence: TEN, ...RERUN }, async (lease) => {
-        await lease.update(old);
+        await (lease as unknown as HeldLease).remember(old);
         (lease as unknown as HeldLease).leave(old);
         await (dies ? new Promise(() => undefined) : lease.release());
       });
