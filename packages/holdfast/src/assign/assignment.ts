@@ -90,8 +90,8 @@ export class Assignment implements AsyncDisposable {
   /**
    * Joins the group: opens a session, writes this member's row, looks at the group a tenth of a period later, and takes the
    * free ones of its names. Resolves then; names that others have follow. Three writes, two queries, and one write for each
-   * name. Keeps the process alive until {@link stop}, or `close()` of the client. Rejects as `openSession()`, and with
-   * `closed` after the stop. Idempotent.
+   * name. Keeps the process alive until {@link stop}, or `close()` of the client. Rejects as `openSession()`, with `closed`
+   * after the stop, and with `invalid-argument` if the client has started another assignment of the group. Idempotent.
    */
   start(): Promise<void> {
     this.#started ??= this.#start().catch(async (error: unknown) => {
@@ -127,12 +127,16 @@ export class Assignment implements AsyncDisposable {
   async #start(): Promise<void> {
     const { context, running } = this.#parts;
     if (this.#stop.aborted || context.closing.aborted) throw this.#closed();
+    const groups = groupsOf(this.#parts);
+    if (groups.has(this.group)) throw this.#twice();
+    groups.add(this.group);
     // The client's `close()` waits for the runs. What is left after that, it ends itself.
     const handle = { ended: this.#ended, forsake: () => undefined };
     const stop = (): void => void this.stop().catch(() => undefined);
     running.add(handle);
     context.closing.addEventListener("abort", stop);
     void this.#ended.then(() => {
+      groups.delete(this.group);
       running.delete(handle);
       context.closing.removeEventListener("abort", stop);
     });
@@ -350,12 +354,29 @@ export class Assignment implements AsyncDisposable {
     );
   }
 
+  // The members of one client would wait for each other in its local queues, and so never ask each other for a name.
+  #twice(): HoldfastError {
+    return new HoldfastError(
+      "invalid-argument",
+      `This client has started an assignment of "${this.group}" already. For a larger share, use \`weight\`.`,
+    );
+  }
+
   #report(cause: unknown): void {
     const message = `Assignment "${this.group}" failed in part, and goes on.`;
     this.#parts.context.report(
       isHoldfastError(cause) ? cause : new HoldfastError("outcome-unknown", message, { cause }),
     );
   }
+}
+
+const groupsByClient = new WeakMap<ClientParts, Set<string>>();
+
+/** The groups whose assignments a client has started. */
+function groupsOf(parts: ClientParts): Set<string> {
+  const known = groupsByClient.get(parts) ?? new Set();
+  groupsByClient.set(parts, known);
+  return known;
 }
 
 /**

@@ -51,6 +51,8 @@ export class Place {
     const end = (): void => this.#ending.abort();
     lease.signal.addEventListener("abort", end, { once: true });
     if (lease.signal.aborted) end();
+    // A run may release its lease itself, which aborts no signal.
+    lease.onReleased(end);
     const { requested } = lease.hold;
     requested.onWanted(({ kind, by }) => {
       if (kind !== "announced") return;

@@ -79,7 +79,9 @@ export interface SeenMember extends Pick<MemberRow, "session" | "weight" | "name
  * names. `shared` has the session of the member that should have each; undefined while a name has never run, or the members
  * differ in their names.
  */
-export function sharingIn<L extends { readonly state: string }>(
+export function sharingIn<
+  L extends { readonly state: string; readonly session?: string | undefined },
+>(
   members: readonly SeenMember[],
   locks: ReadonlyMap<string, L>,
 ): {
@@ -87,8 +89,11 @@ export function sharingIn<L extends { readonly state: string }>(
   readonly shared: ReadonlyMap<string, string> | undefined;
 } {
   const held = new Map([...locks].filter(([, { state }]) => state === "held"));
+  // Without those of another group, whose name begins with this one's: "orders/eu" beside "orders".
+  const sessions = new Set(members.map(({ session }) => session));
+  const theirs = new Map([...held].filter(([, { session }]) => sessions.has(session ?? "")));
   const [digest, other] = new Set(members.map(({ names }) => names));
-  const known = [held, locks].find((some) => digestOf([...some.keys()]) === digest);
+  const known = [held, locks, theirs].find((some) => digestOf([...some.keys()]) === digest);
   if (known === undefined || other !== undefined) return { known: locks, shared: undefined };
   const sharers = members
     .filter(({ isLeaving, isDead }) => !isLeaving && !isDead)

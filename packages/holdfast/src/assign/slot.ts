@@ -23,7 +23,7 @@ export interface Slot extends Lease {
 export interface SlotOptions {
   /** How many numbers there are: 1 to 10,000. The same for all processes. */
   readonly of: number;
-  /** How long to wait for a number if all are taken. Default `"60s"`. */
+  /** How long to wait for a number if all are taken. Default `"60s"`; 0: until each has been tried once. */
   readonly wait?: Duration | undefined;
   /** How long the number of a dead process stays taken. Default: the client's, 30 s. */
   readonly lease?: Duration | undefined;
@@ -80,7 +80,7 @@ export async function slot(
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   try {
     for (;;) {
-      const taken = await take(locks, group, of, signal, lease);
+      const taken = await take(locks, group, of, signal, lease, waitMs === 0 ? Infinity : untilMs);
       if (taken.kind === "slot") return taken.slot;
       const leftMs = untilMs - context.nowMs();
       if (leftMs <= 0) throw taken.error ?? allTaken(group, of);
@@ -92,16 +92,18 @@ export async function slot(
   }
 }
 
-/** Tries all numbers once. `none`: all are taken, or the table did not answer, with the error. */
+/** Tries all numbers once. `none`: all are taken, the wait is over, or the table did not answer, with the error. */
 async function take(
   locks: Holdfast<NativeTypes>,
   group: string,
   of: number,
   signal: AbortSignal | undefined,
   lease: Pick<SlotOptions, "lease" | "owner" | "session">,
+  untilMs: number,
 ): Promise<{ kind: "slot"; slot: Slot } | { kind: "none"; error: unknown }> {
-  const first = Math.floor(partsOf(locks, "slot()").context.random.fraction() * of);
-  for (let at = 0; at < of; at += 1) {
+  const { context } = partsOf(locks, "slot()");
+  const first = Math.floor(context.random.fraction() * of);
+  for (let at = 0; at < of && context.nowMs() < untilMs; at += 1) {
     signal?.throwIfAborted();
     const number = (first + at) % of;
     try {
@@ -120,7 +122,7 @@ async function take(
 function allTaken(group: string, of: number): HoldfastError {
   return new HoldfastError(
     "not-acquired",
-    `All ${of} numbers of "${group}" are taken. A number of a dead process is free when its lease is over.`,
+    `No number of "${group}" was free, of ${of}. A number of a dead process is free when its lease is over.`,
     { lockName: group },
   );
 }

@@ -364,6 +364,32 @@ describe("assign", () => {
     expect(one?.assignment.mine).toEqual(["a"]);
   });
 
+  it("gives up a name whose run releases its lease, runs it again, and stops", async () => {
+    let runs = 0;
+    const run = async (_: string, lease: Lease): Promise<void> => {
+      runs += 1;
+      await lease.release();
+    };
+    const [one] = await startAll(1, { names: ["a"], run });
+    await world.time.advance(3 * PERIOD_MS);
+    expect(runs).toBeGreaterThanOrEqual(3);
+    await world.until(one?.assignment.stop() ?? Promise.resolve());
+    expect(one?.it.reported).toEqual([]);
+  });
+
+  it("refuses a second assignment of the group in one client, until the first has stopped", async () => {
+    const [one] = await startAll(1);
+    const second = assign(one?.it.locks as never, "webhooks", { names: [], run: runOf("second") });
+    const refused = { code: "invalid-argument" };
+    await expect(world.until(second.start())).rejects.toMatchObject(refused);
+    await world.until(second.stop());
+    await world.until(one?.assignment.stop() ?? Promise.resolve());
+    const third = assign(one?.it.locks as never, "webhooks", { names: ["a"], run: runOf("third") });
+    await world.until(third.start());
+    expect(third.mine).toEqual(["a"]);
+    await world.until(third.stop());
+  });
+
   it("backs off while a run throws, reports it, and keeps the name", async () => {
     const begunMs: number[] = [];
     const run = async (): Promise<void> => {
@@ -562,6 +588,25 @@ describe("slot", () => {
     await world.time.advance(5_000);
     await world.until(slots[3]?.release() ?? Promise.resolve());
     expect((await world.until(waiting)).number).toBe(slots[3]?.number);
+  });
+
+  it("ends with its wait, however many numbers there are", async () => {
+    const latency = { requestMs: 50, responseMs: 50 };
+    const { locks } = world.inhabitant();
+    for (let at = 0; at < 100; at += 1) await world.until(slot(locks, "workers", { of: 100 }));
+    const late = world.inhabitant({ latency });
+    const fromMs = world.time.nowMs;
+    const refused = slot(late.locks, "workers", { of: 100, wait: "2s" });
+    await expect(world.until(refused)).rejects.toMatchObject({ code: "not-acquired" });
+    expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(2_100);
+    let writes = 0;
+    late.network.script(({ kind }) => {
+      if (kind === "write") writes += 1;
+      return undefined;
+    });
+    const once = slot(late.locks, "workers", { of: 100, wait: 0 });
+    await expect(world.until(once)).rejects.toMatchObject({ code: "not-acquired" });
+    expect(writes).toBe(100);
   });
 
   it("frees the number of a killed process after its lease", async () => {

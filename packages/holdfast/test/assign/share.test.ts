@@ -127,6 +127,16 @@ describe("sharingIn", () => {
     expect([...(shared?.keys() ?? [])].sort()).toEqual(["a", "b"]);
   });
 
+  it("leaves out what another group holds, whose name begins with that of this one", () => {
+    const held = (session: string) => ({ state: "held", session });
+    const both = new Map(
+      [...names, "eu/a"].map((name) => [name, held(name === "eu/a" ? "9" : "1")]),
+    );
+    const { known, shared } = sharingIn([member("1")], both);
+    expect([...known.keys()]).toEqual(names);
+    expect([...(shared?.keys() ?? [])].sort()).toEqual(names);
+  });
+
   it("tells nothing if the members differ in their names, know another one, or are none", () => {
     const other = member("2", { names: digestOf(["a", "b", "c", "d"]) });
     for (const members of [[member("1"), other], [other], []]) {
