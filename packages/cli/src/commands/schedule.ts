@@ -145,8 +145,8 @@ export async function runs(name: string, options: CommonOptions, output: Output)
     tellOccurrence(name, found, output);
     return EXIT.ok;
   }
-  const late = lateMs(state, systemClock.wallMs());
   const last = lastOf(found, state);
+  const late = lateMs(state, systemClock.wallMs(), last === "running");
   if (output.isJson)
     output.out(jsonLine({ name, state: found.state, ...state, last, lateMs: late }));
   else output.out(described(name, state, last, late));

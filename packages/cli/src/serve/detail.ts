@@ -40,7 +40,8 @@ export function detailOf(reading: DetailReading): Detail {
 function wordsWith(row: Row, data: Inspection["data"]): string {
   const state = row.kind === "once" ? scheduleState(data) : undefined;
   const words = wordsOf(row);
-  return state === undefined ? words : `${words} ${wordsOfSchedule(state, systemClock.wallMs())}`;
+  if (state === undefined) return words;
+  return `${words} ${wordsOfSchedule(state, systemClock.wallMs(), row.state === "held")}`;
 }
 
 function unlisted({ records, holds }: Pick<SessionRow, "records" | "holds">): number {

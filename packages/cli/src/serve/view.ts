@@ -34,12 +34,14 @@ export function rowOf(kind: RecordKind, lock: Inspection, beside: Beside): Row {
   const isHeld = lock.state === "held";
   const heldForMs =
     !isHeld || acquiredMs === undefined ? undefined : Math.max(0, beside.nowMs - acquiredMs);
+  const sign = isHeld ? silenceOf(lock, leaseMs) : ({ state: "free" } as const);
   return {
     ...{ kind, name, namespace, owner, holder, fence: fence?.toString(), session },
     ...{ leaseMs, heldForMs, acquirableInMs, request: pendingText(lock) },
     ...{ waiters: beside.waiters, longestWaitMs: beside.longestWaitMs, shouldBe: beside.shouldBe },
-    schedule: kind === "once" ? scheduleOf(lock.data, beside.nowMs) : undefined,
-    ...(isHeld ? silenceOf(lock, leaseMs) : { state: "free" }),
+    schedule:
+      kind === "once" ? scheduleOf(lock.data, beside.nowMs, sign.state === "held") : undefined,
+    ...sign,
   };
 }
 

@@ -19,11 +19,11 @@ export function wordsOf(row: Row): string {
 }
 
 /** What the record of a schedule, or of a task of `once()`, remembers, in words. Pure. */
-export function wordsOfSchedule(state: ScheduleState, nowMs: number): string {
+export function wordsOfSchedule(state: ScheduleState, nowMs: number, isLive: boolean): string {
   const { rule, due, outcome, isOpen, attempt, next, retryAt, lastSuccess, lastFailure } = state;
-  const late = lateMs(state, nowMs);
+  const late = lateMs(state, nowMs, isLive);
   const run = `${due.toISOString()}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
-  const ended = isOpen ? "has not ended" : (outcome ?? "ended");
+  const ended = isOpen ? (isLive ? "has not ended" : "was cut off") : (outcome ?? "ended");
   return [
     rule && `Due ${rule}.`,
     attempt > 0 && `The run for ${run}: ${ended}.`,

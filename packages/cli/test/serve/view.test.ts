@@ -68,6 +68,15 @@ describe("the row of a schedule", () => {
   it("tells how late it is, and of a run without an end", () => {
     expect(of({}, Date.parse(hour(3))).schedule).toMatchObject({ lateMs: 2 * 3_600_000 });
     expect(of({ ended: false }, NOW_MS).schedule).toMatchObject({ outcome: "open" });
+    // Nobody runs it: the holder is dead.
+    const cutOff = rowOf(
+      "once",
+      { ...LOCK, data: { ...data, ended: false }, appearsExpired: true },
+      {
+        ...{ waiters: 0, nowMs: Date.parse(hour(3)) },
+      },
+    );
+    expect(cutOff.schedule).toMatchObject({ outcome: "open", lateMs: 2 * 3_600_000 });
   });
 
   it("exists for no lock with the same data", () => {
@@ -85,14 +94,14 @@ describe("the words about a schedule", () => {
   };
 
   it("name the last run, the next instant, the last success and the last failure", () => {
-    expect(wordsOfSchedule(state, at(3).getTime())).toBe(
+    expect(wordsOfSchedule(state, at(3).getTime(), false)).toBe(
       "Due every 1 h. The run for 2026-01-01T03:00:00.000Z, attempt 2: failed. Next due 2026-01-01T04:00:00.000Z. " +
         "Last success: 2026-01-01T02:00:00.000Z. Last failure: 2026-01-01T03:00:00.000Z, Error: no such host.",
     );
   });
 
   it("say how late it is, and are among those about its record", () => {
-    expect(wordsOfSchedule(state, at(5).getTime())).toContain("Late by 60 min.");
+    expect(wordsOfSchedule(state, at(5).getTime(), false)).toContain("Late by 60 min.");
     const data = { occurrence: at(3).toISOString(), ended: true, outcome: "completed" };
     const once = rowOf("once", LOCK, { waiters: 0, nowMs: NOW_MS });
     const reading = { permits: [], waiters: [], history: undefined, onSession: undefined };

@@ -1,4 +1,5 @@
 import type { AcquireContext } from "../core/acquire/context.js";
+import type { Running } from "../core/hold/close.js";
 import type { RecordRef } from "../core/record/format.js";
 import { HoldfastError } from "../errors.js";
 import { Monitor } from "./events.js";
@@ -7,6 +8,8 @@ import type { ElectionSettings } from "./options.js";
 /** The state and services that the parts of one candidate share. */
 export interface Candidate {
   readonly context: AcquireContext;
+  /** The callbacks that the client's `close()` waits for. */
+  readonly running: Set<Running>;
   readonly ref: RecordRef;
   readonly settings: ElectionSettings;
   readonly monitor: Monitor;
@@ -38,13 +41,13 @@ export class Trouble {
 
 /** Composes the parts of one candidate. */
 export function candidateOf(
-  context: AcquireContext,
+  { context, running }: Pick<Candidate, "context" | "running">,
   ref: RecordRef,
   settings: ElectionSettings,
 ): Candidate {
   const report = (cause: unknown): void => context.report(asHoldfastError(ref.name, cause));
   const monitor = new Monitor(ref.name, settings.grant.owner, report);
-  return { context, ref, settings, monitor, trouble: new Trouble(), report };
+  return { context, running, ref, settings, monitor, trouble: new Trouble(), report };
 }
 
 function asHoldfastError(name: string, cause: unknown): HoldfastError {

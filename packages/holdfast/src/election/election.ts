@@ -1,5 +1,4 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
-import type { Running } from "../core/hold/close.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
@@ -38,7 +37,6 @@ export class Election<S extends FormatTypes = NativeTypes> {
   /** The election's name. */
   readonly name: string;
   readonly #candidate: Candidate;
-  readonly #running: Set<Running>;
   #term: Term | undefined;
   #isBusy = false;
   /** When this candidate resigned its last term, on the monotonic clock; undefined after a loss. */
@@ -60,8 +58,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
       context.settings.maxClockDrift,
       context.format.facts.defaults?.keepData,
     );
-    this.#candidate = candidateOf(context, ref, settings);
-    this.#running = running;
+    this.#candidate = candidateOf({ context, running }, ref, settings);
   }
 
   /**
@@ -116,11 +113,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
       ended: ended.catch(() => undefined),
       forsake: () => this.#term?.forsake(),
     };
-    this.#running.add(leading);
+    this.#candidate.running.add(leading);
     try {
       await ended;
     } finally {
-      this.#running.delete(leading);
+      this.#candidate.running.delete(leading);
       this.#isBusy = false;
       ending.dispose();
     }

@@ -63,7 +63,7 @@ const REPAIR_AFTER_MS = 60_000;
 
 /** Decides what to run now, what to skip, and when to look next. Pure. */
 export function decideStep(seen: Seen, now: Now, policy: Policy): Decided {
-  const limitMs = now.nowMs + now.errorMs + REPAIR_AFTER_MS;
+  const limitMs = limitOf(now);
   const isWrong = seen.memory !== undefined && seen.memory.dueMs > limitMs;
   const memory = isWrong ? undefined : seen.memory;
   const wrongMs = isWrong ? seen.memory?.dueMs : undefined;
@@ -81,6 +81,11 @@ export function decideStep(seen: Seen, now: Now, policy: Policy): Decided {
   if (atMs <= now.nowMs) return { step: { kind: "run", dueMs, attempt }, wrongMs };
   const isNextFirst = policy.catchUp !== "all" && nextMs !== undefined && nextMs < atMs;
   return { step: { kind: "look", atMs: isNextFirst ? nextMs : atMs }, wrongMs };
+}
+
+/** The latest instant that a right clock can have named by now. */
+function limitOf({ nowMs, errorMs }: Pick<Now, "nowMs" | "errorMs">): number {
+  return nowMs + errorMs + REPAIR_AFTER_MS;
 }
 
 /** The last instant that has been begun or passed over. */
@@ -136,16 +141,18 @@ function firstMissed(rule: Rule, baseMs: number, newestMs: number): number {
 function retryOf(
   state: Seen["state"],
   memory: Memory,
-  { nowMs }: Now,
+  now: Now,
   { retries }: Policy,
 ): { readonly dueMs: number; readonly attempt: number; readonly atMs: number } | undefined {
   const { dueMs, attempt, isEnded, retryAtMs } = memory;
   if (isEnded) {
     if (retryAtMs === undefined) return undefined;
-    return { dueMs, attempt: attempt + 1, atMs: Math.min(retryAtMs, nowMs + LONGEST_BACKOFF_MS) };
+    // Only a wrong clock can have set a later one, and for nobody knows how long.
+    const isWrong = retryAtMs > limitOf(now) + LONGEST_BACKOFF_MS;
+    return { dueMs, attempt: attempt + 1, atMs: isWrong ? now.nowMs : retryAtMs };
   }
-  if (state === "free") return { dueMs, attempt, atMs: nowMs };
-  return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;
+  if (state === "free") return { dueMs, attempt, atMs: now.nowMs };
+  return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: now.nowMs } : undefined;
 }
 
 /** How a run ended. */
@@ -163,16 +170,21 @@ export type Ended =
 export function begunOf(
   run: { readonly dueMs: number; readonly attempt: number },
   before: Seen,
-  who: { readonly nowMs: number; readonly by: string },
+  who: { readonly nowMs: number; readonly errorMs: number; readonly by: string },
   { rule }: Policy,
 ): Memory {
   const { dueMs, attempt } = run;
   const { memory } = before;
+  // A run of an instant that was not due proves nothing for the time until then.
+  const limitMs = limitOf(who);
+  const { success } = memory ?? {};
+  // A retry passes over what the run before it has passed over.
+  const pastMs = memory?.dueMs === dueMs ? memory.pastMs : undefined;
   return {
-    ...{ dueMs, attempt, isEnded: false, by: who.by, begunMs: who.nowMs, rule: rule.text },
-    success: memory?.success,
+    ...{ dueMs, attempt, isEnded: false, by: who.by, begunMs: who.nowMs, rule: rule.text, pastMs },
+    success: success !== undefined && success.dueMs <= limitMs ? success : undefined,
     failure: interruptedIn(before, who.nowMs) ?? memory?.failure,
-    nextMs: rule.next(dueMs),
+    nextMs: rule.next(Math.max(dueMs, pastMs ?? dueMs)),
   };
 }
 
@@ -189,7 +201,7 @@ export function endedOf(begun: Memory, ended: Ended, nowMs: number, policy: Poli
   const { dueMs, attempt, by } = begun;
   const newestMs = overlap === "skip" ? rule.last(nowMs) : undefined;
   const isDuring = newestMs !== undefined && newestMs > dueMs && newestMs >= begun.begunMs;
-  const pastMs = isDuring ? newestMs : undefined;
+  const pastMs = isDuring ? newestMs : begun.pastMs;
   const nextMs = rule.next(Math.max(dueMs, pastMs ?? dueMs));
   const over = { ...begun, isEnded: true, endMs: nowMs, pastMs, nextMs };
   if (ended.kind === "completed")

@@ -13,12 +13,12 @@ const MOST_RETRIES = 1_000;
  */
 export const inTable: TaskMemory = Object.freeze<RemembersRuns>({
   kind: "task-memory",
-  jobOf: ({ context, defaultOwner }, { name, everyMs }, run) => {
+  jobOf: ({ context, defaultOwner, running }, { name, everyMs }, run) => {
     const settings = resolveSchedule(
       { defaultOwner },
       { every: inMs(everyMs), retries: MOST_RETRIES },
     );
     const ref = context.format.codec.refOf("once", checkName(name));
-    return new ScheduledJob({ context, ref, settings: settings.grant }, settings, run);
+    return new ScheduledJob({ context, ref, settings: settings.grant, running }, settings, run);
   },
 });

@@ -7,7 +7,7 @@ import { dateAt, isoTimeOf } from "../platform/clock.js";
 import type { Backoff } from "../platform/retry.js";
 import { begunOf, decideStep, type Ended, endedOf, interruptedIn, type Seen } from "./decide.js";
 import { emitRun, type ScheduleRunEvent } from "./events.js";
-import { dataOf, type Memory } from "./memory.js";
+import type { Memory } from "./memory.js";
 import type { ScheduleSettings } from "./options.js";
 import { begin, end, look, type Place, type Sight, sightAfter } from "./record.js";
 import { runToEnd, type ScheduledWork } from "./run.js";
@@ -54,7 +54,8 @@ export class ScheduledJob implements AsyncDisposable {
   readonly #outage: OutageWatch;
   readonly #time: TableTime;
   #serving: Promise<void> | undefined;
-  #isRunning = false;
+  /** The lease of a run in this process. */
+  #current: HeldLease | undefined;
   #fromMs: number | undefined;
   #nextMs: number | undefined;
   #memory: Memory | undefined;
@@ -98,15 +99,24 @@ export class ScheduledJob implements AsyncDisposable {
       throw new HoldfastError("closed", message, { lockName: this.name });
     }
     if (this.#serving !== undefined) return;
-    const { context } = this.#place;
+    const { context, running } = this.#place;
     const stop = (): void => this.#stopping.abort(this.#stopped());
     context.closing.addEventListener("abort", stop);
-    this.#serving = this.#serve().finally(() => context.closing.removeEventListener("abort", stop));
+    const serving = this.#serve();
+    // The client's `close()` waits for the run, as `stop()` does: another process may begin the next one as soon as the
+    // record is free.
+    const handle = { ended: serving, forsake: () => this.#current?.forsake() };
+    running.add(handle);
+    this.#serving = serving.finally(() => {
+      running.delete(handle);
+      context.closing.removeEventListener("abort", stop);
+    });
   }
 
   /**
    * Aborts the signal of a run in this process, waits until it has ended, and records its end: as failed if it threw, so that
-   * another process repeats it at once if `retries` allow. Idempotent.
+   * another process repeats it at once if `retries` allow. So a run must not await it. `close()` of the client does the same,
+   * and waits for at most `closeTimeout`. Idempotent.
    */
   async stop(): Promise<void> {
     this.#stopping.abort(this.#stopped());
@@ -118,7 +128,7 @@ export class ScheduledJob implements AsyncDisposable {
     const { success, failure } = this.#memory ?? {};
     const isOn = this.#serving !== undefined && !this.#stopping.signal.aborted;
     return {
-      state: this.#isRunning ? "running" : isOn ? "waiting" : "stopped",
+      state: this.#current !== undefined ? "running" : isOn ? "waiting" : "stopped",
       next: this.next,
       lastSuccess: success && dateAt(success.dueMs),
       lastFailure: failure && { due: dateAt(failure.dueMs), error: failure.error },
@@ -183,7 +193,9 @@ export class ScheduledJob implements AsyncDisposable {
     const nowMs = this.#time.nowMs();
     this.#fromMs ??= nowMs;
     this.#memory = seen.memory;
-    if (shown.isAbsent) return this.#remember(shown, nowMs);
+    // A record without an instant is that of a task of `once()`, whose occurrences are other text.
+    const isNew = shown.onto !== undefined && seen.memory === undefined;
+    if (isNew) return this.#remember(shown, nowMs);
     const now = { nowMs, errorMs: this.#time.errorMs, fromMs: this.#fromMs };
     const { step, wrongMs } = decideStep(seen, now, this.#settings.policy);
     this.#tellOfWrong(wrongMs);
@@ -230,7 +242,8 @@ export class ScheduledJob implements AsyncDisposable {
   ): Promise<Pause> {
     const { context } = this.#place;
     const { policy, grant } = this.#settings;
-    const who = { nowMs: this.#time.nowMs(), by: grant.owner };
+    const { errorMs } = this.#time;
+    const who = { nowMs: this.#time.nowMs(), errorMs, by: grant.owner };
     const begun = begunOf(step, sight.seen, who, policy);
     let lease: HeldLease | undefined;
     try {
@@ -242,16 +255,18 @@ export class ScheduledJob implements AsyncDisposable {
     }
     if (lease === undefined) return this.#refused();
     this.#tellOfInterrupted(sight.seen, who.nowMs);
+    if (this.#stopping.signal.aborted) {
+      // The record then shows a claim that was undone before its work began (rule 144), as one without an answer.
+      await lease[Symbol.asyncDispose]();
+      return NEVER;
+    }
     this.#memory = begun;
-    this.#isRunning = true;
+    this.#current = lease;
     const startedMs = context.nowMs();
     this.#emit("start", begun, 0);
-    // The client may close before the run has ended.
-    const cutOff: Ended = { kind: "failed", error: "interrupted: its client closed", atOnce: true };
-    leaveAtClose(lease, endedOf(begun, cutOff, who.nowMs, policy));
     const { ended, error } = await this.#execute(lease, begun);
     const memory = endedOf(begun, ended, this.#time.nowMs(), policy);
-    this.#isRunning = false;
+    this.#current = undefined;
     this.#memory = memory;
     const text = ended.kind === "failed" ? ended.error : undefined;
     this.#emit(ended.kind, begun, context.nowMs() - startedMs, text);
@@ -264,8 +279,11 @@ export class ScheduledJob implements AsyncDisposable {
   async #execute(lease: HeldLease, begun: Memory) {
     const next = new AbortController();
     const over = new AbortController();
-    if (this.#settings.policy.overlap === "interrupt" && begun.nextMs !== undefined) {
-      void this.#time.sleep({ atMs: begun.nextMs }, over.signal).then(() => {
+    const { overlap, rule } = this.#settings.policy;
+    // Of an instant that was caught up, or is retried, the next one may have passed already.
+    const nextMs = rule.next(Math.max(begun.dueMs, begun.begunMs));
+    if (overlap === "interrupt" && nextMs !== undefined) {
+      void this.#time.sleep({ atMs: nextMs }, over.signal).then(() => {
         if (!over.signal.aborted) next.abort(interruptedByNext(this.name));
       });
     }
@@ -273,11 +291,24 @@ export class ScheduledJob implements AsyncDisposable {
     const result = await runToEnd(this.#work, lease, begun, stop);
     over.abort();
     if (!lease.isHeld) {
-      const error = "interrupted: its lease was lost";
-      return { ended: { kind: "failed", error } as const, error: lease.signal.reason as unknown };
+      const { reason } = lease.signal;
+      const what = isHoldfastError(reason, "closed") ? "client closed" : "lease was lost";
+      return {
+        ended: { kind: "failed", error: `interrupted: its ${what}` } as const,
+        error: reason,
+      };
     }
-    if (result.ended.kind === "completed") return result;
     const isFinal = next.signal.aborted;
+    if (result.ended.kind === "completed") {
+      if (!isFinal) return result;
+      // Work that ends quietly at the abort has not done all, and `lastSuccess` would say that it has.
+      const ended: Ended = {
+        kind: "failed",
+        error: "interrupted: its next instant was due",
+        isFinal,
+      };
+      return { ended, error: next.signal.reason as unknown };
+    }
     const atOnce = this.#stopping.signal.aborted;
     return { ...result, ended: { ...result.ended, isFinal, atOnce } };
   }
@@ -336,10 +367,6 @@ export class ScheduledJob implements AsyncDisposable {
     const message = `The run was stopped: the schedule "${this.name}" was stopped, or its client was closed.`;
     return new HoldfastError("closed", message, { lockName: this.name });
   }
-}
-
-function leaveAtClose(lease: HeldLease, memory: Memory): void {
-  lease.leave(dataOf(memory), true);
 }
 
 function interruptedByNext(name: string): HoldfastError {

@@ -4,6 +4,7 @@ import { type Granting, GrantWrite } from "../core/acquire/grant.js";
 import { SecondDate } from "../core/acquire/second-date.js";
 import type { AcquireSettings, Granted } from "../core/acquire/settings.js";
 import { inTurn } from "../core/acquire/turn.js";
+import type { Running } from "../core/hold/close.js";
 import { Hold } from "../core/hold/hold.js";
 import { HeldLease } from "../core/hold/lease.js";
 import { freeOnce } from "../core/hold/release.js";
@@ -19,7 +20,6 @@ export interface Sight {
   readonly seen: Seen;
   /** How to begin a run: on condition of exactly this state, whose memory the run continues. */
   readonly onto: Granting | undefined;
-  readonly isAbsent: boolean;
   /** With a live holder: in how many milliseconds its lease could be over. */
   readonly overInMs?: number | undefined;
 }
@@ -29,6 +29,7 @@ export interface Place {
   readonly context: AcquireContext;
   readonly ref: RecordRef;
   readonly settings: AcquireSettings;
+  readonly running: Set<Running>;
   /** The attempt that this process claimed last, if it gave the claim up for want of an answer. */
   givenUp?: Pick<Memory, "dueMs" | "attempt" | "by"> | undefined;
 }
@@ -79,19 +80,19 @@ function decisionOf({ context, ref }: Place) {
 function sightOf(place: Place, record: LeaseRecord, mark: string | undefined): Sight {
   if (record.state === "absent") {
     const onto = { kind: "claim", onto: { kind: "absent" } } as const;
-    return { seen: { state: "free", memory: undefined }, onto, isAbsent: true };
+    return { seen: { state: "free", memory: undefined }, onto };
   }
   const memory = memoryIn(record.data);
   if (record.state === "free") {
     const { fence, version } = record;
     const onto = { kind: "claim", onto: { kind: "free", fence, version } } as const;
     const state = wasUndone(record, mark) ? "free" : "interrupted";
-    return { seen: { state, memory }, onto, isAbsent: false };
+    return { seen: { state, memory }, onto };
   }
   const decision = decisionOf(place);
   if (decision.kind === "take-over") {
     const state = wasNeverBegun(place, record.holder, memory) ? "free" : "interrupted";
-    return { seen: { state, memory }, onto: decision, isAbsent: false };
+    return { seen: { state, memory }, onto: decision };
   }
   const { context } = place;
   const { endMs } = record;
@@ -102,7 +103,7 @@ function sightOf(place: Place, record: LeaseRecord, mark: string | undefined): S
       ? Number.POSITIVE_INFINITY
       : endMs + context.settings.maxClockErrorMs - context.tableClock.earliestMs();
   const overInMs = Math.max(0, Math.min(byWatchMs, byTableMs));
-  return { seen: { state: "running", memory }, onto: undefined, isAbsent: false, overInMs };
+  return { seen: { state: "running", memory }, onto: undefined, overInMs };
 }
 
 // A memory without an end is that of a claim that was undone before its run, if the last grant has freed itself, and had
@@ -159,7 +160,7 @@ export function begin(
 export function sightAfter({ hold }: HeldLease, memory: Memory): Sight {
   const { fence } = hold.held;
   const onto = { kind: "claim", onto: { kind: "free", fence, version: 0n } } as const;
-  return { seen: { state: "free", memory }, onto, isAbsent: false };
+  return { seen: { state: "free", memory }, onto };
 }
 
 /**

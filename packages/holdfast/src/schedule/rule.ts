@@ -2,7 +2,7 @@ import { Cron } from "croner";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { valueText } from "../internal/value-text.js";
-import { dateAt, epochMsOf } from "../platform/clock.js";
+import { dateAt, epochMsOf, isoTimeOf } from "../platform/clock.js";
 
 /** The due instants of a schedule, in milliseconds since 1970. Pure. */
 export interface Rule {
@@ -50,11 +50,11 @@ export function ruleOf({ cron, timeZone, every, offset, at }: Timing): Rule {
     throw refuse("The option `timeZone` needs `cron`.");
   if (offset !== undefined && every === undefined)
     throw refuse("The option `offset` needs `every`.");
-  if (cron !== undefined) return cronRule(cron, timeZone ?? "UTC");
-  return every === undefined ? listRule(at ?? []) : everyRule(every, offset ?? 0);
+  if (cron !== undefined) return cronRule(cron, timeZone);
+  return every === undefined ? listRule(at ?? []) : everyRule(every, offset);
 }
 
-function cronRule(cron: string, timeZone: string): Rule {
+function cronRule(cron: string, timeZone = "UTC"): Rule {
   const parsed = parseCron(cron, timeZone);
   return {
     text: `cron ${cron} ${timeZone}`,
@@ -73,8 +73,10 @@ function parseCron(cron: string, timeZone: string): Cron {
     if (typeof cron !== "string" || typeof timeZone !== "string" || timeZone === "")
       throw new TypeError("Both must be text.");
     const parsed = new Cron(cron, { timezone: timeZone, mode: "5-or-6-parts", paused: true });
+    // Croner also takes an instant for an expression.
+    if (/\d-\d+T/.test(cron)) throw new TypeError("An instant is one of `at`.");
     // The zone is checked only by a use.
-    parsed.nextRun(dateAt(0));
+    if (parsed.nextRun(dateAt(0)) === null) throw new TypeError("It names no day that exists.");
     return parsed;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -85,7 +87,7 @@ function parseCron(cron: string, timeZone: string): Cron {
   }
 }
 
-function everyRule(every: Duration, offset: Duration): Rule {
+function everyRule(every: Duration, offset: Duration = 0): Rule {
   const everyMs = durationMs("every", every, EVERY_RANGE);
   const offsetMs = durationMs("offset", offset, { leastMs: 0, mostMs: everyMs - 1 });
   if (!Number.isInteger(everyMs) || !Number.isInteger(offsetMs))
@@ -123,8 +125,15 @@ function instantOf(at: string | number | { getTime(): number }): number {
       ? at
       : at?.getTime?.();
   // The record keeps whole milliseconds: an instant between two would seem later than its own run, and run again.
-  if (Number.isInteger(ms) && Math.abs(ms as number) <= 8.64e15) return ms as number;
+  const isValid = Number.isInteger(ms) && Math.abs(ms as number) <= 8.64e15;
+  if (isValid && !(isText && isRolledOver(at))) return ms as number;
   throw refuse(
     "Each instant of `at` must be a valid Date, whole milliseconds, or ISO text with a time zone.",
   );
+}
+
+/** Whether the text names a day that its month does not have, of which `Date` makes one of the next month. */
+function isRolledOver(text: string): boolean {
+  const day = text.slice(0, text.indexOf("T"));
+  return !isoTimeOf(epochMsOf(`${day}T00:00:00Z`) ?? 0).startsWith(day);
 }

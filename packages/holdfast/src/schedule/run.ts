@@ -1,4 +1,4 @@
-import type { HeldLease, Lease } from "../core/hold/lease.js";
+import { HeldLease, type Lease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
 import { shown } from "../internal/shown.js";
 import { dateAt } from "../platform/clock.js";
@@ -18,7 +18,7 @@ export interface ScheduledRun {
    * on can overlap the next.
    */
   readonly signal: AbortSignal;
-  /** The lease of this run. */
+  /** The lease of this run, which ends with it, whether the work releases it or not. */
   readonly lease: Lease;
 }
 
@@ -35,17 +35,21 @@ export async function runToEnd(
   stop: AbortSignal,
 ): Promise<{ readonly ended: Ended; readonly error?: unknown }> {
   const { dueMs, attempt, success } = memory;
+  // Its release by the work, such as at the end of an `await using`, must not free the record before the end of the run.
+  const own = HeldLease.another(lease.hold);
   try {
     await work({
       due: dateAt(dueMs),
       attempt,
       lastSuccess: success && dateAt(success.dueMs),
       signal: anySignal([lease.signal, stop]),
-      lease: lease as HeldLease as unknown as Lease,
+      lease: own as HeldLease as unknown as Lease,
     });
     return { ended: { kind: "completed" } };
   } catch (error) {
     return { ended: { kind: "failed", error: textOf(error) }, error };
+  } finally {
+    await own.release();
   }
 }
 

@@ -35,7 +35,7 @@ export function schedule<S extends FormatTypes>(
     );
   }
   const settings = resolveSchedule(parts, options);
-  const { context } = parts;
+  const { context, running } = parts;
   const ref = context.format.codec.refOf("once", checkName(name));
-  return new ScheduledJob({ context, ref, settings: settings.grant }, settings, work);
+  return new ScheduledJob({ context, ref, settings: settings.grant, running }, settings, work);
 }

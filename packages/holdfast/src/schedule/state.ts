@@ -69,10 +69,15 @@ function lastFailureOf({ attempt, by, error, ...rest }: Failure) {
 
 /**
  * Returns by how many milliseconds a schedule is late at `nowMs`: its next instant, or retry, was due more than a minute ago,
- * and no run has begun. 0 if it is on time. Pure.
+ * and no run goes on. 0 if it is on time. `isRunning`: whether its open run has a live holder, which the data do not tell; by
+ * default it is taken to have one. Pure.
  */
-export function lateMs({ isOpen, next, retryAt }: ScheduleState, nowMs: number): number {
-  if (isOpen) return 0;
+export function lateMs(
+  { isOpen, next, retryAt }: ScheduleState,
+  nowMs: number,
+  isRunning = true,
+): number {
+  if (isOpen && isRunning) return 0;
   const dueMs = Math.min(
     ...[next, retryAt].map((one) => one?.getTime() ?? Number.POSITIVE_INFINITY),
   );

@@ -19,8 +19,11 @@ export class TableTime {
   readonly #context: ClientContext;
   /** How much this machine's clock may differ before the table's time counts instead. */
   readonly errorMs: number;
-  /** The correction of a wrong clock. The bounds of the table's time drift apart between answers, and this does not. */
-  #correctionMs = 0;
+  /**
+   * Whether this machine's clock was wrong when answers last showed the table's time well. The bounds drift apart between
+   * answers, so a wrong clock seems right later.
+   */
+  #isWallWrong = false;
 
   constructor(context: ClientContext) {
     this.#context = context;
@@ -40,15 +43,15 @@ export class TableTime {
   nowMs(): number {
     const { tableClock } = this.#context;
     const wallMs = this.#context.wallMs();
-    const latestMs = tableClock.boundMs ?? Number.POSITIVE_INFINITY;
+    const latestMs = tableClock.boundMs;
+    if (latestMs === undefined) return Math.floor(wallMs);
     const earliestMs = tableClock.earliestMs();
-    const isSound = (ms: number): boolean =>
-      ms <= latestMs + this.errorMs && ms >= earliestMs - this.errorMs;
-    if (isSound(wallMs)) this.#correctionMs = 0;
-    else if (!isSound(wallMs + this.#correctionMs)) {
-      this.#correctionMs = (wallMs > latestMs ? latestMs : earliestMs) - wallMs;
-    }
-    return Math.floor(wallMs + this.#correctionMs);
+    if (wallMs > latestMs + this.errorMs || wallMs < earliestMs - this.errorMs)
+      this.#isWallWrong = true;
+    else if (!this.isUnsure) this.#isWallWrong = false;
+    if (!this.#isWallWrong) return Math.floor(wallMs);
+    // Both bounds move with the boot clock, and their middle does so at its rate, however long the last answer is past.
+    return Math.floor(Number.isFinite(earliestMs) ? (latestMs + earliestMs) / 2 : latestMs);
   }
 
   /** Sleeps until then, or until the signal aborts. Sends no request. */

@@ -128,11 +128,18 @@ describe("decideStep", () => {
     ],
     ["gives up the retry for a newer instant", free(memory(failed)), at(1), {}, run(at(1))],
     [
-      "bounds a retry that a wrong clock has set",
-      free(memory({ ...failed, retryAtMs: at(90_000) })),
+      "waits for the latest retry that a right clock can have set",
+      free(memory({ ...failed, retryAtMs: at(1.5) + 70_000 })),
       at(0.5),
       { catchUp: "all" },
-      looks(at(1.5)),
+      looks(at(1.5) + 70_000),
+    ],
+    [
+      "does at once a retry that a wrong clock has put off",
+      free(memory({ ...failed, retryAtMs: at(1.5) + 70_001 })),
+      at(0.5),
+      { catchUp: "all" },
+      run(at(0), 2),
     ],
     [
       "gives up the retry for an instant that `none` passes over",
@@ -272,6 +279,27 @@ describe("endedOf", () => {
   });
 });
 
+describe("begunOf", () => {
+  const who = { nowMs: at(0.5), errorMs: 10_000, by: "b" };
+  it("keeps for a retry what the run before it has passed over, and not for another instant", () => {
+    const skipped = free(memory({ ...failed, pastMs: at(1) }));
+    expect(begunOf({ dueMs: at(0), attempt: 2 }, skipped, who, policy())).toMatchObject({
+      pastMs: at(1),
+      nextMs: at(2),
+    });
+    const retried = begunOf({ dueMs: at(0), attempt: 2 }, skipped, who, policy());
+    expect(endedOf(retried, { kind: "completed" }, at(0.6), policy()).pastMs).toBe(at(1));
+    expect(begunOf({ dueMs: at(2), attempt: 1 }, skipped, who, policy()).pastMs).toBeUndefined();
+  });
+  it("forgets the success of an instant that is not due yet", () => {
+    const at1 = { dueMs: at(0.5) + 70_001, atMs: at(0) };
+    const wrong = free(memory({ success: at1 }));
+    expect(begunOf({ dueMs: at(0.5), attempt: 1 }, wrong, who, policy()).success).toBeUndefined();
+    const right = free(memory({ success: { ...at1, dueMs: at(0.5) + 70_000 } }));
+    expect(begunOf({ dueMs: at(0.5), attempt: 1 }, right, who, policy()).success).toBeDefined();
+  });
+});
+
 describe("the memory", () => {
   it("comes back from the data as it went in", () => {
     const success = { dueMs: at(-1), atMs: at(-0.9) };
@@ -281,7 +309,12 @@ describe("the memory", () => {
   });
   it("tells of an interrupted run in that of the next", () => {
     const seen: Seen = { state: "interrupted", memory: memory(open) };
-    const next = begunOf({ dueMs: at(1), attempt: 1 }, seen, { nowMs: at(1), by: "b" }, policy());
+    const next = begunOf(
+      { dueMs: at(1), attempt: 1 },
+      seen,
+      { nowMs: at(1), errorMs: 10_000, by: "b" },
+      policy(),
+    );
     expect(next.failure).toMatchObject({ dueMs: at(0), attempt: 1, by: "a" });
   });
   it("takes the data of once() for a run that is over", () => {

@@ -53,11 +53,15 @@ async function costOf(lengthMs: number) {
 interface Work {
   /** How long each run takes. */
   readonly takesMs?: number;
+  /** How long it goes on after its signal has aborted. */
+  readonly tidiesMs?: number;
+  /** It ends without an error when its signal has aborted. */
+  readonly isQuiet?: boolean;
   readonly fails?: (run: ScheduledRun) => boolean;
 }
 
 function job(who: Inhabitant, options: ScheduleOptions, work: Work = {}): ScheduledJob {
-  const { takesMs = 1_000, fails } = work;
+  const { takesMs = 1_000, tidiesMs = 0, isQuiet = false, fails } = work;
   const made = schedule(who.locks, "report", options, async (run) => {
     const { due, attempt, lastSuccess, signal } = run;
     running += 1;
@@ -68,11 +72,12 @@ function job(who: Inhabitant, options: ScheduleOptions, work: Work = {}): Schedu
       const timer = who.process.timers.set(takesMs, true, resolve);
       signal.addEventListener("abort", () => {
         timer.cancel();
-        resolve();
+        if (tidiesMs === 0) resolve();
+        else who.process.timers.set(tidiesMs, true, resolve);
       });
     });
     running -= 1;
-    signal.throwIfAborted();
+    if (!isQuiet) signal.throwIfAborted();
     if (fails?.(run) === true) throw new Error("no luck");
   });
   made.start();
@@ -183,7 +188,7 @@ describe("a schedule", () => {
     it("runs at most the last hundred with `all`", async () => {
       const options = { every: "1m", catchUp: "all" } as const;
       const [one] = fleet(1, options);
-      await world.time.advance(90_000);
+      await world.time.advance(95_000);
       await world.until(one?.job.stop() ?? Promise.resolve());
       await world.time.advance(10 * HOUR);
       ran = [];
@@ -257,13 +262,53 @@ describe("a schedule", () => {
       await world.time.advance(5_000);
       expect(attempts()).toEqual([1, 2]);
     });
-    it("records the interruption of a client that closes", async () => {
+    it("another process goes on at once after a client has closed, if `retries` allow", async () => {
       const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
       await world.time.advance(HOUR + MINUTE);
       await world.until(one?.who.locks.close() ?? Promise.resolve());
       fleet(1, { every: "1h", retries: 1 });
       await world.time.advance(5_000);
       expect(attempts()).toEqual([1, 2]);
+    });
+    it("a client that closes waits until the run has ended", async () => {
+      const [one] = fleet(
+        1,
+        { every: "1h", retries: 1 },
+        { takesMs: 10 * MINUTE, tidiesMs: 2_000 },
+      );
+      await world.time.advance(HOUR + MINUTE);
+      const closed = one?.who.locks.close();
+      await world.time.advance(500);
+      fleet(1, { every: "1h", retries: 1 });
+      await world.time.advance(2 * MINUTE);
+      await closed;
+      expect([attempts(), most]).toEqual([[1, 2], 1]);
+      expect(JSON.stringify(data())).toContain("The run was stopped");
+    });
+    it("a run that outlasts `closeTimeout` blocks others until its lease is over", async () => {
+      const options = { every: "1h", retries: 1 };
+      const [one] = fleet(1, options, { takesMs: 10 * MINUTE, tidiesMs: 2 * MINUTE });
+      await world.time.advance(HOUR + MINUTE);
+      await world.until(one?.who.locks.close().catch(() => undefined) ?? Promise.resolve());
+      fleet(1, options);
+      await world.time.advance(20_000);
+      expect(attempts()).toEqual([1]);
+      await world.time.advance(2 * MINUTE);
+      expect(attempts()).toEqual([1, 2]);
+    });
+    // rule: protocol 144
+    it("leaves the instant to others if the schedule is stopped while its claim is on its way", async () => {
+      const [one] = fleet(1, { every: "1h" });
+      await world.time.advance(HOUR - 31_000);
+      one?.who.network.script(({ kind }) =>
+        kind === "write" ? { fault: "delayed", delayMs: 500 } : undefined,
+      );
+      await world.time.advance(1_200);
+      await world.until(one?.job.stop() ?? Promise.resolve());
+      expect(ran).toEqual([]);
+      fleet(1, { every: "1h" });
+      await world.time.advance(5_000);
+      expect([dues(), attempts()]).toEqual([["01-01T01:00"], [1]]);
     });
   });
 
@@ -284,6 +329,34 @@ describe("a schedule", () => {
       await world.time.advance(41 * MINUTE);
       expect(ran.map(({ due }) => (Date.parse(due) / MINUTE) % 60)).toEqual([10, 20, 30, 40]);
       expect(attempts()).toEqual([1, 1, 1, 1]);
+    });
+    it("with `interrupt` a run that ends quietly has failed, and its period is not lost", async () => {
+      fleet(2, { every: "10m", overlap: "interrupt" }, { ...long, isQuiet: true });
+      await world.time.advance(31 * MINUTE);
+      expect(ran.map(({ last }) => last)).toEqual([undefined, undefined, undefined]);
+      expect(JSON.stringify(data())).toContain("its next instant was due");
+    });
+    it("with `interrupt` a run that catches up, or a late retry, has until the next instant", async () => {
+      const options = { every: "10m", catchUp: "all", overlap: "interrupt", retries: 1 } as const;
+      const [one] = fleet(1, options);
+      await world.time.advance(11 * MINUTE);
+      await world.until(one?.job.stop() ?? Promise.resolve());
+      await world.time.advance(43 * MINUTE);
+      ran = [];
+      let failing = true;
+      fleet(1, options, { takesMs: 20_000, fails: () => failing });
+      await world.time.advance(30_000);
+      failing = false;
+      await world.time.advance(4 * MINUTE);
+      expect(attempts()).toEqual([1, 2, 1, 1, 1]);
+      expect(new Set(dues()).size).toBe(4);
+    });
+    it("passes over an instant also if a retry then succeeds", async () => {
+      const options = { every: "10m", retries: 2 };
+      fleet(2, options, { takesMs: 12 * MINUTE, fails: ({ attempt }) => attempt === 1 });
+      await world.time.advance(36 * MINUTE);
+      // The first retry, too, takes longer than from one instant to the next.
+      expect(dues()).toEqual(["01-01T00:10", "01-01T00:10"]);
     });
     it("never has two runs", async () => {
       for (const overlap of ["skip", "wait", "interrupt"] as const) {
@@ -309,6 +382,23 @@ describe("a schedule", () => {
         expect(ran.every(({ due, atMs }) => Math.abs(atMs - Date.parse(due)) < 2_000)).toBe(true);
       });
     }
+    it("runs on time at instants that are days apart, with every `catchUp`", async () => {
+      for (const wallOffsetMs of [-30 * MINUTE, -5 * MINUTE, -20_000, 20_000, 30 * MINUTE]) {
+        for (const [every, catchUp] of [
+          ["1d", "none"],
+          ["7d", "last"],
+        ] as const) {
+          world = new World({ dates: (trueMs) => Math.floor(trueMs / 1_000) * 1_000 });
+          ran = [];
+          fleet(1, { every, catchUp }, {}, { process: { wallOffsetMs } });
+          await world.time.advance(15 * DAY);
+          const offMs = ran.map(({ due, atMs }) => atMs - Date.parse(due));
+          const label = `${every}, ${wallOffsetMs} ms: ${offMs}`;
+          expect(offMs.length, label).toBe(every === "1d" ? 15 : 2);
+          expect(Math.max(...offMs.map(Math.abs)), label).toBeLessThan(2_000);
+        }
+      }
+    });
     // rule: protocol 145
     it("repairs a record that names a later instant", async () => {
       const wrong = world.inhabitant();
@@ -341,6 +431,43 @@ describe("a schedule", () => {
       const found = await runsBetween("2026-10-23T12:00:00Z", "2026-10-26T12:00:00Z", half);
       expect(found).toEqual(["10-24T00:30", "10-25T00:30", "10-26T01:30"]);
     });
+  });
+
+  // rule: protocol 146
+  it("remembers its first start on the record of a task whose occurrences are other text", async () => {
+    const before = world.inhabitant();
+    await world.until(once(before.locks, "report", { occurrence: "2025-12-31" }, () => undefined));
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(5 * MINUTE);
+    await world.until(one?.job.stop() ?? Promise.resolve());
+    await world.time.advance(10 * MINUTE);
+    fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    expect(dues()).toEqual(["01-01T00:10"]);
+  });
+
+  it("keeps its lease and its memory, whatever a run does with its lease", async () => {
+    const who = world.inhabitant();
+    const codes: unknown[] = [];
+    const made = schedule(who.locks, "report", { every: "10m" }, async ({ lease, due }) => {
+      ran.push({ who, due: due.toISOString(), attempt: 1, atMs: 0, last: undefined });
+      for (const write of [() => lease.update({ my: "data" }), () => lease.renew({ data: 1 })]) {
+        await write().catch((error: unknown) => codes.push((error as HoldfastError).code));
+      }
+      await lease.release({ keepData: false });
+      expect(lease.isHeld).toBe(false);
+      await new Promise<void>((resolve) => {
+        who.process.timers.set(5_000, true, resolve);
+      });
+    });
+    made.start();
+    await world.time.advance(10 * MINUTE);
+    fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    expect(codes).toEqual(["invalid-argument", "invalid-argument"]);
+    expect(dues()).toEqual(["01-01T00:10"]);
+    expect(made.health().lastSuccess?.toISOString()).toBe("2026-01-01T00:10:00.000Z");
+    expect(who.reported).toEqual([]);
   });
 
   it("is not run by a caller of once() again", async () => {

@@ -52,5 +52,7 @@ describe("scheduleState", () => {
     expect(late({ retryAtMs: undefined }, NOON + HOUR + 70_000)).toBe(70_000);
     expect(late({ isEnded: false }, NOON + 5 * HOUR)).toBe(0);
     expect(late({ retryAtMs: undefined, nextMs: undefined }, NOON + 5 * HOUR)).toBe(0);
+    const cutOff = scheduleState(dataOf({ ...memory, isEnded: false, retryAtMs: undefined }));
+    expect(cutOff && lateMs(cutOff, NOON + 5 * HOUR, false)).toBe(4 * HOUR);
   });
 });

@@ -41,9 +41,9 @@ export class Schedule {
   }
 
   #jobOf(run: (due: DueRun) => Promise<void>) {
-    const { context, settings, ref } = this.#candidate;
+    const { context, running, settings, ref } = this.#candidate;
     const { memory, name, everyMs } = this.#worker;
-    const parts = { context, defaultOwner: settings.grant.owner };
+    const parts = { context, running, defaultOwner: settings.grant.owner };
     return memory?.jobOf(parts, { name: `${ref.name}/${name}`, everyMs }, run);
   }
 

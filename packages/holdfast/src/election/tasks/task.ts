@@ -1,4 +1,4 @@
-import type { AcquireContext } from "../../core/acquire/context.js";
+import type { ClientParts } from "../../client.js";
 import type { Lease } from "../../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
 import { HoldfastError } from "../../errors.js";
@@ -50,7 +50,7 @@ export interface DueRun {
 export interface RemembersRuns extends TaskMemory {
   /** Returns the job of one term. `run` rejects if the run has failed. Throws `invalid-argument`. */
   jobOf(
-    parts: { readonly context: AcquireContext; readonly defaultOwner: string },
+    parts: Pick<ClientParts, "context" | "running" | "defaultOwner">,
     task: { readonly name: string; readonly everyMs: number },
     run: (due: DueRun) => Promise<void>,
   ): { readonly next: Date | undefined; start(): void; stop(): Promise<void> };
