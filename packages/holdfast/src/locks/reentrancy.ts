@@ -85,7 +85,8 @@ export class ReentryOfContext implements Reentry {
 }
 
 async function shared(hold: Hold, asked: AnyAcquireOptions): Promise<HeldLease> {
-  const lease = HeldLease.another(hold);
+  hold.handles.add();
+  const lease = HeldLease.toCaller(hold);
   const changing = WOULD_CHANGE.find((option) => asked[option] !== undefined);
   if (changing === undefined) return lease;
   await lease.release();

@@ -16,6 +16,7 @@ import { sleep } from "../internal/sleep.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
+import { TaskLease } from "./task-lease.js";
 
 /**
  * The result of a call. If the call did not run the occurrence, `why` is the reason:
@@ -86,7 +87,7 @@ export class Occurrences {
     const { lease } = begun;
     let value: T;
     try {
-      value = await fn(lease as HeldLease as unknown as Lease);
+      value = await underOwn(lease, fn);
     } catch (error) {
       const ending = begun.end(outcomeOf(error));
       await ending.catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
@@ -232,7 +233,7 @@ export class Occurrences {
     // A call without a wait waits here, too, for as long as its lease.
     telling ??= new OutageWatch(this.#context);
     try {
-      await lease.remember({ occurrence, ended: false } satisfies Begun);
+      await lease.update({ occurrence, ended: false } satisfies Begun);
     } catch (error) {
       // Before the release, which may take as long as the refusal.
       this.#tellOfRefusal(error, telling);
@@ -293,7 +294,7 @@ export class Occurrences {
     // The client releases the record later, and the process may end before that. So with reruns another write records
     // the end now. Without reruns an end that no write has recorded does no harm.
     try {
-      if (reruns) await recorded(() => lease.remember(ended));
+      if (reruns) await recorded(() => lease.update(ended));
     } finally {
       // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
       context.inBackground(async () => {
@@ -301,6 +302,18 @@ export class Occurrences {
         await recorded(() => lease.release());
       });
     }
+  }
+}
+
+async function underOwn<T>(
+  { hold }: HeldLease,
+  fn: (lease: Lease) => T | PromiseLike<T>,
+): Promise<T> {
+  const own = new TaskLease(hold);
+  try {
+    return await fn(own as HeldLease as unknown as Lease);
+  } finally {
+    await own.release();
   }
 }
 

@@ -1,6 +1,7 @@
-import { HeldLease, type Lease } from "../core/hold/lease.js";
+import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
 import { shown } from "../internal/shown.js";
+import { TaskLease } from "../once/task-lease.js";
 import { dateAt } from "../platform/clock.js";
 import type { Ended } from "./decide.js";
 import type { Memory } from "./memory.js";
@@ -35,8 +36,7 @@ export async function runToEnd(
   stop: AbortSignal,
 ): Promise<{ readonly ended: Ended; readonly error?: unknown }> {
   const { dueMs, attempt, success } = memory;
-  // Its release by the work, such as at the end of an `await using`, must not free the record before the end of the run.
-  const own = HeldLease.another(lease.hold);
+  const own = new TaskLease(lease.hold);
   try {
     await work({
       due: dateAt(dueMs),

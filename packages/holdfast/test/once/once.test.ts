@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
-import type { HeldLease } from "../../src/core/hold/lease.js";
+
 import { HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
 
 let world: World;
@@ -237,25 +237,25 @@ describe("once", () => {
   });
 
   it("reads records of versions without the end: free is ended, dead is interrupted", async () => {
-    const old = { occurrence: TEN };
     for (const [name, dies] of [
       ["ended", false],
       ["interrupted", true],
     ] as const) {
       const [a, b] = [world.inhabitant(), world.inhabitant()];
-      // The data of such a version: the occurrence alone.
-      const begun = once(a.locks, name, { occurrence: TEN, ...RERUN }, async (lease) => {
-        await (lease as unknown as HeldLease).remember(old);
-        (lease as unknown as HeldLease).leave(old);
-        await (dies ? new Promise(() => undefined) : lease.release());
-      });
+      const begun = once(a.locks, name, { occurrence: TEN, ...RERUN }, () =>
+        dies ? new Promise(() => undefined) : undefined,
+      );
       if (dies) {
         await world.time.advance(1_000);
         a.process.kill();
-        await world.time.advance(60_000);
       } else {
         await world.until(begun);
       }
+      // The data of such a version: the occurrence alone.
+      const key = { pk: { S: `once#${name}` }, sk: { S: "lease" } };
+      const data = { M: { occurrence: { S: TEN } } };
+      world.table.putItem(key, { ...world.table.item(key), data });
+      if (dies) await world.time.advance(60_000);
       const again = once(b.locks, name, { occurrence: TEN, ...RERUN }, () => "again");
       expect(await world.until(again)).toMatchObject(dies ? { ran: true } : { why: "already" });
     }

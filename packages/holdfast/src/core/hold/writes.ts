@@ -73,15 +73,12 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
   });
 }
 
-/**
- * Throws `invalid-argument` for a permit, whose record has no room for data of each holder; and for a task, whose data are the
- * memory of its runs: without it an occurrence would run twice.
- */
+/** Throws `invalid-argument` for a permit: its record has no room for data of each holder. */
 export function checkHasData({ ref }: Hold): void {
-  if (ref.permit === undefined && ref.kind !== "once") return;
+  if (ref.permit === undefined) return;
   throw new HoldfastError(
     "invalid-argument",
-    `${titleOf([ref.name], ref.kind)} stores no data of a holder. Store the data in a record of your own.`,
+    `${titleOf([ref.name], ref.kind)} stores no data with a permit. Store it in a record of your own.`,
     { lockName: ref.name },
   );
 }
