@@ -40,16 +40,24 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
   #closed: Promise<void> | undefined;
 
   constructor(options: HoldfastOptions<S>) {
-    const context = new AcquireContext(environmentFrom(options), resolveClient(options));
+    const environment = environmentFrom(options);
+    const client = resolveClient(options);
     const { lease, renew, wait, poll, onWait } = options;
     const owner = options.owner ?? defaultOwner();
-    // Checked in the constructor, so that a mistake shows at the start and not at first use.
-    const settings = resolveAcquire([options], owner, context.format.facts.defaults);
-    actingMs(context, settings.leaseMs);
+    // Checked in the constructor, so that a mistake shows at the start and not at first use; and before the client listens for
+    // rings, since nobody could close its port.
+    const settings = resolveAcquire([options], owner, environment.format.facts.defaults);
+    actingMs({ ...environment, settings: client }, settings.leaseMs);
+    const context = new AcquireContext(environment, client);
     const session = options.sharedSession as StartsSession | false | undefined;
     const shared = session ? session.start(options, context, settings) : undefined;
-    const clientOptions = { lease, renew, wait, poll, onWait };
-    this.#parts = { context, clientOptions, defaultOwner: owner, shared, running: new Set() };
+    this.#parts = {
+      context,
+      clientOptions: { lease, renew, wait, poll, onWait },
+      defaultOwner: owner,
+      shared,
+      running: new Set(),
+    };
   }
 
   /** @internal What the functions over a client use. */

@@ -12,6 +12,8 @@ import type { LineEvents, RingLine, RingPort } from "./port.js";
 const LOOKUP_BYTES = 8;
 /** How many grants a client remembers at least, so that a late waiter of an ended one is rung at once. */
 const LEAST_REMEMBERED = 1_024;
+/** How many of them are looked at for each new one: at most every second is still held. */
+const LOOKED_AT = 4;
 /** How many waiters of one record are rung. The others poll. */
 const MOST_WAITERS = 256;
 /** The shortest time between two reads of one record for requests, and the most such reads of a client in a second. */
@@ -91,7 +93,8 @@ export class Bells {
 
   freed(ref: RecordRef): void {
     const bell = this.#bells.get(keyOf(ref));
-    if (bell === undefined) return;
+    // The release of a lease that ended long ago may come while this client has the lock again.
+    if (bell === undefined || bell.hold.deref()?.isHeld === true) return;
     bell.isFreed = true;
     const isBehind = ref.isEntry === true && ref.kind === "lock";
     const lock = isBehind ? this.#bells.get(keyOf({ ...ref, isEntry: false })) : undefined;
@@ -99,38 +102,47 @@ export class Bells {
     const { next } = bell;
     const token = next && bell.waiters.get(next);
     if (next !== undefined && token !== undefined) {
-      bell.waiters.delete(next);
+      this.#remove(bell, next);
       say(next, "free", token);
     }
     // A waiter in a queue that has left it was not granted the lock: only a read shows who is before the next one.
     let kind: FrameKind = token !== undefined || (isBehind && lock === undefined) ? "look" : "free";
     for (const [line, waiting] of bell.waiters) {
+      this.#remove(bell, line);
       say(line, kind, waiting);
       kind = "look";
     }
-    bell.waiters.clear();
     bell.next = undefined;
   }
 
   /** The waiters behind an entry whose client has the lock: they are rung at the release of the lock. */
-  #moveTo(lock: Bell, { waiters }: Bell): void {
-    for (const [line, token] of waiters) {
+  #moveTo(lock: Bell, entry: Bell): void {
+    for (const [line, token] of entry.waiters) {
+      this.#remove(entry, line);
       // It may wait for the lock already.
       if (!lock.waiters.has(line)) this.#add(lock, line, token);
       lock.next ??= line;
     }
-    waiters.clear();
+  }
+
+  #remove(bell: Bell, line: RingLine): void {
+    bell.waiters.delete(line);
+    this.#waitsFor.get(line)?.delete(bell);
   }
 
   /** Accepts a connection. Closes it after a frame that no client of this table would send. */
   accept(line: RingLine): LineEvents {
     const meter = new Meter(() => this.#context.nowMs(), MOST_FRAMES_PER_SECOND);
+    let isKnown = false;
     return {
       received: (bytes) => {
         const frame = meter.allows() ? decodeFrame(bytes) : undefined;
         const grant = frame && this.#grantOf(frame.token);
-        if (frame === undefined || grant === undefined) line.close();
-        else if (frame.kind === "wait") this.#wait(grant.bell, line, frame.token);
+        if (frame === undefined) return line.close();
+        // A client that has named one grant may wait for another of a process that listened here before.
+        if (grant === undefined) return isKnown ? undefined : line.close();
+        isKnown = true;
+        if (frame.kind === "wait") this.#wait(grant.bell, line, frame.token);
         else if (frame.kind === "asked") this.#asked(grant.bell, line);
         else line.close();
       },
@@ -189,11 +201,15 @@ export class Bells {
 
   #forgetOldest(): void {
     const most = Math.max(LEAST_REMEMBERED, 2 * this.#context.holds.size);
-    for (const [lookup, { hold, bell }] of this.#grants) {
-      if (this.#grants.size <= most) return;
-      if (hold.deref()?.isHeld === true) continue;
+    let looks = LOOKED_AT;
+    for (const [lookup, grant] of this.#grants) {
+      if (this.#grants.size <= most || looks === 0) return;
+      looks -= 1;
       this.#grants.delete(lookup);
-      if (bell.hold === hold) this.#bells.delete(keyOf(bell.ref));
+      const { hold, bell } = grant;
+      // Behind the others, so that it is not looked at again at each grant.
+      if (hold.deref()?.isHeld === true) this.#grants.set(lookup, grant);
+      else if (bell.hold === hold) this.#bells.delete(keyOf(bell.ref));
     }
   }
 }

@@ -11,7 +11,9 @@ import type { RingLine, RingPort } from "./port.js";
 const MOST_LINES = 64;
 /** How long a connection without waiters stays open, for the next one. */
 const IDLE_MS = 10_000;
-// A client that cannot be reached is not tried again for this long; twice as long after each further attempt.
+/** How many waits a second a client sends on one connection: half of what the other client reads. The others poll. */
+const MOST_WAITS_PER_SECOND = MOST_FRAMES_PER_SECOND / 2;
+// A holder that cannot be reached is not tried again for this long; twice as long after each further attempt.
 const FIRST_REST_MS = 5_000;
 const LONGEST_REST_MS = 300_000;
 const MOST_RESTING = 1_024;
@@ -19,6 +21,9 @@ const MOST_RESTING = 1_024;
 /** A connection to another client, for all waiters of this one. */
 interface Line {
   readonly ears: Map<string, Set<RingEar>>;
+  /** All tokens that were named on it. */
+  readonly tokens: Set<string>;
+  readonly pace: Meter;
   connection: RingLine | undefined;
   /** Whether the other client has answered with a token that this client asked by. */
   isProven: boolean;
@@ -36,6 +41,7 @@ export class Lines {
   readonly #port: RingPort;
   readonly #marks: RingMarks;
   readonly #lines = new Map<string, Line>();
+  /** By address and token: another process may listen at the address of one that has gone. */
   readonly #resting = new Map<string, Rest>();
   #isClosed = false;
 
@@ -55,8 +61,8 @@ export class Lines {
 
   /** Tells the client with this mark that the ear listens. Returns false if it cannot be told now. */
   wait({ address, token }: RingMark, ear: RingEar): boolean {
-    const line = this.#lineTo(address);
-    if (line === undefined) return false;
+    const line = this.#lineTo(address, token);
+    if (line?.pace.allows() !== true) return false;
     const ears = line.ears.get(token) ?? new Set();
     line.ears.set(token, ears.add(ear));
     line.idle?.cancel();
@@ -76,7 +82,7 @@ export class Lines {
 
   asked(record: Ringable): void {
     const mark = this.markIn(record);
-    const line = mark && this.#lineTo(mark.address);
+    const line = mark && this.#lineTo(mark.address, mark.token);
     if (mark === undefined || line === undefined) return;
     line.connection?.send(encodeFrame({ kind: "asked", token: mark.token }));
     this.#watchIdle(line);
@@ -87,13 +93,22 @@ export class Lines {
     for (const line of this.#lines.values()) line.idle?.cancel();
   }
 
-  #lineTo(address: string): Line | undefined {
-    const known = this.#lines.get(address);
-    if (known !== undefined) return known;
-    const isResting = (this.#resting.get(address)?.untilMs ?? 0) > this.#context.nowMs();
-    if (this.#isClosed || isResting || this.#lines.size >= MOST_LINES) return undefined;
-    const line: Line = { ears: new Map(), connection: undefined, isProven: false, idle: undefined };
-    const meter = new Meter(() => this.#context.nowMs(), MOST_FRAMES_PER_SECOND);
+  #lineTo(address: string, token: string): Line | undefined {
+    const rest = this.#resting.get(restOf(address, token));
+    if (rest !== undefined && rest.untilMs > this.#context.nowMs()) return undefined;
+    const line = this.#lines.get(address) ?? this.#dial(address);
+    line?.tokens.add(token);
+    return line;
+  }
+
+  #dial(address: string): Line | undefined {
+    if (this.#isClosed || this.#lines.size >= MOST_LINES) return undefined;
+    const nowMs = (): number => this.#context.nowMs();
+    const line: Line = {
+      ...{ ears: new Map(), tokens: new Set(), pace: new Meter(nowMs, MOST_WAITS_PER_SECOND) },
+      ...{ connection: undefined, isProven: false, idle: undefined },
+    };
+    const meter = new Meter(nowMs, MOST_FRAMES_PER_SECOND);
     line.connection = this.#port.dial(address, {
       received: (bytes) => {
         if (meter.allows()) this.#received(address, line, bytes);
@@ -113,7 +128,7 @@ export class Lines {
     // Without ears, it is a late ring for a waiter that has left.
     if (frame === undefined || ears === undefined) return;
     line.isProven = true;
-    this.#resting.delete(address);
+    this.#resting.delete(restOf(address, frame.token));
     if (frame.kind === "heard") {
       for (const ear of ears) ear.heard();
       return;
@@ -131,18 +146,18 @@ export class Lines {
   #closed(address: string, line: Line): void {
     line.idle?.cancel();
     if (this.#lines.get(address) === line) this.#lines.delete(address);
-    if (!line.isProven) this.#rest(address);
+    if (!line.isProven) for (const token of line.tokens) this.#rest(restOf(address, token));
     for (const ears of line.ears.values()) {
       for (const ear of ears) ear.cutOff();
     }
     line.ears.clear();
   }
 
-  #rest(address: string): void {
-    const { lengthMs = FIRST_REST_MS / 2 } = this.#resting.get(address) ?? {};
+  #rest(key: string): void {
+    const { lengthMs = FIRST_REST_MS / 2 } = this.#resting.get(key) ?? {};
     const restMs = Math.min(2 * lengthMs, LONGEST_REST_MS);
-    this.#resting.delete(address);
-    this.#resting.set(address, { lengthMs: restMs, untilMs: this.#context.nowMs() + restMs });
+    this.#resting.delete(key);
+    this.#resting.set(key, { lengthMs: restMs, untilMs: this.#context.nowMs() + restMs });
     const [oldest] = this.#resting.keys();
     if (this.#resting.size > MOST_RESTING && oldest !== undefined) this.#resting.delete(oldest);
   }
@@ -152,4 +167,8 @@ export class Lines {
     line.idle?.cancel();
     line.idle = this.#context.timers.set(IDLE_MS, false, () => line.connection?.close());
   }
+}
+
+function restOf(address: string, token: string): string {
+  return `${address} ${token}`;
 }

@@ -25,6 +25,8 @@ export class SocketLine implements RingLine {
     this.#socket = socket;
     this.#timers = timers;
     socket.unref();
+    // For a name with several addresses, Node connects by another handle than that of now.
+    socket.once("connect", () => socket.unref());
     socket.setNoDelay(true);
     socket.setKeepAlive(true, PROBE_AFTER_MS);
     this.#opening = timers.set(OPEN_MS, false, () => socket.destroy());

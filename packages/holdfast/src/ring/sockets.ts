@@ -137,6 +137,7 @@ export class SocketPort implements RingPort {
   #fails(cause: unknown): void {
     this.#address = undefined;
     this.#settled();
+    this.#server?.close();
     const why = cause instanceof Error ? cause.message : String(cause);
     this.#client.report(
       new HoldfastError(

@@ -43,6 +43,28 @@ describe("a ring", () => {
     }
   });
 
+  it("comes for the present lease of a client, and not for the release of one that ended before", async () => {
+    const { world, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const first = await world.until(mutex(a.locks, "a").acquire({ lease: "1s" }));
+    a.network.script(({ kind }) => (kind === "write" ? { fault: "request-lost" } : undefined));
+    await world.time.advance(1_500);
+    a.network.clear();
+    const second = await world.until(mutex(a.locks, "a").acquire());
+    const waiting = mutex(b.locks, "a").acquire({ poll: { min: "5s", max: "5s" } });
+    await world.time.advance(300);
+    const { writes } = await world.requests(async () => {
+      await first.release();
+      await pauseOf(world, 300);
+    });
+    // The release of the first is refused, and the waiter sends nothing.
+    expect([first.isHeld, second.isHeld, writes]).toEqual([false, true, 1]);
+    const fromMs = world.time.nowMs;
+    await world.until(second.release());
+    await world.until(waiting);
+    expect(world.time.nowMs - fromMs).toBeLessThan(50);
+  });
+
   it("lets no poll come between, however long the hold", async () => {
     const { world, inhabitant } = scene();
     const [a, b] = [inhabitant(), inhabitant()];
@@ -365,6 +387,56 @@ describe("a ring that is not as it should be", () => {
     await world.time.advance(60_000);
     // At 0, 5, 15 and 35 s, each at the next poll.
     expect(rings.dialled).toHaveLength(4);
+  });
+
+  it("would come from where another process listens now: other locks of that one pass on by rings", async () => {
+    for (const isDeadFirst of [true, false]) {
+      const { world, rings } = scene();
+      const dead = world.inhabitant({ ...INSTANT, ring: rings.choice("memory:port") });
+      await world.until(mutex(dead.locks, "dead").acquire({ lease: "1h" }));
+      dead.process.kill();
+      rings.shut("memory:port");
+      const alive = world.inhabitant({ ...INSTANT, ring: rings.choice("memory:port") });
+      const lease = await world.until(mutex(alive.locks, "a").acquire());
+      const b = world.inhabitant({ ...INSTANT, ring: rings.choice() });
+      const names = isDeadFirst ? ["dead", "a"] : ["a", "dead"];
+      const waits = new Map<string, Promise<{ release(): Promise<void> }>>();
+      for (const name of names) {
+        const waiting = mutex(b.locks, name).acquire({
+          wait: "1h",
+          poll: { min: "3s", max: "3s" },
+        });
+        waiting.catch(() => undefined);
+        waits.set(name, waiting);
+        await world.time.advance(60_000);
+      }
+      const fromMs = world.time.nowMs;
+      await world.until(lease.release());
+      await world.until(waits.get("a") ?? Promise.reject(new Error("not asked")));
+      expect(world.time.nowMs - fromMs, names.join()).toBeLessThan(100);
+    }
+  });
+
+  it("would be one of thousands on a connection: no more waits are told than the holder reads", async () => {
+    const { world, rings, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    const names = Array.from({ length: 1_500 }, (_, at) => `lock-${at}`);
+    const held = await world.until(
+      Promise.all(names.map((name) => mutex(a.locks, name).acquire({ lease: "1h" }))),
+    );
+    const poll = { min: "5s", max: "5s" } as const;
+    const waits = Promise.all(
+      names.map((name) => mutex(b.locks, name).acquire({ wait: "1h", lease: "1h", poll })),
+    );
+    await world.time.advance(30_000);
+    expect(rings.dialled).toHaveLength(1);
+    const fromMs = world.time.nowMs;
+    const before = readsIn(world.table.counts);
+    await world.until(Promise.all(held.map((lease) => lease.release())));
+    await world.until(waits);
+    expect(world.time.nowMs - fromMs).toBeLessThan(1_000);
+    // A client that is rung more than a thousand times in a second closes the connection, and its waiters look.
+    expect(readsIn(world.table.counts) - before).toBeLessThan(600);
   });
 
   it("is the end of the connection: the waiter looks soon, since the holder's process may have released", async () => {

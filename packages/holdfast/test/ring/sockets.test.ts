@@ -1,4 +1,14 @@
-import { existsSync, statSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { EventEmitter } from "node:events";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,8 +22,11 @@ import {
   type HoldfastOptions,
   mutex,
 } from "../../src/index.js";
+import { systemClock } from "../../src/platform/clock.js";
+import { systemTimers } from "../../src/platform/timers.js";
 import { encodeFrame, FRAME_BYTES } from "../../src/ring/frames.js";
 import { ring } from "../../src/ring/index.js";
+import { SocketLine } from "../../src/ring/socket-line.js";
 
 const LOOPBACK = "127.0.0.1";
 /** On a busy machine, the answer to a waiter may be later than its first poll. */
@@ -39,6 +52,17 @@ function client(
   });
   open.push(locks);
   return locks;
+}
+
+function restore(variable: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[variable];
+  else process.env[variable] = value;
+}
+
+/** Leaves a socket behind, as a killed process does. */
+function leaveSocket(path: string): void {
+  const program = `require("node:net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
+  spawnSync(process.execPath, ["-e", program]);
 }
 
 const settled = (lengthMs: number) => new Promise((done) => setTimeout(done, lengthMs));
@@ -145,6 +169,91 @@ describe("a ring over sockets", () => {
     expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
     await a.close();
     expect(existsSync(path)).toBe(false);
+  });
+
+  it("finds a local socket in another folder than that of its own process", async () => {
+    const over = table();
+    const { XDG_RUNTIME_DIR: runtime } = process.env;
+    const other = mkdtempSync(join(tmpdir(), "hf-"));
+    try {
+      process.env["XDG_RUNTIME_DIR"] = other;
+      const b = client(over, ring("local"));
+      delete process.env["XDG_RUNTIME_DIR"];
+      const a = client(over, ring("local"));
+      await settled(20);
+      const lease = await mutex(a, "a").acquire();
+      process.env["XDG_RUNTIME_DIR"] = other;
+      const { reads, lease: next } = await handOver(over, lease, b, SLOW);
+      expect(reads).toBe(0);
+      await next.release();
+    } finally {
+      restore("XDG_RUNTIME_DIR", runtime);
+      rmSync(other, { recursive: true, force: true });
+    }
+  });
+
+  it("removes the local sockets of processes that were killed, and no others", async () => {
+    const { XDG_RUNTIME_DIR: runtime } = process.env;
+    const other = mkdtempSync(join(tmpdir(), "hf-"));
+    try {
+      process.env["XDG_RUNTIME_DIR"] = other;
+      const alive = client(table(), ring("local"));
+      await mutex(alive, "a").acquire();
+      const folder = join(other, "holdfast");
+      const [living = ""] = readdirSync(folder);
+      const [dead, young] = ["0123456789abcdef", "fedcba9876543210"];
+      for (const name of [dead, young]) leaveSocket(join(folder, name));
+      const old = new Date(Date.now() - 120_000);
+      for (const name of [dead, living]) utimesSync(join(folder, name), old, old);
+      const next = client(table(), ring("local"));
+      await mutex(next, "a").acquire();
+      await settled(100);
+      expect(readdirSync(folder)).toEqual(expect.arrayContaining([living, young]));
+      expect(existsSync(join(folder, dead))).toBe(false);
+    } finally {
+      restore("XDG_RUNTIME_DIR", runtime);
+      await Promise.all(open.splice(0).map((one) => one.close()));
+      rmSync(other, { recursive: true, force: true });
+    }
+  });
+
+  it("refuses a folder whose sockets would have too long a path, and listens nowhere", async () => {
+    const { XDG_RUNTIME_DIR: runtime, TMPDIR: temporary } = process.env;
+    const base = mkdtempSync(join(tmpdir(), "hf-"));
+    const long = join(base, "x".repeat(90));
+    mkdirSync(long, { mode: 0o700 });
+    try {
+      process.env["XDG_RUNTIME_DIR"] = long;
+      process.env["TMPDIR"] = long;
+      const reported: HoldfastError[] = [];
+      client(table(), ring("local"), reported);
+      await settled(20);
+      if (existsSync(`/run/user/${process.getuid?.()}`)) expect(reported).toEqual([]);
+      else expect(reported[0]?.message).toContain("is too long");
+      expect(readdirSync(base)).toEqual(["x".repeat(90)]);
+      expect(readdirSync(long)).toEqual([]);
+    } finally {
+      restore("XDG_RUNTIME_DIR", runtime);
+      restore("TMPDIR", temporary);
+      rmSync(base, { recursive: true, force: true });
+    }
+  });
+
+  it("keeps no process alive by a connection to a name with several addresses", () => {
+    let unreferenced = 0;
+    const socket = Object.assign(new EventEmitter(), {
+      unref: () => {
+        unreferenced += 1;
+      },
+      ...{ setNoDelay: () => undefined, setKeepAlive: () => undefined },
+    });
+    new SocketLine(socket as unknown as Socket, systemTimers).begin(
+      { received: () => undefined, closed: () => undefined },
+      "connect",
+    );
+    socket.emit("connect");
+    // Once more for the handle by which it has connected.
+    expect(unreferenced).toBe(2);
   });
 
   it("tells a client that cannot listen, which works on", async () => {
@@ -257,6 +366,44 @@ describe("a client that listens", () => {
     expect(reads).toBeGreaterThan(0);
     // At most four a second: a busy machine takes longer than a second for this.
     expect(reads).toBeLessThanOrEqual(4 * seconds + 1);
+  });
+
+  it("leaves no port open if its constructor refuses another option", async () => {
+    const { port } = await held();
+    await Promise.all(open.splice(0).map((one) => one.close()));
+    const locks = { client: table(), table: "locks", ring: ring({ host: LOOPBACK, port }) };
+    expect(() => new Holdfast({ ...locks, lease: "nonsense" })).toThrow("nonsense");
+    await settled(20);
+    const over = table();
+    const reported: HoldfastError[] = [];
+    await mutex(client(over, ring({ host: LOOPBACK, port }), reported), "a").acquire();
+    expect([markOf(over).port, reported]).toEqual([port, []]);
+  });
+
+  it("looks at few of its leases for each new one", async () => {
+    let reads = 0;
+    const clock = {
+      ...systemClock,
+      monotonicMs: () => {
+        reads += 1;
+        return systemClock.monotonicMs();
+      },
+    };
+    const locks = new Holdfast({
+      ...{ client: table(), table: "locks", ring: ring({ host: LOOPBACK }) },
+      ...{ environment: { clock }, lease: "1h" },
+    });
+    open.push(locks);
+    const take = (name: string) => mutex(locks, name).acquire();
+    const grants = async (count: number): Promise<number> => {
+      const before = reads;
+      for (let at = 0; at < count; at += 1) await (await take(`${count} ${at}`)).release();
+      return (reads - before) / count;
+    };
+    const few = await grants(100);
+    await Promise.all(Array.from({ length: 1_500 }, (_, at) => take(`held ${at}`)));
+    await grants(1_600);
+    expect(await grants(101)).toBeLessThan(few + 10);
   });
 
   it("closes its port and its connections with the client", async () => {

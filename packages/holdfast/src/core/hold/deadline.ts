@@ -64,7 +64,10 @@ interface Span {
  * Returns how long a holder of this client may act after the first send, in milliseconds. Throws `invalid-argument` if
  * the lease is too short for the boot clock of this machine.
  */
-export function actingMs({ clock, settings }: ClientContext, leaseMs: number): number {
+export function actingMs(
+  { clock, settings }: Pick<ClientContext, "clock" | "settings">,
+  leaseMs: number,
+): number {
   const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;
   const shortestMs = shortestLeaseMs(bootStepMs);
   if (leaseMs >= shortestMs) return holdMs(leaseMs, settings.maxClockDrift, bootStepMs);
