@@ -9,6 +9,7 @@ import {
 import { locksOf } from "../connection.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
+import { grantsBetween } from "../output/grants.js";
 import { columns, jsonLine, type Output } from "../output/output.js";
 import { assertNoNamespace, isPermitKind } from "../output/permits.js";
 import { pointAtOtherKinds } from "./other-kinds.js";
@@ -54,7 +55,7 @@ function rowsOf(grants: readonly GrantNote[], forced: readonly ForcedRelease[]):
   };
   grants.forEach(({ fence, holder, owner, at, how }, index) => {
     for (const one of forced) if (one.holder === holder) add(one);
-    const missed = fence - (grants[index + 1]?.fence ?? fence - 1n) - 1n;
+    const missed = grantsBetween(fence, grants[index + 1]?.fence);
     rows.push([
       at,
       how,

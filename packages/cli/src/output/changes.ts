@@ -1,5 +1,6 @@
 import type { Inspection as InspectionOf } from "holdfast";
 import type { AnyLocks } from "./format.js";
+import { grantsBetween } from "./grants.js";
 
 type Inspection = InspectionOf<AnyLocks>;
 
@@ -55,7 +56,7 @@ function missedOf(
   after: Inspection,
 ): bigint | undefined {
   if (before?.fence === undefined || after.fence === undefined) return undefined;
-  const grants = after.fence - before.fence;
+  const between = grantsBetween(after.fence, before.fence);
   // The output shows the last grant; for a release, the grant was not shown.
-  return change === "granted" ? grants - 1n : grants;
+  return change === "granted" || after.fence === before.fence ? between : between + 1n;
 }

@@ -1,6 +1,7 @@
 import type { History, Inspection, QueuedWaiter } from "holdfast/admin";
 import { systemClock } from "holdfast/internal";
 import { scheduleState } from "holdfast/schedule";
+import { grantsBetween } from "../output/grants.js";
 import { actionsOf, actionsOfPermit } from "./actions.js";
 import { keyOf } from "./view.js";
 import type { Detail, Event, Permit, Row, SessionRow, Waiter } from "./view-types.js";
@@ -64,7 +65,7 @@ export function eventsOf({ grants, forced }: History): Event[] {
   grants.forEach(({ fence, owner, holder, at, how }, index) => {
     for (const one of forced) if (one.holder === holder) addForced(one);
     events.push({ what: "grant", fence: fence.toString(), owner, holder, at, how });
-    const missing = fence - (grants[index + 1]?.fence ?? fence - 1n) - 1n;
+    const missing = grantsBetween(fence, grants[index + 1]?.fence);
     if (missing > 0n) events.push({ what: "gap", missing: missing.toString() });
   });
   for (const one of forced) if (!shown.has(one)) addForced(one);
