@@ -191,7 +191,7 @@ export class Incarnation {
     const { plan, time } = this.run;
     if (plan.world?.areCopies !== true) return random;
     const aheadMs = 50 * random.fraction();
-    return copiedRandom(() => time.wallMs + aheadMs, plan.seed);
+    return copiedRandom(() => time.nowMs + aheadMs, plan.seed);
   }
 
   #begin(task: Promise<void>): void {

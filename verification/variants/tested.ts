@@ -33,6 +33,8 @@ function patternOf(title: string): string {
  * then the run ends here.
  */
 export const LONGEST_RUN_MS = 5_000;
+/** A simulation alone, in its long form, takes most of it. */
+const LEAST_MS = 300_000;
 
 /** A test file with the named tests, for a variant's defect or for the original code. */
 interface Run {
@@ -81,7 +83,7 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
       ),
     );
     const report = join(folder, "report.json");
-    await vitestIn(root, folder, report, variants.length * LONGEST_RUN_MS);
+    await vitestIn(root, folder, report, Math.max(LEAST_MS, variants.length * LONGEST_RUN_MS));
     const byBundle = new Map(runs.map((run) => [bundleOf(run), run]));
     const results = JSON.parse(await readFile(report, "utf8")) as readonly BundleResult[];
     return results.flatMap(({ bundle: path, errors, tests }) => {

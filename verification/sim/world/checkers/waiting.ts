@@ -64,6 +64,8 @@ export const undone: Checker = (history, { answeredMs }) => {
     scene.see(event);
     if (event.kind === "import given up") abandoned.push(event);
     if (event.kind === "granted") granted.add(`${event.fence} ${event.name}`);
+    // The record of a kept lock shows the fence of its grant, and each call is told the fence of its use.
+    if (event.kind === "use") granted.add(`${event.of} ${event.name}`);
     if (event.kind === "released" && event.holder !== undefined) endedMs.set(event.holder, atMs);
     if (event.kind === "place") {
       const known = places.get(event.name) ?? new Map<bigint, string>();
