@@ -63,12 +63,28 @@ export const KEEPING: readonly Variant[] = [
     edits: [
       {
         in: { keepFor },
-        from: "if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;",
-        to: "void requested; void isQueued;",
+        from: "if (requested.wantedByOthers !== undefined || isSeenWanted(use)) this.#isWanted = true;",
+        to: "void requested; void isSeenWanted;",
       },
       { in: { keepFor }, from: "idle.requested.onWanted(() => this.#giveBack());", to: "" },
     ],
     caughtBy: { invariant: "uses in time", within: 40, of: "calm world" },
+  },
+  {
+    name: "kept-lease-deaf-during-its-grant",
+    what: "A process keeps a lease although an answer to the grant itself has shown a request to its holder.",
+    rules: [],
+    edits: [
+      {
+        in: { keepFor },
+        from: 'if (record.state === "held" && pendingIn(record) !== undefined) return true;',
+        to: "void pendingIn;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "is given back to a caller that interrupts it before the grant corrects its end",
+    },
   },
   {
     name: "kept-lease-without-end",
@@ -83,6 +99,45 @@ export const KEEPING: readonly Variant[] = [
       { in: { keepFor }, from: "true, () => this.#giveBack());", to: "true, () => undefined);" },
     ],
     caughtBy: { invariant: "uses in time", within: 40, of: "calm world" },
+  },
+  {
+    name: "kept-place-of-a-waiter",
+    what: "A waiter that leaves the queue keeps its place there, as if it were a lease for the next use.",
+    rules: [],
+    edits: [{ in: { keepFor }, from: "if (ref.isEntry === true) return undefined;", to: "" }],
+    caughtBy: {
+      test: TEST,
+      title: "leaves its place in the queue at once when it gives up: fairLock",
+    },
+  },
+  {
+    name: "kept-lease-left-after-force",
+    what: "A lease that is released by force while nobody uses it stays in the table until it is over.",
+    rules: [],
+    edits: [
+      {
+        in: { keepFor },
+        from: "if (idle?.loss !== undefined) {",
+        to: "if (idle?.loss === null) {",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "is freed at once by force, in use or idle, and its process can have it again",
+    },
+  },
+  {
+    name: "kept-uses-without-a-turn",
+    what: "Uses that follow each other leave the event loop no turn, so that renewals come too late.",
+    rules: [],
+    edits: [
+      {
+        in: { keepFor },
+        from: "if (turn === undefined) return this.#release(use, leavesData);",
+        to: "return this.#release(use, leavesData);",
+      },
+    ],
+    caughtBy: { test: TEST, title: "let the event loop turn: one after another" },
   },
   {
     name: "kept-lease-not-given-back-on-close",

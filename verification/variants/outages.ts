@@ -1,4 +1,5 @@
 import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellation.js";
+import { correctEnd } from "../../packages/holdfast/src/core/acquire/correct-end.js";
 import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
 import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
@@ -260,6 +261,16 @@ export const OUTAGES: readonly Variant[] = [
       },
     ],
     caughtBy: { test: DENIED, title: "tells of each refused action while a waiter waits" },
+  },
+  {
+    name: "outage-not-over-while-the-end-is-corrected",
+    what: "A served write that corrects the end of a grant does not end the outage that the call has told of.",
+    rules: [],
+    edits: [{ in: { correctEnd }, from: "cancellation.onResponse();", to: "" }],
+    caughtBy: {
+      test: DENIED,
+      title: "tells of each outage while the end of a waiter's grant is corrected",
+    },
   },
   {
     name: "trouble-stays",

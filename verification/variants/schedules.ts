@@ -1,3 +1,4 @@
+import { TaskLease } from "../../packages/holdfast/src/once/task-lease.js";
 import { begunOf, decideStep, endedOf } from "../../packages/holdfast/src/schedule/decide.js";
 import { ScheduledJob } from "../../packages/holdfast/src/schedule/job.js";
 import { memoryIn } from "../../packages/holdfast/src/schedule/memory.js";
@@ -28,6 +29,56 @@ export const SCHEDULES: readonly Variant[] = [
     caughtBy: {
       test: TEST,
       title: "does not begin on a record that has changed since the look",
+    },
+  },
+  {
+    name: "schedule-trusts-a-wrong-clock-again",
+    what: "A wrong clock counts as right once the bounds of the table's time are far enough apart.",
+    rules: [],
+    edits: [
+      {
+        in: { TableTime },
+        from: "else if (!this.isUnsure) this.#isWallWrong = false;",
+        to: "else this.#isWallWrong = false;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "runs on time at instants that are days apart, with every `catchUp`",
+    },
+  },
+  {
+    name: "schedule-works-after-its-stop",
+    what: "A stop while a claim is on its way does not keep the work from beginning.",
+    rules: [],
+    edits: [
+      {
+        in: { ScheduledJob },
+        from: "await lease[Symbol.asyncDispose]();\n      return NEVER;",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "leaves the instant to others if the schedule is stopped while its claim is on its way",
+    },
+  },
+  {
+    name: "schedule-not-awaited-by-close",
+    what: "A client that closes frees the record of a run that is still stopping.",
+    rules: [],
+    edits: [{ in: { ScheduledJob }, from: "running.add(handle);", to: "" }],
+    caughtBy: { test: TEST, title: "a client that closes waits until the run has ended" },
+  },
+  {
+    name: "task-lease-freed-by-its-work",
+    what: "The work of a run frees the record of the run by a release of its lease.",
+    rules: [],
+    edits: [{ in: { TaskLease }, from: "hold.handles.add();", to: "" }],
+    caughtBy: {
+      test: TEST,
+      title: "keeps its lease and its memory, whatever a run does with its lease",
     },
   },
   {
@@ -114,8 +165,8 @@ export const SCHEDULES: readonly Variant[] = [
     edits: [
       {
         in: { TableTime },
-        from: "ms <= latestMs + this.errorMs && ms >= earliestMs - this.errorMs;",
-        to: "ms > 0 || (latestMs > earliestMs);",
+        from: "if (!this.#isWallWrong) return Math.floor(wallMs);",
+        to: "if (wallMs > 0) return Math.floor(wallMs);",
       },
     ],
     caughtBy: SIMULATION,
@@ -140,8 +191,8 @@ export const SCHEDULES: readonly Variant[] = [
     edits: [
       {
         in: { ScheduledJob },
-        from: "if (shown.isAbsent) return this.#remember(shown, nowMs);",
-        to: "if (nowMs < 0) return this.#remember(shown, nowMs);",
+        from: "if (isNew) return this.#remember(shown, nowMs);",
+        to: "if (isNew && nowMs < 0) return this.#remember(shown, nowMs);",
       },
     ],
     caughtBy: {
@@ -156,8 +207,8 @@ export const SCHEDULES: readonly Variant[] = [
     edits: [
       {
         in: { decideStep },
-        from: "return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
-        to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: nowMs } : undefined;",
+        from: "return attempt <= retries ? { dueMs, attempt: attempt + 1, atMs: now.nowMs } : undefined;",
+        to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: now.nowMs } : undefined;",
       },
     ],
     caughtBy: SIMULATION,

@@ -14,9 +14,8 @@ export class Exclusive {
       this.#pending -= 1;
     };
     this.#pending += 1;
-    result.then(settled, settled);
     // The next task starts after success or failure alike; only the caller of the failed task sees the failure.
-    this.#last = result.catch(() => undefined);
+    this.#last = result.then(settled, settled);
     return result;
   }
 }

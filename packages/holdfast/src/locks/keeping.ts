@@ -5,10 +5,10 @@ import { emitGrant, emitRelease } from "../core/events.js";
 import { type GrantResult, Hold, type HoldSettings } from "../core/hold/hold.js";
 import type { Keeps, KeptGrant } from "../core/hold/keep-alive.js";
 import { HeldLease } from "../core/hold/lease.js";
-import { release } from "../core/hold/writes.js";
+import { freeEarly, release } from "../core/hold/writes.js";
 import { type Capability, requireCapability } from "../core/record/capability.js";
 import type { FenceBlock, RecordRef } from "../core/record/format.js";
-import { type HeldRecord, type Passage, standing } from "../core/record/record.js";
+import { type HeldRecord, type Passage, pendingIn, standing } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { keysOf } from "../native/native-conditions.js";
@@ -41,6 +41,9 @@ const KEEP_RANGE = { leastMs: 10, mostMs: 3_600_000 };
  */
 const BLOCK = 16_383;
 
+/** The part of its lease that a use needs at least. */
+const LEAST_LEFT = 0.2;
+
 /**
  * How far fences may be ahead of the clock that the fence of a new record begins with. A record is deleted seven days after
  * its last lease, and three clocks may be wrong by two days each: this half of the day that is left.
@@ -62,23 +65,52 @@ const FENCE_BLOCKS: Capability<true> = {
  *
  * Not promised: a process that only polls waits for the whole length and the use at its end, and a process that has just
  * begun to wait can wait for a second such time. `condition(lease)` is the same for all uses of one grant: only the fence
- * tells them apart. A lease with user data is not kept. Throws `invalid-argument`. Sends no request.
+ * tells them apart. Not kept is a lease with user data, and one whose call passed the queue or asked the holder. Throws
+ * `invalid-argument`. Sends no request.
  */
 export function keepFor(length: Duration): Keep {
   return new Keeping(durationMs("keep", length, KEEP_RANGE));
 }
 
+/**
+ * A use costs microseconds and no request, so that a loop of uses, or a line of waiters, leaves no turn to anything else of
+ * the process, such as a renewal. After this long a release waits for the event loop.
+ */
+const LONGEST_BURST_MS = 20;
+
 const NO_START: Instant = Object.freeze({ monotonicMs: 0, wallMs: 0, bootMs: 0 });
 
-/** The grants that each client keeps for a next use, by record. */
-const idleGrants = new WeakMap<ClientContext, Map<string, Uses>>();
+/** The kept grants of one client. */
+interface Kept {
+  /** Those that wait for a next use, by record. */
+  readonly idle: Map<string, Uses>;
+  /** When a release last saw the event loop turn, on the monotonic clock; undefined: it has turned since the last release. */
+  burstFromMs: number | undefined;
+}
 
-function idleOf(context: ClientContext): Map<string, Uses> {
-  const known = idleGrants.get(context);
+const keptBy = new WeakMap<ClientContext, Kept>();
+
+function keptOf(context: ClientContext): Kept {
+  const known = keptBy.get(context);
   if (known !== undefined) return known;
-  const made = new Map<string, Uses>();
-  idleGrants.set(context, made);
+  const made: Kept = { idle: new Map(), burstFromMs: undefined };
+  keptBy.set(context, made);
   return made;
+}
+
+/** Returns undefined, or resolves when the event loop has turned, if the uses have run for too long without. */
+function turnAfterBurst(context: ClientContext): Promise<void> | undefined {
+  const kept = keptOf(context);
+  const { timers } = context;
+  if (kept.burstFromMs === undefined) {
+    kept.burstFromMs = context.nowMs();
+    timers.set(0, false, () => {
+      kept.burstFromMs = undefined;
+    });
+    return undefined;
+  }
+  if (context.nowMs() - kept.burstFromMs < LONGEST_BURST_MS) return undefined;
+  return new Promise((resolve) => timers.set(0, true, resolve));
 }
 
 class Keeping implements KeepsLease, Keeps<Hold> {
@@ -103,8 +135,11 @@ class Keeping implements KeepsLease, Keeps<Hold> {
   }
 
   block(context: ClientContext, ref: RecordRef, passage?: Passage): FenceBlock | undefined {
-    // A lease with a ticket is wanted by those behind it. Without a table, every acquisition gets a lease at once.
-    if (passage?.kind === "ticket" || context.isUnlocked) return undefined;
+    // A lease with a ticket is wanted by those behind it; one that passed them is in no local queue, so that no caller of this
+    // process could have it. Without a table, every acquisition gets a lease at once.
+    if (passage !== undefined || context.isUnlocked) return undefined;
+    // Those behind a waiter that leaves wait until its entry is gone.
+    if (ref.isEntry === true) return undefined;
     const below = BigInt(Math.floor(context.wallMs()) + MOST_AHEAD_MS);
     const left = below - context.observations.highestFence(ref.id);
     const count = left < BLOCK ? Number(left) : BLOCK;
@@ -116,7 +151,7 @@ class Keeping implements KeepsLease, Keeps<Hold> {
   }
 
   take(context: AcquireContext, ref: RecordRef, settings: AcquireSettings): HeldLease | undefined {
-    return idleOf(context).get(ref.id)?.take(settings);
+    return keptOf(context).idle.get(ref.id)?.take(settings);
   }
 }
 
@@ -157,20 +192,32 @@ class Uses implements KeptGrant<Hold> {
     return this.#fence;
   }
 
-  release(use: Hold, leavesData: boolean): boolean {
+  release(use: Hold, leavesData: boolean): boolean | Promise<boolean> {
+    const turn = turnAfterBurst(use.context);
+    if (turn === undefined) return this.#release(use, leavesData);
+    return turn.then(() => this.#release(use, leavesData));
+  }
+
+  #release(use: Hold, leavesData: boolean): boolean {
     const { context, ref, localQueue, requested, settings } = use;
     if (!use.isHeld) return false;
     this.#untilMs ??= localQueue.keepUntil(context.nowMs() + this.#keepMs);
-    if (requested.wantedByOthers !== undefined || isQueued(use)) this.#isWanted = true;
+    if (requested.wantedByOthers !== undefined || isSeenWanted(use)) this.#isWanted = true;
     if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
     if (context.closing.aborted || localQueue.place !== undefined) return false;
-    const waiter = localQueue.first;
-    if (waiter !== undefined && !fits(use, waiter.settings)) return false;
+    const mayKeep = (): boolean => {
+      const waiter = localQueue.first;
+      return waiter === undefined || fits(use, waiter.settings);
+    };
+    if (!mayKeep()) return false;
     emitRelease(use, context.nowMs() - use.grantedAtMs);
     this.#timer ??= this.#endsAt(context, this.#untilMs);
     const idle = new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
+    // A subscriber to the event may have called for the lock.
+    const waiter = mayKeep() ? localQueue.first : undefined;
     const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
     if (isTaken !== true) this.#keep(idle);
+    if (!mayKeep()) this.#giveBack();
     return true;
   }
 
@@ -187,7 +234,7 @@ class Uses implements KeptGrant<Hold> {
 
   #keep(idle: Hold): void {
     this.#idle = idle;
-    idleOf(idle.context).set(idle.ref.id, this);
+    keptOf(idle.context).idle.set(idle.ref.id, this);
     idle.requested.onWanted(() => this.#giveBack());
   }
 
@@ -202,8 +249,8 @@ class Uses implements KeptGrant<Hold> {
     const idle = this.#idle;
     const isStopped = settings.signal?.aborted === true || idle?.context.closing.aborted !== false;
     if (idle === undefined || isStopped || !fits(idle, settings) || !idle.isHeld) return undefined;
-    // A timer of a paused process is late.
-    if (this.#isDue) {
+    // A timer of a paused process is late. As a grant with so little left would be given up, so is a kept lease.
+    if (this.#isDue || idle.check() < LEAST_LEFT * idle.leaseMs) {
       this.#giveBack();
       return undefined;
     }
@@ -229,12 +276,18 @@ class Uses implements KeptGrant<Hold> {
 
   ended(): void {
     this.#timer?.cancel();
+    const idle = this.#idle;
     this.#leaveIdle();
+    // After a forced release the record is its holder's to free, and a lease that nobody uses has no one who would.
+    if (idle?.loss !== undefined) {
+      const { settings, context } = idle;
+      context.inBackground(() => freeEarly(idle, settings.keepData));
+    }
   }
 
   #leaveIdle(): void {
     if (this.#idle === undefined) return;
-    idleOf(this.#idle.context).delete(this.#idle.ref.id);
+    keptOf(this.#idle.context).idle.delete(this.#idle.ref.id);
     this.#idle = undefined;
   }
 }
@@ -246,13 +299,15 @@ function isQuiet({ requests, isRenewing, userData }: Hold): boolean {
   return !hasData && requests.pending <= (isRenewing ? 1 : 0);
 }
 
-function isQueued({ context, ref }: Hold): boolean {
+/**
+ * Whether the record, as this client last saw it, shows a queue, or a request to its holder. A hold hears the answers to its
+ * own requests only: a request that came during the grant shows in an answer to the grant.
+ */
+function isSeenWanted({ context, ref }: Hold): boolean {
   const record = context.observations.of(ref.id)?.record;
-  return (
-    record !== undefined &&
-    record.state !== "absent" &&
-    standing(record.queue, undefined) === "queued"
-  );
+  if (record === undefined || record.state === "absent") return false;
+  if (record.state === "held" && pendingIn(record) !== undefined) return true;
+  return standing(record.queue, undefined) === "queued";
 }
 
 /** Whether a grant can go on with these settings: a claim with them would write the same record. */

@@ -3,11 +3,14 @@ import { describe, expect, it } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { awsLockClient } from "../../../formats/src/index.js";
+import { MemoryTable } from "../../../testing/src/table/memory-table.js";
+import { forceRelease } from "../../src/admin/index.js";
 import { type GrantEvent, LEASE_CHANNELS } from "../../src/events/index.js";
 import {
   all,
   condition,
   fairLock,
+  Holdfast,
   type HoldfastError,
   type Lease,
   mutex,
@@ -230,6 +233,31 @@ describe("a kept lock that others want", () => {
   });
 
   // rule: protocol 136
+  it.each([
+    ["corrects its end", { wallOffsetMs: 5 * 3_600_000 }, undefined],
+    ["repeats it", {}, { fault: "response-lost" }],
+  ] as const)("is given back to a caller that interrupts it before the grant %s", async (...by) => {
+    const [, process, fault] = by;
+    const world = new World({ dates: (trueMs) => trueMs });
+    const slow = { latency: { requestMs: 5, responseMs: 300 }, requestTimeout: "500ms" } as const;
+    const holder = world.inhabitant({ ...LENGTHS, lease: "30s", process, ...slow });
+    const rival = world.inhabitant(LENGTHS);
+    let sent = 0;
+    holder.network.script(() => (++sent === 1 ? fault : undefined));
+    const granting = mutex(holder.locks, "a", { keep: keepFor("60s") }).acquire();
+    await world.time.advance(50);
+    const waiting = mutex(rival.locks, "a").acquire({ ifHeld: interrupt });
+    const lease = await world.until(granting);
+    expect(sent).toBe(2);
+    const fromMs = world.time.nowMs;
+    await world.until(lease.release());
+    const got = await world.until(waiting);
+    // The first renewal comes nine seconds after the grant.
+    expect(world.time.nowMs - fromMs).toBeLessThan(1_000);
+    await world.until(got.release());
+  });
+
+  // rule: protocol 136
   it("is given back to the queue in the record, after the use in progress", async () => {
     const { world, holder, rival } = scene();
     const lock = fairLock(holder.locks, "a", { ...LENGTHS, keep: keepFor("60s") });
@@ -269,6 +297,62 @@ describe("a kept lock that others want", () => {
     await world.until(got.release());
   });
 
+  it("is freed at once by force, in use or idle, and its process can have it again", async () => {
+    for (const isIdle of [false, true]) {
+      const { world, holder, rival } = scene();
+      const lock = mutex(holder.locks, "a", { lease: "30s", keep: keepFor("10m") });
+      const lease = await world.until(lock.acquire());
+      lease.signal.addEventListener("abort", () => void lease.release());
+      if (isIdle) await lease.release();
+      await world.time.advance(15_000);
+      const fromMs = world.time.nowMs;
+      const forced = forceRelease(rival.locks, "a", { reason: "deploy", wait: "60s" });
+      expect(await world.until(forced)).toMatchObject({ isFree: true });
+      // Until its next renewal.
+      expect(world.time.nowMs - fromMs).toBeLessThan(11_000);
+      await world.until(use(lock));
+      expect(world.time.nowMs - fromMs).toBeLessThan(11_000);
+    }
+  });
+
+  it.each([
+    [
+      "passes the queue",
+      (locks: Holdfast) => fairLock(locks, "a", KEEP).tryAcquire({ barge: true }),
+    ],
+    [
+      "asks the holder",
+      (locks: Holdfast) => mutex(locks, "a", KEEP).acquire({ ifHeld: interrupt }),
+    ],
+  ])("is not kept by a call that %s, so that its process can have it", async (_, first) => {
+    const { world, holder } = scene();
+    const lease = await world.until(first(holder.locks));
+    await world.until(lease?.release() ?? Promise.resolve());
+    expect(await world.until(mutex(holder.locks, "a").tryAcquire())).not.toBeNull();
+  });
+
+  it.each([
+    ["as it is", KEEP],
+    ["with other options", {}],
+  ])("is granted to a call that the event of its release sets off: %s", async (_, options) => {
+    const { world, holder, lock } = scene();
+    const lease = await world.until(lock.acquire());
+    let called: Promise<Lease> | undefined;
+    const onRelease = (): void => {
+      called ??= mutex(holder.locks, "a", options).acquire();
+    };
+    subscribe(LEASE_CHANNELS.release, onRelease);
+    try {
+      await world.until(lease.release());
+      const fromMs = world.time.nowMs;
+      const got = await world.until(called ?? Promise.reject(new Error("no event")));
+      expect(world.time.nowMs - fromMs).toBeLessThan(100);
+      await world.until(got.release());
+    } finally {
+      unsubscribe(LEASE_CHANNELS.release, onRelease);
+    }
+  });
+
   it("is given back for a grant of several locks", async () => {
     const { world, holder, lock } = scene();
     await world.until(use(lock));
@@ -298,7 +382,69 @@ describe("a kept lock that others want", () => {
   });
 });
 
+describe("a waiter with the option keep", () => {
+  it.each(["fairLock", "mutex"] as const)(
+    "leaves its place in the queue at once when it gives up: %s",
+    async (kind) => {
+      const { world, holder, rival } = scene();
+      const third = world.inhabitant({ ...LENGTHS, owner: "third" });
+      const lease = await world.until(fairLock(holder.locks, "a").acquire());
+      const behind = fairLock(third.locks, "a");
+      if (kind === "mutex") void behind.acquire().then((got) => got.release());
+      await world.time.advance(500);
+      const giving = new AbortController();
+      const lock = { fairLock, mutex }[kind](rival.locks, "a", { keep: keepFor("60s") });
+      const gaveUp = expect(lock.acquire({ signal: giving.signal })).rejects.toThrow("enough");
+      await world.time.advance(2_000);
+      giving.abort(new Error("enough"));
+      await world.until(gaveUp);
+      const waits = behind.acquire();
+      await world.time.advance(1_000);
+      const fromMs = world.time.nowMs;
+      await world.until(lease.release());
+      await world.until((await world.until(waits)).release());
+      expect(world.time.nowMs - fromMs).toBeLessThan(1_000);
+    },
+  );
+});
+
+// The event loop is what is tested.
+describe("uses without a pause", () => {
+  it.each(["one after another", "of many callers"])("let the event loop turn: %s", async (how) => {
+    const table = new MemoryTable({ keyAttributes: ["pk", "sk"] });
+    await using locks = new Holdfast({ client: table, table: "locks" });
+    const lock = mutex(locks, "a", { keep: keepFor("60s") });
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    const work = (): void => {
+      const untilMs = performance.now() + 5;
+      while (performance.now() < untilMs);
+    };
+    await lock.run(work);
+    turns = 0;
+    if (how === "of many callers")
+      await Promise.all(Array.from({ length: 60 }, () => lock.run(work)));
+    else for (let uses = 0; uses < 60; uses += 1) await lock.run(work);
+    clearInterval(timer);
+    // 300 ms and more, and a turn after each 20 ms and the use in progress.
+    expect(turns).toBeGreaterThanOrEqual(10);
+  });
+});
+
 describe("a lease that is not kept", () => {
+  it("has less than a fifth of its time left", async () => {
+    const { world, holder, lock } = scene();
+    const fence = await world.until(use(lock));
+    holder.network.script(({ kind }) => (kind === "write" ? { fault: "request-lost" } : undefined));
+    await world.time.advance(0.7 * LEASE_MS);
+    expect(await use(lock)).toBe(fence + 1n);
+    await world.time.advance(0.15 * LEASE_MS);
+    holder.network.clear();
+    expect(await world.until(use(lock))).toBe(fence + BLOCK);
+  });
+
   it("has user data", async () => {
     const { world, holder } = scene();
     const lock = mutex(holder.locks, "a", KEEP);

@@ -80,15 +80,18 @@ export function hasSoundEnd(
 
 /** Sends one write. Answers with the record if it still has this grant. */
 async function send(
-  { context, ref, cancellation: { signal, waits } }: RecordAcquisition,
+  { context, ref, cancellation }: RecordAcquisition,
   held: Held,
   renewal: Renewal,
   deadline: Deadline,
 ) {
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
   const write = context.format.lease.changeLength(ref, held, renewal);
-  const answer = context.unlessLasting(await context.write(write, timeoutMs, signal), waits);
+  const sent = await context.write(write, timeoutMs, cancellation.signal);
+  const answer = context.unlessLasting(sent, cancellation.waits);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  // A failure of the next write begins another outage.
+  cancellation.onResponse();
   const found = context.seeRecord(ref, answer, "strong");
   const isOwn = found.state === "held" && found.holder === held.holder;
   return {

@@ -61,7 +61,7 @@ export async function freeAll(
   const bound = new Abort();
   const over = aborted(bound);
   const { closeTimeoutMs } = context.settings;
-  const timeUp = sleep(context.timers, closeTimeoutMs, true, bound).then(() => undefined);
+  const timeUp = sleep(context.timers, closeTimeoutMs, true, bound);
   const errors: HoldfastError[] = [];
   const free = async (hold: OpenLease): Promise<void> => {
     const error = await freeUntil(context, hold, bound, over);

@@ -82,8 +82,8 @@ export interface KeptGrant<L> {
   readonly isOver: boolean;
   /** Returns the fence of the next use. */
   next(): bigint;
-  /** Ends a use, and keeps the lease. Returns false if the release must give the lease back. */
-  release(use: L, leavesData: boolean): boolean;
+  /** Ends a use, and keeps the lease. Returns false, soon or at once, if the release must give the lease back. */
+  release(use: L, leavesData: boolean): boolean | Promise<boolean>;
   /** Gives the lease back. Undefined if it is in use. The promise never rejects. */
   yields(): Promise<void> | undefined;
   /** The lease has ended. */

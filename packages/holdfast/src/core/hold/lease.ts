@@ -170,12 +170,6 @@ export class HeldLease implements Handle {
     return lease;
   }
 
-  /** Returns a further handle: the hold goes on until each has been released. */
-  static another(hold: Hold): HeldLease {
-    hold.handles.add();
-    return HeldLease.toCaller(hold);
-  }
-
   /** The hold, which several handles can share. The last handle ends the hold. */
   get hold(): Hold {
     return this.#hold;
@@ -260,27 +254,18 @@ export class HeldLease implements Handle {
       this.assertHeld();
       return leaseMs === undefined ? renewNow(hold) : changeLength(hold, leaseMs);
     }
-    checkHasData(hold);
     await this.#writeData(data, (numbered) =>
       leaseMs === undefined ? renewWithData(hold, numbered) : changeLength(hold, leaseMs, numbered),
     );
   }
 
   async update(data: unknown): Promise<void> {
-    checkHasData(this.#hold);
-    await this.remember(data);
-  }
-
-  /** Stores data of the library's own, which a caller cannot. */
-  async remember(data: unknown): Promise<void> {
     await this.#writeData(data, (numbered) => writeData(this.#hold, numbered));
   }
 
   release(options: ReleaseOptions = {}): Promise<void> {
     checkNames("release()", options, RELEASE_NAMES);
-    const { settings, ref } = this.#hold;
-    const keeps = options.keepData ?? settings.keepData;
-    this.#release ??= this.#releaseOnce(keeps || ref.kind === "once");
+    this.#release ??= this.#releaseOnce(options.keepData ?? this.#hold.settings.keepData);
     return this.#release;
   }
 
@@ -308,6 +293,7 @@ export class HeldLease implements Handle {
     write: (numbered: { value: unknown; seq: number }) => Promise<void>,
   ): Promise<void> {
     const hold = this.#hold;
+    checkHasData(hold);
     if (data !== undefined) hold.context.format.codec.checkData(data);
     await hold.userData.write(data, (numbered) => {
       this.assertHeld();
@@ -320,7 +306,7 @@ export class HeldLease implements Handle {
     for (const listener of this.#released) listener();
     hold.context.finalization.unwatch(this);
     if (!hold.handles.remove()) return;
-    if (hold.kept?.release(hold, this.#lastData !== undefined)) return;
+    if (hold.kept && (await hold.kept.release(hold, this.#lastData !== undefined))) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
     let last: NoAnswer | undefined;

@@ -48,6 +48,7 @@ async function correct(script: Script) {
   const sent: Renewal[] = [];
   const aheadMs = new Set<number>();
   const noAnswers: string[] = [];
+  let served = 0;
   let pauses = 0;
   const context = {
     settings: { maxClockErrorMs },
@@ -85,6 +86,9 @@ async function correct(script: Script) {
       return abort.aborted;
     },
     onNoResponse: ({ kind }: { readonly kind: string }) => noAnswers.push(kind),
+    onResponse: () => {
+      served += 1;
+    },
     error: () => new Error("cancelled"),
   } as unknown as Cancelling;
   const settings = { leaseMs: LEASE_MS, minPollMs: 10 };
@@ -95,7 +99,7 @@ async function correct(script: Script) {
   );
   const answer = await correcting.catch((error: Error) => error);
   const versions = sent.map(({ version }) => version);
-  return { answer, versions, marks: sent.map(({ mark }) => mark), aheadMs, noAnswers };
+  return { answer, versions, marks: sent.map(({ mark }) => mark), aheadMs, noAnswers, served };
 }
 
 const granted = (version: bigint) => ({
@@ -116,7 +120,8 @@ describe("the end of a grant", () => {
 
   it("is corrected again if the answer shows that the new end is wrong, too", async () => {
     const answers = [applied({ version: 2n }), applied({ endMs: SOUND, version: 3n })];
-    expect(await correct({ answers })).toMatchObject({ answer: granted(3n), versions: [1n, 2n] });
+    const done = await correct({ answers });
+    expect(done).toMatchObject({ answer: granted(3n), versions: [1n, 2n], served: 2 });
   });
 
   it("is recognised by its mark after a send without an answer", async () => {

@@ -102,6 +102,31 @@ it("tells of each refused action while a waiter waits", async () => {
   expect(told).toHaveLength(2);
 });
 
+it("tells of each outage while the end of a waiter's grant is corrected", async () => {
+  world = new World({ dates: (trueMs) => trueMs });
+  mine = world.inhabitant({
+    lease: LEASE_MS,
+    process: { wallOffsetMs: 5 * 3_600_000 },
+    onError: (error) => void told.push(error),
+  });
+  let corrections = 0;
+  deny(EXPIRED, (request) => {
+    if (request.kind !== "write" || "holder" in request.write.change.set) return false;
+    corrections += 1;
+    if (corrections !== 2) return true;
+    // Another write has changed the record: the correction is served, and must be sent again.
+    const key = { pk: { S: "lock#a" }, sk: { S: "lease" } };
+    world.table.putItem(key, { ...world.record("a"), version: { N: "7" } });
+    return false;
+  });
+  const waiting = mutex(mine.locks, "a").acquire(FOR_EVER);
+  await world.time.advance(1_000);
+  expect(corrections).toBeGreaterThan(2);
+  expect(told).toMatchObject([{ code: "access-denied" }, { code: "access-denied" }]);
+  mine.network.clear();
+  expect((await world.until(waiting)).isHeld).toBe(true);
+});
+
 describe("a standby", () => {
   const leading = (who: Inhabitant) => {
     const candidate = election(who.locks, "boss", { lease: "3s" });
