@@ -1,4 +1,4 @@
-import { TaskLease } from "../../packages/holdfast/src/once/task-lease.js";
+import { TaskLease } from "../../packages/holdfast/src/core/hold/task-lease.js";
 import { begunOf, decideStep, endedOf } from "../../packages/holdfast/src/schedule/decide.js";
 import { ScheduledJob } from "../../packages/holdfast/src/schedule/job.js";
 import { memoryIn } from "../../packages/holdfast/src/schedule/memory.js";

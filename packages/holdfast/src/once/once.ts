@@ -4,6 +4,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
 import type { GrantEvent } from "../core/events.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
+import { TaskLease } from "../core/hold/task-lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
@@ -16,7 +17,6 @@ import { sleep } from "../internal/sleep.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
-import { TaskLease } from "./task-lease.js";
 
 /**
  * The result of a call. If the call did not run the occurrence, `why` is the reason:

@@ -1,7 +1,7 @@
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
+import { TaskLease } from "../core/hold/task-lease.js";
 import { shown } from "../internal/shown.js";
-import { TaskLease } from "../once/task-lease.js";
 import { dateAt } from "../platform/clock.js";
 import type { Ended } from "./decide.js";
 import type { Memory } from "./memory.js";

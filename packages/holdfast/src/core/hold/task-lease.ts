@@ -1,7 +1,7 @@
-import type { Hold } from "../core/hold/hold.js";
-import { HeldLease } from "../core/hold/lease.js";
-import type { RenewOptions } from "../core/hold/writes.js";
-import { HoldfastError } from "../errors.js";
+import { HoldfastError } from "../../errors.js";
+import type { Hold } from "./hold.js";
+import { HeldLease } from "./lease.js";
+import type { RenewOptions } from "./writes.js";
 
 /**
  * The lease of a run, for its work. The data of the record are the memory of the runs, without which an occurrence would run
