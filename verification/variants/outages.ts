@@ -218,6 +218,22 @@ export const OUTAGES: readonly Variant[] = [
     },
   },
   {
+    name: "outage-at-request-told-late",
+    what: "A preferred candidate does not count the failures of its requests to the leader.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: 'if (asked !== undefined && isNoAnswer(asked)) this.#onNoResponse(asked, "write");',
+        to: "void (asked !== undefined && isNoAnswer(asked));",
+      },
+    ],
+    caughtBy: {
+      test: SILENCE,
+      title: "is reported in time if it begins when a preferred candidate asks the leader",
+    },
+  },
+  {
     name: "outage-at-rerun-told-late",
     what: "A call that waits for a run does not count the failures of a grant.",
     rules: [],

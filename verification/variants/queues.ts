@@ -174,11 +174,27 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { readQueue },
-        from: 'case "wait":\n        return false;',
-        to: 'case "wait":\n        return true;',
+        from: "isRubbish(entry) ? record : await deadIn(context, place, owner, cancellation);",
+        to: "record;",
       },
     ],
     caughtBy: { invariant: "no early removal", within: 100, of: "fair locks" },
+  },
+  {
+    name: "waiter-removed-as-read",
+    what: "A client that has watched an entry removes the state that its last read shows, which may be older.",
+    rules: ["R4"],
+    edits: [
+      {
+        in: { readQueue },
+        from: "!(await isRemoved(context, place, known))",
+        to: "!(await isRemoved(context, place, record))",
+      },
+    ],
+    caughtBy: {
+      test: TROUBLE,
+      title: "lose the entry that was watched, and not the one that a late read shows",
+    },
   },
   {
     name: "place-regained",

@@ -8,7 +8,7 @@ import type { Observation, ObservedRecord } from "../core/record/observation.js"
 import type { Ear } from "../core/rings.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { isHoldfastError } from "../errors.js";
-import type { NoAnswer } from "../platform/retry.js";
+import { isNoAnswer, type NoAnswer } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./requests.js";
 
@@ -211,9 +211,11 @@ export class Standby {
     const record = this.#record;
     if (!this.#candidate.settings.preferred || record?.state !== "held") return;
     if (record.request?.holder === record.holder || this.#isSilent(record.leaseMs)) return;
-    await askOnce(this.#candidate, record.holder, "prefer").catch((error) =>
+    const asked = await askOnce(this.#candidate, record.holder, "prefer").catch((error) =>
       this.#unlessDenied(error),
     );
+    // An outage may begin with this write.
+    if (asked !== undefined && isNoAnswer(asked)) this.#onNoResponse(asked, "write");
   }
 
   #isSilent(leaseMs: number): boolean {

@@ -6,7 +6,7 @@ import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { steady } from "../backoff.js";
 import { removeEntry } from "../hold/release.js";
-import type { RecordRef } from "../record/format.js";
+import type { RecordRef, Watched } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import type { LeaseRecord } from "../record/record.js";
 
@@ -98,8 +98,12 @@ export async function clearedOf(
   while (cleared < Math.min(entries.length, MOST_REMOVED) && !cancellation.isStopped) {
     const entry = entries[cleared];
     if (entry === undefined) break;
-    if (!isRubbish(entry) && !(await isDead(context, entry, owner, cancellation))) break;
-    if (!(await isRemoved(context, entry))) break;
+    const { ref: place, record } = entry;
+    if (record.state === "held") {
+      // Nobody waits with a granted ticket, so the state that was read needs no watch.
+      const known = isRubbish(entry) ? record : await deadIn(context, place, owner, cancellation);
+      if (known === undefined || !(await isRemoved(context, place, known))) break;
+    }
     cleared += 1;
   }
   // The count includes remaining entries of dead waiters, but not granted tickets.
@@ -164,17 +168,22 @@ interface Answered {
   readonly reading: Reading;
 }
 
-async function isDead(
+/**
+ * Returns the watched state of an entry, if its waiter counts as dead; undefined if the waiter may be alive. An eventual
+ * read may be older than what this client has watched: then the state that it shows was never watched (R4).
+ */
+async function deadIn(
   context: AcquireContext,
-  { ref }: QueueEntry,
+  ref: RecordRef,
   owner: string,
   cancellation: Cancelling,
-): Promise<boolean> {
+): Promise<Watched | undefined> {
   for (;;) {
     const decision = context.decide(ref, false);
     switch (decision.kind) {
-      case "wait":
-        return false;
+      case "take-over":
+        // The waiter is dead, or this process abandoned the holder id.
+        return decision;
       case "look-at-session": {
         const { requestTimeoutMs } = context.settings;
         const seen = await context.sessions.look(
@@ -183,27 +192,27 @@ async function isDead(
           cancellation.signal,
         );
         noteUnanswered(context, seen, cancellation);
-        if (seen.kind !== "found") return false;
+        if (seen.kind !== "found") return undefined;
         break;
       }
       case "end-session": {
         const ended = await context.sessions.end(decision, owner, cancellation.signal);
         noteUnanswered(context, ended, cancellation);
-        if (ended.kind !== "applied" && ended.kind !== "refused") return false;
+        if (ended.kind !== "applied" && ended.kind !== "refused") return undefined;
         break;
       }
       default:
-        // The waiter is dead or gone, or this process abandoned the holder id.
-        return true;
+        return undefined;
     }
   }
 }
 
-async function isRemoved(context: AcquireContext, { ref, record }: QueueEntry): Promise<boolean> {
-  if (record.state !== "held") return true;
-  const { holder, version, session } = record;
-  const watched = { holder, version, session };
-  const answer = await removeEntry(context, ref, { known: undefined, maybe: [], watched });
+async function isRemoved(
+  context: AcquireContext,
+  entry: RecordRef,
+  watched: Watched,
+): Promise<boolean> {
+  const answer = await removeEntry(context, entry, { watched });
   return answer.kind === "applied" || (answer.kind === "refused" && answer.item === undefined);
 }
 

@@ -221,6 +221,23 @@ describe("a table that answers nothing", () => {
     expect(errors).toMatchObject([{ code: "unreachable" }]);
   });
 
+  it("is reported in time if it begins when a preferred candidate asks the leader", async () => {
+    const leads = election(world.inhabitant().locks, "boss").campaign();
+    await world.until(leads);
+    let lostMs: number | undefined;
+    mine.network.script(({ kind }) => {
+      if (kind === "write") lostMs ??= world.time.nowMs;
+      return lostMs === undefined ? undefined : { fault: "request-lost" };
+    });
+    election(mine.locks, "boss", { preferred: true })
+      .campaign()
+      .catch(() => undefined);
+    for (let i = 0; i < 600 && lostMs === undefined; i += 1) await world.time.advance(100);
+    expect(lostMs).toBeDefined();
+    await world.time.advance(10_100);
+    expect(errors).toMatchObject([{ code: "unreachable" }]);
+  });
+
   it.each(["skip", "rerun"] as const)(
     "is reported in time if it begins when a call of `once` names its occurrence (%s)",
     async (ifInterrupted) => {

@@ -3,6 +3,7 @@ import { entriesIn, NAME, Turns, ticketOf } from "../../../../../test/support/qu
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
 import type { Fault, FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { type AcquireOptions, fairLock, type Holdfast, sharedSession } from "../../../src/index.js";
+import type { Item } from "../../../src/platform/table.js";
 
 const isDeletion = (request: FaultRequest): boolean =>
   request.kind === "write" && request.write.as === "delete";
@@ -290,6 +291,36 @@ describe("dead waiters", () => {
     expect((turns.grantedMs[0] ?? 0) - fromMs).toBeLessThan(2 * (LEASE_MS + SLACK_MS) + RENEW_MS);
     await world.time.advance(1_000);
     await expectNothingLeft(world, behind.locks);
+  });
+
+  // rule: protocol 16
+  it("lose the entry that was watched, and not the one that a late read shows", async () => {
+    const { world, held, before, behind, turns } = await scene();
+    const [first] = entriesIn(world);
+    const last = turns.take(behind, "behind");
+    await world.time.advance(2.5 * RENEW_MS);
+    const [watched] = entriesIn(world);
+    expect(watched?.["version"]).not.toEqual(first?.["version"]);
+    before.process.kill();
+    await world.time.advance(LEASE_MS - 1_000);
+    // From now on, until the waiter counts as dead, a copy of the table shows how the entry began.
+    const query = world.table.query.bind(world.table);
+    world.table.query = async (one, call) => {
+      const answer = await query(one, call);
+      if (one.consistent || !("items" in answer)) return answer;
+      const late = (item: Item): Item => (ticketOf(item) === ticketOf(first) ? { ...first } : item);
+      return { ...answer, items: answer.items.map(late) };
+    };
+    const removed: string[] = [];
+    behind.network.script((request) => {
+      if (request.kind === "write" && isDeletion(request))
+        removed.push(JSON.stringify(request.write.condition));
+      return undefined;
+    });
+    await world.until(held.release());
+    await world.until(last);
+    expect(turns.order).toEqual(["behind"]);
+    expect(removed[0]).toContain(JSON.stringify(watched?.["version"]));
   });
 
   it("leave a lock that the next client acquires, and an empty queue", async () => {
