@@ -77,10 +77,11 @@ export async function slot(
   const ends = [context.closing, signal];
   for (const one of ends) one?.addEventListener("abort", end);
   const untilMs = context.nowMs() + waitMs;
+  const triesUntilMs = waitMs === 0 ? Number.POSITIVE_INFINITY : untilMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   try {
     for (;;) {
-      const taken = await take(locks, group, of, signal, lease, waitMs === 0 ? Infinity : untilMs);
+      const taken = await take(locks, group, of, signal, lease, triesUntilMs);
       if (taken.kind === "slot") return taken.slot;
       const leftMs = untilMs - context.nowMs();
       if (leftMs <= 0) throw taken.error ?? allTaken(group, of);

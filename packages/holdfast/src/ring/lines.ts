@@ -21,7 +21,7 @@ const MOST_RESTING = 1_024;
 /** A connection to another client, for all waiters of this one. */
 interface Line {
   readonly ears: Map<string, Set<RingEar>>;
-  /** All tokens that were named on it. */
+  /** The tokens that were named on it, as long as it is not proven. */
   readonly tokens: Set<string>;
   readonly pace: Meter;
   connection: RingLine | undefined;
@@ -97,7 +97,7 @@ export class Lines {
     const rest = this.#resting.get(restOf(address, token));
     if (rest !== undefined && rest.untilMs > this.#context.nowMs()) return undefined;
     const line = this.#lines.get(address) ?? this.#dial(address);
-    line?.tokens.add(token);
+    if (line?.isProven === false) line.tokens.add(token);
     return line;
   }
 
@@ -128,6 +128,7 @@ export class Lines {
     // Without ears, it is a late ring for a waiter that has left.
     if (frame === undefined || ears === undefined) return;
     line.isProven = true;
+    line.tokens.clear();
     this.#resting.delete(restOf(address, frame.token));
     if (frame.kind === "heard") {
       for (const ear of ears) ear.heard();
@@ -146,7 +147,7 @@ export class Lines {
   #closed(address: string, line: Line): void {
     line.idle?.cancel();
     if (this.#lines.get(address) === line) this.#lines.delete(address);
-    if (!line.isProven) for (const token of line.tokens) this.#rest(restOf(address, token));
+    for (const token of line.tokens) this.#rest(restOf(address, token));
     for (const ears of line.ears.values()) {
       for (const ear of ears) ear.cutOff();
     }
