@@ -360,6 +360,9 @@ function occurrencesOf(parts: ClientParts): Occurrences {
  * even if the process dies: see {@link OnceOptions.ifInterrupted}. **Not** promised: a run that continues
  * after its signal has aborted can overlap the next occurrence.
  *
+ * `fn` gets the lease of the run. Its data are the memory of the task, so that `update()` throws; and its release frees the
+ * record when `fn` has ended.
+ *
  * Costs a read of half a unit. The caller that runs the occurrence sends three writes more, or four with both
  * `"rerun"` and `atLeastFor`. Rejects with `fn`'s error; with `lost` if the lease was lost before `fn` ended;
  * with `outcome-unknown` if the end was not acknowledged, so that a rerun may follow; with `misconfigured` for an instant
