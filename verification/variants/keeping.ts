@@ -17,6 +17,7 @@ export const KEEPING: readonly Variant[] = [
         from: "|| !fits(idle, settings) || !idle.isHeld)",
         to: "|| !fits(idle, settings))",
       },
+      { in: { keepFor }, from: " || idle.check() < LEAST_LEFT * idle.leaseMs", to: "" },
       {
         in: { keepFor },
         from: "const start = isTimed ? instantOf(former.context.clock) : NO_START;",
