@@ -4,7 +4,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { Shown } from "../core/context.js";
 import type { GrantEvent } from "../core/events.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
-import { TaskLease } from "../core/hold/task-lease.js";
+import { underTaskLease } from "../core/hold/task-lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
@@ -87,7 +87,7 @@ export class Occurrences {
     const { lease } = begun;
     let value: T;
     try {
-      value = await underOwn(lease, fn);
+      value = await underTaskLease(lease, fn);
     } catch (error) {
       const ending = begun.end(outcomeOf(error));
       await ending.catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
@@ -302,18 +302,6 @@ export class Occurrences {
         await recorded(() => lease.release());
       });
     }
-  }
-}
-
-async function underOwn<T>(
-  { hold }: HeldLease,
-  fn: (lease: Lease) => T | PromiseLike<T>,
-): Promise<T> {
-  const own = new TaskLease(hold);
-  try {
-    return await fn(own as HeldLease as unknown as Lease);
-  } finally {
-    await own.release();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
-import { TaskLease } from "../core/hold/task-lease.js";
+import { underTaskLease } from "../core/hold/task-lease.js";
 import { shown } from "../internal/shown.js";
 import { dateAt } from "../platform/clock.js";
 import type { Ended } from "./decide.js";
@@ -36,20 +36,19 @@ export async function runToEnd(
   stop: AbortSignal,
 ): Promise<{ readonly ended: Ended; readonly error?: unknown }> {
   const { dueMs, attempt, success } = memory;
-  const own = new TaskLease(lease.hold);
   try {
-    await work({
-      due: dateAt(dueMs),
-      attempt,
-      lastSuccess: success && dateAt(success.dueMs),
-      signal: anySignal([lease.signal, stop]),
-      lease: own as HeldLease as unknown as Lease,
-    });
+    await underTaskLease(lease, (own) =>
+      work({
+        due: dateAt(dueMs),
+        attempt,
+        lastSuccess: success && dateAt(success.dueMs),
+        signal: anySignal([lease.signal, stop]),
+        lease: own,
+      }),
+    );
     return { ended: { kind: "completed" } };
   } catch (error) {
     return { ended: { kind: "failed", error: textOf(error) }, error };
-  } finally {
-    await own.release();
   }
 }
 

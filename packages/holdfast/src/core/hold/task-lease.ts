@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { Hold } from "./hold.js";
-import { HeldLease } from "./lease.js";
+import { HeldLease, type Lease } from "./lease.js";
 import type { RenewOptions } from "./writes.js";
 
 /**
@@ -26,5 +26,18 @@ export class TaskLease extends HeldLease {
   override async renew(options: RenewOptions = {}): Promise<void> {
     if (options?.data !== undefined) await this.update();
     await super.renew(options);
+  }
+}
+
+/** Runs the work of a run under a handle of its own. Settles as the work. */
+export async function underTaskLease<T>(
+  { hold }: HeldLease,
+  work: (lease: Lease) => T | PromiseLike<T>,
+): Promise<T> {
+  const own = new TaskLease(hold);
+  try {
+    return await work(own as HeldLease as unknown as Lease);
+  } finally {
+    await own.release();
   }
 }
