@@ -76,4 +76,20 @@ export const COALESCED: readonly Variant[] = [
       title: "notes a call during a run with one write, and runs once more after it",
     },
   },
+  {
+    name: "interrupted-run-not-followed-by-its-rival",
+    what: "A run that was interrupted is followed by the run that is owed, and not by the caller that interrupted.",
+    rules: [],
+    edits: [
+      {
+        in: { settle },
+        from: 'const isInterrupted = pendingIn(found)?.kind === "interrupt";',
+        to: "const isInterrupted = pendingIn(found) === undefined && found.calls === -1n;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "gives way after an interruption, although a run is owed, which follows later",
+    },
+  },
 ];

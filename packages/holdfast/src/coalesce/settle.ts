@@ -4,7 +4,7 @@ import { lossIn } from "../core/hold/loss.js";
 import { RELEASE_RETRY_MS, releaseNotAcknowledged } from "../core/hold/release.js";
 import { freeEarly } from "../core/hold/writes.js";
 import { requireCapability } from "../core/record/capability.js";
-import type { Found, HeldRecord } from "../core/record/record.js";
+import { type Found, type HeldRecord, pendingIn } from "../core/record/record.js";
 import { GIVE_UP } from "../core/table-access.js";
 import { RUNS } from "../native/native-runs.js";
 import { AGAIN, type NoAnswer, retry } from "../platform/retry.js";
@@ -13,11 +13,12 @@ import type { Run } from "./contend.js";
 
 /**
  * How a run ended. `settled`: the record is free, and names what the run covered. `owed`: there was a call since, and the
- * record still has the holder of this run. `lost`: the record does not show that this run has ended as a holder.
+ * record still has the holder of this run. `interrupted`: as `owed`, and another caller has interrupted this holder.
+ * `lost`: the record does not show that this run has ended as a holder.
  */
 export type Settled =
   | { readonly kind: "settled" | "lost" }
-  | { readonly kind: "owed"; readonly number: bigint };
+  | { readonly kind: "owed" | "interrupted"; readonly number: bigint };
 
 /**
  * Ends a run: frees the record on condition that there was no call since the grant, so that no call is lost between a last
@@ -81,8 +82,9 @@ async function settleOnce(hold: Hold, covered: bigint): Promise<WriteAnswer> {
   return answer;
 }
 
-function owed({ calls = 0n }: HeldRecord): Settled {
-  return { kind: "owed", number: calls };
+function owed(found: HeldRecord): Settled {
+  const isInterrupted = pendingIn(found)?.kind === "interrupt";
+  return { kind: isInterrupted ? "interrupted" : "owed", number: found.calls ?? 0n };
 }
 
 function isFreedBy(holder: string, found: Found): boolean {

@@ -153,11 +153,21 @@ export class Work {
         return this.#watch.covered(run.covered);
       case "lost":
         return this.#await(run.covered);
+      // The caller that interrupts comes first: the watch runs what is owed.
+      case "interrupted":
+        return this.#leave(run, settled.number);
       case "owed": {
         const { number } = settled;
         return this.#inBackground(() => this.#runAgain(run, number));
       }
     }
+  }
+
+  /** Frees the record of a run that has ended, with the debt in it. */
+  async #leave({ hold }: Run, number: bigint): Promise<void> {
+    await freeOnce(this.#context, this.#ref, { known: hold.held }, { keepData: true });
+    this.#context.abandon(hold.held.holder);
+    this.#await(number);
   }
 
   /** Runs once more, in place of the release of a run. */

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { dynamolock } from "../../../formats/src/index.js";
 import { unlocked } from "../../../testing/src/local/local.js";
+import { interruptHolder } from "../../src/admin/index.js";
 import { type CoalesceResult, coalesce, runOwed } from "../../src/coalesce/index.js";
 import { inspect, type Lease, mutex, sharedSession } from "../../src/index.js";
 import { interrupt } from "../../src/requests/index.js";
@@ -94,6 +95,20 @@ describe("coalesce", () => {
     const interrupting = mutex(c.locks, "sync").run({ ifHeld: interrupt, wait: "60s" }, () => 1);
     expect(await world.until(first)).toMatchObject({ ran: true });
     await world.until(interrupting);
+    expectNothingOwed();
+  });
+
+  it("gives way after an interruption, although a run is owed, which follows later", async () => {
+    const [a, b, c] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    const first = call(a, 60_000);
+    await world.time.advance(1_000);
+    await world.until(call(b));
+    await world.until(interruptHolder(c.locks, "sync"));
+    expect(await world.until(first)).toMatchObject({ ran: true });
+    expect(world.record("sync")).not.toHaveProperty("holder");
+    expect(runs.length).toBe(1);
+    await world.time.advance(120_000);
+    expect(runs.length).toBe(2);
     expectNothingOwed();
   });
 
