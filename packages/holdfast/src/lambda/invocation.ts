@@ -3,7 +3,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
 import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
-import { sleep } from "../internal/sleep.js";
+import { settlesWithin } from "../internal/settles-within.js";
 import { systemTimers } from "../platform/timers.js";
 
 /** The part of an invocation's context that the library uses. */
@@ -155,7 +155,8 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
 
   /**
    * Ends the invocation: stores a result to reuse, releases the lock, and waits for background work. Waits at
-   * most three request timeouts. Rejects with `lost` if the lock was lost meanwhile.
+   * most three request timeouts, and no longer than the invocation lasts. Rejects with `lost` if the lock was lost
+   * meanwhile.
    */
   async end(outcome: { readonly result: unknown } | undefined): Promise<void> {
     this.#stopAlarm();
@@ -164,11 +165,13 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
     try {
       if (isToStore && lease?.isHeld === true) {
         const result = (outcome.result ?? null) as Json;
-        await lease.update({ fence: lease.fence.toString(), result });
+        const storing = lease.update({ fence: lease.fence.toString(), result });
+        // Only those who wait gain from it, so an outage must not fail an invocation whose work is done.
+        const mostMs = Math.min(this.#requestTimeoutMs, this.#leftMs() / 2);
+        await settlesWithin(systemTimers, Math.max(0, mostMs), storing);
       }
     } finally {
-      await lease?.[Symbol.asyncDispose]();
-      await this.#settle();
+      await this.#settle(lease?.[Symbol.asyncDispose]());
     }
     // Checked after the release, which may detect the loss.
     if (lease?.signal.aborted === true && !this.#isReused) throw lease.signal.reason;
@@ -196,7 +199,9 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
     this.#lease = lease;
     const leftMs = this.#leftMs();
     if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {
-      await lease.renew({ lease: inMs(Math.max(SHORTEST_LEASE_MS, leftMs)) });
+      const renewing = lease.renew({ lease: inMs(Math.max(SHORTEST_LEASE_MS, leftMs)) });
+      // Only others gain from a shorter lease, so an outage must not take the time of the handler.
+      await settlesWithin(systemTimers, this.#requestTimeoutMs, renewing);
     }
     // A lease without renewals has no timer: only a question ends the lease.
     const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);
@@ -204,15 +209,23 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
     return { kind: "held", lease };
   }
 
-  async #settle(): Promise<void> {
-    const { locks } = this.#options;
-    const bound = new AbortController();
-    const mostMs =
-      SETTLES_FOR_TIMEOUTS * partsOf(locks, "withLock()").context.settings.requestTimeoutMs;
-    const leftMs = Math.min(mostMs, Math.max(0, this.#leftMs()));
-    const late = sleep(systemTimers, leftMs, true, bound.signal);
-    await Promise.race([locks.drain(), late]);
-    bound.abort();
+  /** Waits for the release, which never rejects, and then for background work. */
+  async #settle(release = Promise.resolve()): Promise<void> {
+    const mostMs = SETTLES_FOR_TIMEOUTS * this.#requestTimeoutMs;
+    const endMs = Math.max(0, this.#leftMs() - mostMs);
+    // The margin is for the release. Half of it remains for the answer: Lambda would otherwise end a function whose
+    // work is done.
+    const releaseMs = this.#leftMs() - endMs + this.#marginMs / 2;
+    await settlesWithin(systemTimers, Math.max(0, releaseMs), release);
+    await settlesWithin(
+      systemTimers,
+      Math.max(0, this.#leftMs() - endMs),
+      this.#options.locks.drain(),
+    );
+  }
+
+  get #requestTimeoutMs(): number {
+    return partsOf(this.#options.locks, "withLock()").context.settings.requestTimeoutMs;
   }
 
   #leftMs(): number {

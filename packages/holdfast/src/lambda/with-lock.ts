@@ -13,11 +13,11 @@ import {
  * promise exclusion: a write that a former holder must never make needs `lease.condition()` or `lease.fence`.
  *
  * The wrapper releases the lock when the handler returns. Then it waits for the cleanup of unanswered requests, for at
- * most three request timeouts of the client (15 s by default). Does **not** promise that the cleanup has finished: the
- * rest continues during the next invocation in this process. A claim that DynamoDB applies later blocks the lock until
- * another client takes over, as after a crash. The lease of such a claim is at most the time that the invocation had
- * left at its start. Each invocation costs two writes, an acquisition and a release. With `reuse`, a third write stores
- * the result.
+ * most three request timeouts of the client (15 s by default), and no longer than the invocation lasts. Does **not**
+ * promise that the cleanup has finished: the rest continues during the next invocation in this process. A claim that
+ * DynamoDB applies later blocks the lock until another client takes over, as after a crash. The lease of such a claim is
+ * at most the time that the invocation had left at its start. Each invocation costs two writes, an acquisition and a
+ * release. With `reuse`, a third write stores the result.
  *
  * The wrapped handler rejects with `not-acquired` if another client holds the lock, or too little time is left, unless
  * `onBusy` answers; with `lost` if the lease ended before the handler did; otherwise as `Lock.acquire`.

@@ -86,6 +86,62 @@ describe("a handler with a lock", () => {
     await short.close();
   });
 
+  it.each([{}, { reuse: true }])(
+    "answers in time although the table is silent at the end: %j",
+    async (more) => {
+      let isDown = false;
+      const failing: DynamoDBLike = {
+        config: client.config,
+        send: (command, how) => (isDown ? new Promise(() => undefined) : client.send(command, how)),
+      };
+      const onError = () => undefined;
+      const mine = new Holdfast({ client: failing, table: "locks", requestTimeout: "1s", onError });
+      const handler = withLock(options({ locks: mine, needs: 0, ...more }), async () => {
+        await pause(700);
+        isDown = true;
+        return "done";
+      });
+      const around = context(1_500);
+      expect(await handler("42", around)).toBe("done");
+      expect(around.getRemainingTimeInMillis()).toBeGreaterThan(0);
+      isDown = false;
+      await mine.close();
+    },
+  );
+
+  it("runs although the table does not answer the write that shortens the lease", async () => {
+    let hasLock = false;
+    const failing: DynamoDBLike = {
+      config: client.config,
+      send: async (command, more) => {
+        const isWrite = (command as object).constructor.name === "UpdateItemCommand";
+        if (isWrite && hasLock) return new Promise(() => undefined);
+        const answer = await client.send(command, more);
+        if (isWrite) hasLock = true;
+        return answer;
+      },
+    };
+    const theirs = await mutex(rivals, "order/42").acquire();
+    const onError = () => undefined;
+    const mine = new Holdfast({
+      client: failing,
+      table: "locks",
+      requestTimeout: "200ms",
+      onError,
+    });
+    const handler = withLock(options({ locks: mine, wait: "2s", needs: 0 }), (_, around, lease) => {
+      expect(lease.remainingMs()).toBeGreaterThan(500);
+      expect(lease.remainingMs()).toBeLessThan(around.getRemainingTimeInMillis());
+      return "done";
+    });
+    const running = handler("42", context(3_000));
+    await pause(500);
+    await theirs.release();
+    expect(await running).toBe("done");
+    hasLock = false;
+    await mine.close();
+  });
+
   it.each([undefined, {}])("refuses the context %j, and says how to test", async (wrong) => {
     const handler = withLock(options(), () => "done") as (...given: unknown[]) => Promise<string>;
     expect(await errorOf(handler("42", wrong))).toMatchObject({
