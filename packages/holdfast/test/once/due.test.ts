@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { seededRandom } from "../../../testing/src/time/seeded-random.js";
 import { inspect, type OnceOptions, once } from "../../src/index.js";
-import { nodeCronCoordinator } from "../../src/node-cron/index.js";
+import { type NodeCronOptions, nodeCronCoordinator } from "../../src/node-cron/index.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -99,6 +99,29 @@ describe("an instant that is not due yet", () => {
     await expect(world.until(asked)).rejects.toMatchObject({ code: "misconfigured" });
     const coordinator = nodeCronCoordinator(good.locks);
     expect(await world.until(coordinator.shouldRun(at(MIDNIGHT_MS), undefined))).toBe(true);
+  });
+
+  it.each([{ atMostFor: "2 fortnights" }, { atLeastFor: -1 }, { owner: 7 }])(
+    "is refused with %j before node-cron could skip every run",
+    (wrong) => {
+      const make = () => nodeCronCoordinator(host().locks, wrong as NodeCronOptions);
+      expect(make).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+    },
+  );
+
+  // node-cron passes 30 s for a task without `distributedLease`.
+  it.each([
+    ["2m", 30_000, 120_000],
+    ["2m", 45_000, 45_000],
+    ["2m", undefined, 120_000],
+    [undefined, 30_000, 30_000],
+    [undefined, undefined, 60_000],
+  ])("has atMostFor %s for node-cron's %s ms: %i ms", async (atMostFor, ttlMs, leaseMs) => {
+    const coordinator = nodeCronCoordinator(host().locks, { atMostFor });
+    const key = `report:${new Date(MIDNIGHT_MS).toISOString()}`;
+    expect(await world.until(coordinator.shouldRun(key, ttlMs))).toBe(true);
+    const seen = await world.until(inspect(host().locks, "report", { kind: "once" }));
+    expect(seen).toMatchObject({ leaseMs });
   });
 });
 
