@@ -2,6 +2,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { Running } from "../core/hold/close.js";
 import type { RecordRef } from "../core/record/format.js";
 import { HoldfastError } from "../errors.js";
+import { valueText } from "../internal/value-text.js";
 import { Monitor } from "./events.js";
 import type { ElectionSettings } from "./options.js";
 
@@ -52,16 +53,16 @@ export function candidateOf(
 
 function asHoldfastError(name: string, cause: unknown): HoldfastError {
   if (cause instanceof HoldfastError) return cause;
-  const what = cause instanceof Error ? cause.message : String(cause);
+  const what = cause instanceof Error ? cause.message : valueText(cause);
   const message = `A callback of the candidate for "${name}" failed: ${what}`;
   return new HoldfastError("outcome-unknown", message, { lockName: name, cause });
 }
 
-/** The error for campaigning with a closed client. */
+/** The error of a candidate whose client is closed. */
 export function closedError(name: string): HoldfastError {
   return new HoldfastError(
     "closed",
-    `The candidate for "${name}" cannot be elected: the client was closed. Create a new client.`,
+    `The candidate for "${name}" cannot go on: the client was closed. Create a new client.`,
     { lockName: name },
   );
 }

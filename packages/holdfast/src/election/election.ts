@@ -135,7 +135,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
    * Asks the current leader, in any process, to resign. Writes the request to the record; the leader reads it at its
    * next renewal. Resolves to true if the term ended within the wait, or if no candidate led. After false the request
    * remains: the leader may still resign later. Costs a read, a write, and some reads while waiting. Rejects with
-   * `unreachable`, `throttled` and the like, and with `invalid-argument` if the format does not support requests.
+   * `closed`, `unreachable`, `throttled` and the like, and with `invalid-argument` if the format does not support requests.
    */
   async requestResign(options: RequestResignOptions = {}): Promise<boolean> {
     const waitMs = resolveWait(options);
@@ -144,7 +144,13 @@ export class Election<S extends FormatTypes = NativeTypes> {
       this.#term?.end("it was asked to resign");
       return this.#term?.isOver !== false;
     }
-    return askToResign(this.#candidate, waitMs, options.signal);
+    // Without the end of the client the wait would last on after `close()`, with its reads.
+    const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
+    try {
+      return await askToResign(this.#candidate, waitMs, ending.signal);
+    } finally {
+      ending.dispose();
+    }
   }
 
   /**

@@ -18,7 +18,8 @@ export const ELECTION_CHANNELS = /* @__PURE__ */ Object.freeze({
 /**
  * One change of a candidate's own state, published once.
  * - `elected`: the grant was acknowledged in time; published before `campaign()` resolves or the body runs.
- * - `resigned`: the release was acknowledged; published after the body has ended.
+ * - `resigned`: the leader gave up the term; published after the body has ended, and the release was acknowledged or had
+ *   no answer within twice the request timeout.
  * - `lost`: published at the first check after the deadline, by the timer at the deadline, or when an answer shows the
  *   loss, whichever comes first. A term ends as resigned or lost, never both.
  */
@@ -122,12 +123,9 @@ export class Monitor {
     if (this.#listeners.size === 0) return;
     const change = serialisable(made());
     for (const listener of this.#listeners) {
-      // An error of a listener must neither hide a change from further listeners nor end a term.
-      try {
-        listener(change);
-      } catch (cause) {
-        this.report(cause);
-      }
+      // An error of a listener, also of an async one, must neither hide a change from further listeners nor end a term.
+      const tell = async (): Promise<void> => listener(change);
+      tell().catch(this.report);
     }
   }
 

@@ -55,10 +55,11 @@ export async function askOnce(
 export async function askToResign(
   candidate: Candidate,
   waitMs: number | undefined,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const { context, settings, ref } = candidate;
-  const first = await read(candidate);
+  const first = await read(candidate, signal);
+  signal.throwIfAborted();
   if (first.kind !== "holding")
     throw unavailableError(ref.name, "was not read", first, `Election "${ref.name}"`);
   if (first.holder === undefined) return true;
@@ -74,7 +75,6 @@ export async function askToResign(
     );
   const backoff: Backoff = (fraction) =>
     Math.min(spread(settings.pollMs / READS_PER_POLL, fraction), leftMs());
-  signal?.throwIfAborted();
   const asked = await retry(context, () => askOnce(candidate, leader, "resign"), {
     backoff,
     signal,
@@ -82,14 +82,14 @@ export async function askToResign(
       if (leftMs() <= 0) throw failed(answer);
     },
   });
-  if (asked.kind !== "answered") throw signal?.reason;
+  if (asked.kind !== "answered") throw signal.reason;
   if (asked.answer.kind === "gone") return true;
   // The request is acknowledged, so poll. After an unanswered read, read again.
   let unanswered: NoAnswer | undefined;
   while (leftMs() > 0) {
     await context.sleep(backoff(context.random.fraction()), signal);
-    signal?.throwIfAborted();
-    const now = await read(candidate);
+    signal.throwIfAborted();
+    const now = await read(candidate, signal);
     if (now.kind === "holding" && now.holder !== leader) return true;
     unanswered = now.kind === "holding" ? undefined : now;
   }
@@ -106,9 +106,10 @@ interface Holding {
   readonly leaseMs: number;
 }
 
-async function read({ context, ref }: Candidate): Promise<Holding | NoAnswer> {
+async function read({ context, ref }: Candidate, signal: AbortSignal): Promise<Holding | NoAnswer> {
   const query = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
-  const answer = unlessMisconfigured(await context.read(query, context.settings.requestTimeoutMs));
+  const { requestTimeoutMs } = context.settings;
+  const answer = unlessMisconfigured(await context.read(query, requestTimeoutMs, signal));
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer, "strong");
   return record.state === "held"

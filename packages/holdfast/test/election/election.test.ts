@@ -284,6 +284,25 @@ describe("a term", () => {
     expect(a.told[1]).toMatchObject({ reason: "deleted" });
   });
 
+  it("tells every listener of its changes, and reports the errors of listeners, also of async ones", async () => {
+    const a = candidate(world);
+    const late: string[] = [];
+    a.election.onTransition(() => {
+      throw new Error("no pager");
+    });
+    a.election.onTransition(async () => {
+      await Promise.reject(new Error("no answer"));
+    });
+    a.election.onTransition(({ kind }) => late.push(kind));
+    await world.until(a.election.campaign());
+    await world.time.advance(1);
+    expect(late).toEqual(["elected"]);
+    const messages = a.reported.map(({ message }) => message);
+    expect(messages).toEqual(
+      [/no pager$/, /no answer$/].map((what) => expect.stringMatching(what)),
+    );
+  });
+
   it("publishes proclaimed values in order", async () => {
     const a = candidate(world);
     const b = candidate(world);
@@ -463,6 +482,20 @@ describe("a request to resign", () => {
     expect(kindsOf(a)).toEqual(["elected", "resigned", "elected"]);
     expect(b.network.injected).toMatchObject({ "applied-late": 1 });
     expect(electionRecord(world)?.["request"]).toBeUndefined();
+  });
+
+  it("rejects with `closed` when its client closes, and sends no more", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    void a.election.campaign();
+    await world.time.advance(1_000);
+    const closed = { code: "closed", lockName: NAME };
+    const asked = b.election.requestResign({ wait: "1h" });
+    const ended = expect(asked).rejects.toMatchObject(closed);
+    await world.time.advance(5_000);
+    await world.until(b.locks.close());
+    await world.until(ended, 1_000);
+    await expect(world.until(b.election.requestResign(), 1_000)).rejects.toMatchObject(closed);
+    expect(b.process.pendingTimers()).toBe(0);
   });
 
   it("resolves to true without a leader, by a single read", async () => {

@@ -124,6 +124,18 @@ describe("leader tasks", () => {
     expect(startsMs()).toEqual([0, 30]);
   });
 
+  it("keep the term while others run, although a run throws a value without text", async () => {
+    const a = world.inhabitant();
+    const broken = { name: "broken", every: "1h", run: () => Promise.reject(Object.create(null)) };
+    const made = coordinator(a, { tasks: [worker(a, {}, 20_000), broken] });
+    await world.time.advance(10_000);
+    expect(made.health()).toMatchObject({ state: "leader", trouble: undefined });
+    expect(electionRecord(world)).toHaveProperty("holder");
+    expect(a.reported).toMatchObject([
+      { message: expect.stringMatching(/"broken".*: an object$/) },
+    ]);
+  });
+
   it("end the term after a failed run with resignOnError", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const broken = { run: () => Promise.reject(new Error("broken")), resignOnError: true };

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
+import { valueText } from "../../internal/value-text.js";
 import type { Candidate } from "../candidate.js";
 import type { TaskRunEvent } from "../events.js";
 import { type Ended, Run } from "../run.js";
@@ -146,7 +147,7 @@ export class Schedule {
 
   #report(term: Term, cause: unknown): void {
     const { name } = this.#worker;
-    const what = cause instanceof Error ? cause.message : String(cause);
+    const what = cause instanceof Error ? cause.message : valueText(cause);
     const message = `Task "${name}" of the leader of "${term.name}" failed: ${what}`;
     this.#candidate.report(
       new HoldfastError("outcome-unknown", message, { lockName: term.name, cause }),
