@@ -30,6 +30,9 @@ interface Seen {
 let server: Server;
 let client: S3Client;
 let objects: S3Objects;
+/** Without a checksum, the body of a stream is sent as it is. */
+let plainClient: S3Client;
+let plainObjects: S3Objects;
 let seen: Seen[] = [];
 let status = 200;
 
@@ -37,7 +40,10 @@ let status = 200;
 beforeAll(async () => {
   server = createServer(async (request, response) => {
     const { method, url: path, headers } = request;
-    seen.push({ method, path, headers, body: (await buffer(request)).toString() });
+    const body = await buffer(request).catch(() => undefined);
+    // The client ended the request.
+    if (body === undefined) return;
+    seen.push({ method, path, headers, body: body.toString() });
     if (status !== 200) {
       const isBare = method === "HEAD";
       response.writeHead(status, { "content-type": "application/xml" });
@@ -60,16 +66,20 @@ beforeAll(async () => {
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  client = new S3Client({
+  const config = {
     region: "local",
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     forcePathStyle: true,
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
-  });
+  };
+  client = new S3Client(config);
+  plainClient = new S3Client({ ...config, requestChecksumCalculation: "WHEN_REQUIRED" });
   objects = new S3Objects(client, "bucket");
+  plainObjects = new S3Objects(plainClient, "bucket");
 });
 afterAll(async () => {
   client.destroy();
+  plainClient.destroy();
   server.closeAllConnections();
   server.close();
   await once(server, "close");
@@ -131,6 +141,26 @@ describe("the adapter to object stores", () => {
       });
     }
     expect(told).toEqual([2, 4]);
+  });
+
+  it.each<[string, readonly string[], Error | undefined, string]>([
+    ["is longer than announced", ["body", " and more"], undefined, "more than 4 bytes"],
+    ["is shorter than announced", ["bod"], undefined, "only 3 bytes instead of 4"],
+    ["fails", ["bo"], new Error("no such disk"), "no such disk"],
+    ["fails at its end", ["body", ""], new Error("no such disk"), "no such disk"],
+  ])("stores nothing of a stream that %s", async (_what, chunks, failure, said) => {
+    async function* bytes(): AsyncGenerator<Uint8Array> {
+      for (const chunk of chunks) yield Buffer.from(chunk);
+      if (failure !== undefined) throw failure;
+    }
+    for (const one of [objects, plainObjects]) {
+      const stream = { stream: bytes(), length: 4 };
+      expect(await one.put({ key: "a", commitId: "c1", body: stream }, CALL)).toMatchObject({
+        kind: "misconfigured",
+        error: { code: "invalid-argument", message: expect.stringContaining(said) },
+      });
+    }
+    expect(seen).toEqual([]);
   });
 
   it("copies with all repeated headers", async () => {

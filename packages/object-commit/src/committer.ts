@@ -124,17 +124,24 @@ export class ObjectCommitter {
     options: UpdateOptions = {},
   ): Promise<Committed | undefined> {
     checkKey(key);
-    const between = this.#begin("update()", options, UPDATE_NAMES);
+    const { signal } = this.#begin("update()", options, UPDATE_NAMES);
     const attempts = checkAttempts(options.attempts ?? MOST_ATTEMPTS);
-    const pauses = new Pauses(this.#context, between);
+    // Each attempt has a limit of its own, and the attempts together have none.
+    const remainingMs = (): number => Number.POSITIVE_INFINITY;
+    const pauses = new Pauses(this.#context, { signal, remainingMs });
     for (let attempt = 1; ; attempt += 1) {
-      const patience = new Patience(this.#context, options.signal);
+      const patience = new Patience(this.#context, signal);
       const current = await readObject(this.#context, key, patience);
       const body = await next(current);
       if (body === undefined) return undefined;
       try {
         const target = { key, etag: current?.etag };
-        return await this.#put(target, contentOf(body, options), patience);
+        // Without the time that `next` took: it says nothing about the store.
+        return await this.#put(
+          target,
+          contentOf(body, options),
+          new Patience(this.#context, signal),
+        );
       } catch (error) {
         if (attempt >= attempts || !isOvertaken(error)) throw error;
       }

@@ -67,6 +67,9 @@ export function contentOf(given: ObjectBody, options: PutOptions): PutContent {
   if (onProgress !== undefined && typeof onProgress !== "function") {
     throw refuse("The option `onProgress` must be a function.");
   }
+  if (contentType !== undefined && !isPrintable(contentType)) {
+    throw refuse("The option `contentType` must be a string of printable ASCII.");
+  }
   return {
     body,
     contentType,
@@ -108,17 +111,24 @@ function checkMetadata(metadata: PutOptions["metadata"]): PutOptions["metadata"]
   return metadata;
 }
 
+/** Whether a header can carry the text. Without this check a request that cannot be sent would count as unanswered. */
+function isPrintable(text: unknown): boolean {
+  return typeof text === "string" && /^[\x20-\x7e]*$/.test(text);
+}
+
 /** Checks an object's key. Throws `invalid-argument`. */
 export function checkKey(key: string): string {
   const bytes = typeof key === "string" ? Buffer.byteLength(key) : 0;
-  if (bytes >= 1 && bytes <= LONGEST_KEY_BYTES) return key;
-  throw refuse(`The key of an object must be a string of 1 to ${LONGEST_KEY_BYTES} bytes.`);
+  if (bytes >= 1 && bytes <= LONGEST_KEY_BYTES && !/\p{Surrogate}/u.test(key)) return key;
+  throw refuse(
+    `The key of an object must be a well-formed string of 1 to ${LONGEST_KEY_BYTES} bytes.`,
+  );
 }
 
 /** Checks an expected ETag. Throws `invalid-argument`. */
 export function checkEtag(etag: string): string {
   // The record of a create uses "*" as its ETag. In an `If-Match` header, "*" matches any object.
-  if (typeof etag === "string" && etag !== "" && etag !== "*") return etag;
+  if (isPrintable(etag) && etag !== "" && etag !== "*") return etag;
   throw refuse(
     `The expected ETag is not valid: ${valueText(etag)}. Pass an ETag as the object store returned it, ` +
       "with its quotation marks.",

@@ -1,5 +1,11 @@
 import { HoldfastError } from "holdfast";
-import type { HeadAnswer, ObjectConditions, ObjectHead, StoreAnswer } from "holdfast/internal";
+import {
+  causeText,
+  type HeadAnswer,
+  type ObjectConditions,
+  type ObjectHead,
+  type StoreAnswer,
+} from "holdfast/internal";
 import { type CommitContext, callBeyond } from "./context.js";
 import type { FixedStrategy } from "./options.js";
 
@@ -204,11 +210,15 @@ function stored(answer: StoreAnswer): string {
 function silent(answer: StoreAnswer | HeadAnswer): HoldfastError {
   if (answer.kind === "misconfigured") return answer.error;
   const isThrottled = answer.kind === "throttled" || answer.kind === "conflict";
+  const cause = "cause" in answer ? answer.cause : undefined;
+  const said = causeText(cause) || ` (${answer.kind})`;
   return new HoldfastError(
     isThrottled ? "throttled" : "unreachable",
     "It is not known whether the object store supports conditional writes: it " +
-      (isThrottled ? "throttles requests." : `gave no clear answer (${answer.kind}).`) +
+      (isThrottled
+        ? "throttles requests."
+        : `gave no clear answer${said}. Check the endpoint, the region and the network.`) +
       " Nothing was committed. Try again.",
-    { cause: "cause" in answer ? answer.cause : undefined },
+    { cause },
   );
 }

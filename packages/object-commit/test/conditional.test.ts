@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
+import { sleep } from "../../holdfast/src/internal/sleep.js";
 import { MemoryObjects } from "../../testing/src/objects/memory-objects.js";
 import { MemoryTable } from "../../testing/src/table/memory-table.js";
 import { objectCommitter } from "../src/committer.js";
@@ -41,6 +42,30 @@ describe("a commit with conditional", () => {
     expect((await world.error(writer.committer.putIfAbsent("a", "1"))).code).toBe("throttled");
     writer.store.script(() => ({ fault: "request-lost" }));
     expect((await world.error(writer.committer.read("a"))).code).toBe("unreachable");
+  });
+
+  it("gives a slow update the whole wait for its write", async () => {
+    const world = new CommitWorld();
+    const { committer, process } = world.writer({ strategy: "conditional", wait: "1s" });
+    const slow = async () => {
+      await sleep(process.timers, 2_000, true);
+      return "slow";
+    };
+    await world.until(committer.update("a", slow));
+    expect(world.text("a")).toBe("slow");
+  });
+
+  it("pauses between the attempts of an update, also after the wait of an attempt", async () => {
+    const world = new CommitWorld();
+    const { committer, process } = world.writer({ strategy: "conditional", wait: "1s" });
+    const atMs: number[] = [];
+    const overtaken = () => {
+      atMs.push(process.clock.monotonicMs());
+      world.objects.putByHand("a", String(atMs.length));
+      return "mine";
+    };
+    await world.error(committer.update("a", overtaken, { attempts: 15 }));
+    expect((atMs[14] ?? 0) - (atMs[13] ?? 0)).toBeGreaterThanOrEqual(1_000);
   });
 
   it("reads and decides again when an update is overtaken, up to the limit of attempts", async () => {
@@ -105,6 +130,7 @@ describe("auto", () => {
     writer.store.script((_, __, ordinal) => (ordinal > 10 ? { fault: "request-lost" } : undefined));
     const error = await world.error(writer.committer.putIfAbsent("a", "1"));
     expect(error.code).toBe("unreachable");
+    expect(error.message).toMatch(/gave no clear answer \(.+\)\. Check the endpoint/);
     writer.store.clear();
     const { strategy } = await world.until(writer.committer.putIfAbsent("a", "1"));
     expect(strategy).toBe("conditional");
@@ -181,7 +207,10 @@ describe("the options of a committer", () => {
     const wrong = [
       () => committer.putIfAbsent("", "1"),
       () => committer.putIfAbsent("a".repeat(1_025), "1"),
+      () => committer.putIfAbsent("\ud800", "1"),
       () => committer.putIfMatch("a", "*", "1"),
+      () => committer.putIfMatch("a", '"\u20ac"', "1"),
+      () => committer.putIfAbsent("a", "1", { contentType: "text/plain\n" }),
       () => committer.putIfAbsent("a", { stream: [] as never, length: 1 }),
       () => committer.putIfAbsent("a", "1", { metadata: { "holdfast-commit": "x" } }),
       () => committer.putIfAbsent("a", "1", { metadata: { name: "é" } }),

@@ -1,5 +1,6 @@
 import { HoldfastError } from "holdfast";
 import {
+  causeText,
   isWithoutCredentials,
   noCredentials,
   type ObjectAbsent,
@@ -66,6 +67,15 @@ export function objectAnswerOf(
   const isDefinite = status === 501 || (status !== undefined && status >= 400 && status < 500);
   if (!isDefinite || status === 408) return { kind: "unknown", cause: error };
   return { kind: "misconfigured", error: misconfigured(error, name, message, bucket) };
+}
+
+/** The stream of a body failed, or has another length than announced; nothing was written. */
+export function bodyBroken(key: string, cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    `Object "${key}" was not written: its stream failed, or has another length than announced${causeText(cause)}. Give a new stream.`,
+    { objectKey: key, cause },
+  );
 }
 
 function denied(

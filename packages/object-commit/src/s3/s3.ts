@@ -10,7 +10,7 @@ import {
   type PutObjectCommandOutput,
   type S3Client,
 } from "@aws-sdk/client-s3";
-import type { DynamoDBLike } from "holdfast";
+import type { DynamoDBLike, HoldfastError } from "holdfast";
 import {
   abortSignalOf,
   Bounds,
@@ -33,7 +33,7 @@ import {
   type Timers,
   withoutRetries,
 } from "holdfast/internal";
-import { objectAnswerOf } from "./errors.js";
+import { bodyBroken, objectAnswerOf } from "./errors.js";
 
 /**
  * The part of an SDK v3 `S3Client` that the library uses, by shape, so that a second copy of the SDK works.
@@ -95,12 +95,29 @@ export class S3Objects implements ObjectPort {
 
   async put(put: ObjectPut, call: Call): Promise<StoreAnswer> {
     const { body } = put;
-    const isStream = !(body instanceof Uint8Array);
+    if (body instanceof Uint8Array) return this.#put(put, body, call);
+    const broken = new AbortController();
+    const end = (): void => broken.abort(call.signal?.reason);
+    let fault: HoldfastError | undefined;
+    const onFault = (cause: unknown): void => {
+      fault = bodyBroken(put.key, cause);
+      broken.abort();
+    };
+    const stream = Readable.from(counted(body, put.onBytes, onFault));
+    call.signal?.addEventListener("abort", end);
+    if (call.signal?.aborted === true) end();
+    const answer = await this.#put(put, stream, { ...call, signal: broken.signal });
+    call.signal?.removeEventListener("abort", end);
+    const isCut = answer.kind === "unknown" && fault !== undefined;
+    return isCut ? { kind: "misconfigured", error: fault as HoldfastError } : answer;
+  }
+
+  async #put(put: ObjectPut, body: Uint8Array | Readable, call: Call): Promise<StoreAnswer> {
     const command = new PutObjectCommand({
       Bucket: this.#bucket,
       Key: put.key,
-      Body: isStream ? Readable.from(counted(body, put.onBytes)) : body,
-      ContentLength: body.length,
+      Body: body,
+      ContentLength: put.body.length,
       ContentType: put.contentType,
       Metadata: { ...put.metadata, [COMMIT_METADATA]: put.commitId },
       ...put.system,
@@ -216,14 +233,41 @@ function headOf(output: HeadObjectCommandOutput | GetObjectCommandOutput): Objec
   };
 }
 
+/**
+ * Passes a stream on. Keeps its last bytes back until it has ended with the announced length: else the store gets too few
+ * bytes, and so applies nothing.
+ */
 async function* counted(
-  body: StreamBody,
+  { stream, length }: StreamBody,
   onBytes: ObjectPut["onBytes"],
+  onFault: (cause: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
-  let sent = 0;
-  for await (const chunk of body.stream) {
-    yield chunk;
-    sent += chunk.length;
-    onBytes?.(sent);
+  let read = 0;
+  let last: Uint8Array | undefined;
+  // An error during a `yield` is of the request, and not of the stream.
+  let isReading = true;
+  try {
+    for await (const chunk of stream) {
+      const size = Buffer.byteLength(chunk);
+      if (size === 0) continue;
+      if (read + size > length) throw new Error(`It has more than ${length} bytes.`);
+      if (last !== undefined) {
+        isReading = false;
+        yield last;
+        isReading = true;
+        onBytes?.(read);
+      }
+      read += size;
+      last = chunk;
+    }
+    if (read < length) throw new Error(`It has only ${read} bytes instead of ${length}.`);
+  } catch (error) {
+    if (!isReading) throw error;
+    onFault(error);
+    // The SDK passes an error on to a stream without a listener, which would end this process.
+    await new Promise(() => undefined);
   }
+  if (last === undefined) return;
+  yield last;
+  onBytes?.(read);
 }
