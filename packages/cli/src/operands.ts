@@ -30,19 +30,24 @@ export function operandsOf(
 }
 
 /**
- * Refuses two dashes as the value of an option, unless they are in one word with the option. Throws a usage error.
+ * Refuses two dashes, or an option of the command, as the value of an option, unless they are in one word with the option.
+ * Throws a usage error.
  *
- * The value is missing, as with an unset variable, and the parser took the dashes as the value.
+ * The value is missing, as with an unset variable, and the parser took the next word as the value.
  */
-export function refuseDashesAsValue(command: Command, words: readonly string[]): void {
-  const isMeant = (option: string): boolean =>
+export function refuseMissingValues(command: Command, words: readonly string[]): void {
+  const isOption = (value: unknown): boolean =>
+    value === "--" ||
+    command.options.some(({ long }) => value === long || String(value).startsWith(`${long}=`));
+  const isMeant = (option: string, value: unknown): boolean =>
     command.options.some(
-      (one) => one.attributeName() === option && words.includes(`${one.long}=--`),
+      (one) => one.attributeName() === option && words.includes(`${one.long}=${value}`),
     );
-  for (const [option, value] of Object.entries(command.opts())) {
-    const values: unknown[] = Array.isArray(value) ? value : [value];
-    if (values.includes("--") && !isMeant(option)) {
-      throw usageError(`The option "${option}" has no value before the two dashes.`);
-    }
+  for (const [option, given] of Object.entries(command.opts())) {
+    const values: unknown[] = Array.isArray(given) ? given : [given];
+    const next = values.find((value) => isOption(value) && !isMeant(option, value));
+    if (next === undefined) continue;
+    const what = next === "--" ? "the two dashes" : next;
+    throw usageError(`The option "${option}" has no value before ${what}.`);
   }
 }

@@ -11,7 +11,7 @@ import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
 import { complete } from "./completion.js";
-import { operandsOf, refuseDashesAsValue } from "./operands.js";
+import { operandsOf, refuseMissingValues } from "./operands.js";
 import {
   holderKindOption,
   kindOption,
@@ -57,7 +57,7 @@ export function programOf(
         return ownGroupFirst(Help.prototype.groupItems.apply(this, items as never) as never);
       },
     })
-    .hook("preAction", (_, command) => refuseDashesAsValue(command, words))
+    .hook("preAction", (_, command) => refuseMissingValues(command, words))
     .addHelpText("after", EXIT_CODES_HELP);
   addLock(program, words, onRun);
   addCoalesce(program, words, onRun);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspect } from "../../holdfast/src/index.js";
-import { CliWorld, until } from "./support.js";
+import { CliWorld, type Running, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -67,6 +67,37 @@ describe("holdfast coalesce", () => {
     expect(await world.run(sweep)).toMatchObject({
       ...{ status: 0, stderr: 'holdfast: No run of "c" is owed.\n' },
     });
+  });
+
+  it("ends at a signal before the command runs, and runs nothing", async () => {
+    const { runs, command } = waiting("d");
+    const { dynamodb } = world.server;
+    const { handle } = dynamodb;
+    let call: Running | undefined;
+    // With the first request.
+    dynamodb.handle = (operation, body) => {
+      dynamodb.handle = handle;
+      call?.kill("SIGTERM");
+      return handle(operation, body);
+    };
+    call = world.start(["coalesce", "d", ...command]);
+    expect(await call.result).toMatchObject({ status: 143 });
+    expect(runs()).toEqual([]);
+    expect((await inspect(world.locks, "d")).state).not.toBe("held");
+  });
+
+  it("lets an interrupted run tidy up, and keeps what it owes", async () => {
+    const log = world.file("e.log");
+    const script = `trap 'sleep 0.1; echo tidy >> "${log}"; exit 0' TERM; echo on >> "${log}"; while :; do sleep 0.02; done`;
+    const words = ["coalesce", "e", "--lease", "3s", "--", "sh", "-c", script];
+    const first = world.start(words);
+    await until(() => existsSync(log), "the run");
+    expect((await world.run(["interrupt", "e", "--by", "alice"])).status).toBe(0);
+    expect(await first.result).toMatchObject({
+      ...{ status: 79, stderr: expect.stringContaining("alice interrupted") },
+    });
+    expect(readFileSync(log, "utf8")).toBe("on\ntidy\n");
+    expect(await inspect(world.locks, "e")).toMatchObject({ state: "free", isOwed: true });
   });
 
   it("takes one name", async () => {

@@ -33,6 +33,8 @@ describe("the command line", () => {
     [["release", "a", "--force"]],
     [["release", "a", "--now"]],
     [["release", "a", "--reason", "x"]],
+    [["release", "a", "--holder", "y", "--wait", "5s"]],
+    [["release", "a", "--holder", "y", "--by", "me"]],
     [["release", "a", "--force", "--reason", "x", "--holder", "y"]],
     [["release", "a", "--force", "--reason", "x", "--wait", "soon"]],
     [["inspect", "a", "--endpoint", "nowhere"]],

@@ -36,11 +36,16 @@ describe("text written by another client", () => {
     expect(stderr.length).toBeLessThan(500);
   });
 
-  it("adds no line to an error", async () => {
+  it("adds no line to an error, or to a note", async () => {
     await held("forged", { owner: { S: "bob\nholdfast: all is well\u001b[2K" } });
-    const { stderr } = await world.run(["lock", "forged", "--wait", "0", "--", "true"]);
-    expect(stderr.trim().split("\n")).toHaveLength(1);
-    expect(stderr).toContain("bob\\u000aholdfast: all is well\\u001b[2K holds it");
+    for (const words of [
+      ["lock", "forged", "--wait", "0"],
+      ["coalesce", "forged"],
+    ]) {
+      const { stderr } = await world.run([...words, "--", "true"]);
+      expect(stderr.trim().split("\n")).toHaveLength(1);
+      expect(stderr).toContain("bob\\u000aholdfast: all is well\\u001b[2K");
+    }
   });
 
   it("is shortened in a listing, and complete in JSON", async () => {

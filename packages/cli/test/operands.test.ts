@@ -95,6 +95,25 @@ describe("operands of the command", () => {
   });
 });
 
+describe("the value of an option", () => {
+  it.each(ALL)("is not another option: $title", ({ call, operands, command, runsACommand }) => {
+    const rest = runsACommand ? ["--", "true"] : [];
+    const options = command.options.filter(
+      ({ required, argChoices }) => required && argChoices === undefined,
+    );
+    for (const { long } of options) {
+      for (const next of [long, `${long}=x`]) {
+        const words = [...call, ...operands, long as string, next as string, ...rest];
+        expect(parsed(words), words.join(" ")).toMatch(/no value before --|either a name or/);
+      }
+    }
+  });
+
+  it("may look like another option in one word with its own", () => {
+    expect(parsed("lock a --data=--fair -- true".split(" "))).toBe("runs");
+  });
+});
+
 describe("two dashes before a name with a leading dash", () => {
   it.each([
     "inspect --table t -- -x",

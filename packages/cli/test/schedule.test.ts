@@ -89,7 +89,8 @@ describe("holdfast schedule", () => {
   });
 
   it("refuses a wrong rule, and two names", async () => {
-    for (const wrong of [["--cron", "61 * * * *"], [], ["--every", "1m", "--retries", "x"]]) {
+    const retries = ["x", ""].map((count) => ["--every", "1m", "--retries", count]);
+    for (const wrong of [["--cron", "61 * * * *"], [], ...retries]) {
       expect((await world.run(["schedule", "a", ...wrong, ...sh("true")])).status).toBe(64);
     }
     expect((await world.run(["schedule", "a", "b", "--every", "1m", ...sh("true")])).status).toBe(

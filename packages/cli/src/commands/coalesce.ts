@@ -1,10 +1,18 @@
-import type { Holdfast, Lease } from "holdfast";
+import { type Holdfast, type Lease, lossSignal } from "holdfast";
 import { type CoalesceResult, coalesce as call, runOwed } from "holdfast/coalesce";
+import { shown } from "holdfast/internal";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { type CommandLine, GuardedCommand, type Outcome } from "../guard/guarded-command.js";
-import { environmentOf, exitCodeOfOutcome, isGroupGone, undead } from "../guard/guarded-outcome.js";
-import { Interruptions } from "../guard/interruptions.js";
+import {
+  environmentOf,
+  exitCodeOfOutcome,
+  type Holding,
+  interruptible,
+  isGroupGone,
+  undead,
+} from "../guard/guarded-outcome.js";
+import { aborted, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -35,7 +43,9 @@ export async function coalesce(
   try {
     const begin = ifOwed === true ? runOwed : call;
     const begun = begin(locks, name, { lease, owner }, (granted) => runs.run(granted));
-    const first = await Promise.race([begun, runs.survivor]);
+    const first = await Promise.race([begun, runs.survivor, aborted(interruptions.ending)]);
+    // A signal before the command ran.
+    if (first === undefined) return interruptions.exitCode ?? EXIT.internal;
     // What came meanwhile is run, too, unless a signal has ended the command.
     const survivor =
       "ran" in first ? await Promise.race([runs.ended(locks), runs.survivor]) : first;
@@ -44,7 +54,7 @@ export async function coalesce(
     if ("ran" in first && !first.ran) return tellNotRun(name, first, ifOwed === true, output);
     const { last } = runs;
     if (last === undefined) return EXIT.internal;
-    return exitCodeOfOutcome(last.outcome, command[0] ?? "", last.lease);
+    return exitCodeOfOutcome(last.outcome, command[0] ?? "", last.held);
   } finally {
     // While a process of the command may still act, the lock is not released.
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
@@ -54,11 +64,12 @@ export async function coalesce(
 
 function tellNotRun(
   name: string,
-  { by }: Extract<CoalesceResult<void>, { readonly ran: false }>,
+  { by: found }: Extract<CoalesceResult<void>, { readonly ran: false }>,
   isSweep: boolean,
   output: Output,
 ): number {
-  if (output.isJson) output.out(jsonLine({ ran: false, by: by ?? null }));
+  const by = found === undefined ? undefined : shown(found);
+  if (output.isJson) output.out(jsonLine({ ran: false, by: found ?? null }));
   else if (isSweep) {
     output.note(by === undefined ? `No run of "${name}" is owed.` : `"${name}" is held by ${by}.`);
   } else
@@ -71,13 +82,13 @@ function tellNotRun(
 /** Runs the command under its guard, once for each grant. */
 class Runs {
   /** Settles only if a process of a command may have survived its guard. */
-  readonly survivor: Promise<Lease>;
-  last: { readonly outcome: Outcome; readonly lease: Lease } | undefined;
+  readonly survivor: Promise<Holding>;
+  last: { readonly outcome: Outcome; readonly held: Holding } | undefined;
   readonly #line: Omit<CommandLine, "env">;
   readonly #interruptions: Interruptions;
   readonly #host: Host;
   #isSignalled = false;
-  #reportSurvivor: (lease: Lease) => void = () => undefined;
+  #reportSurvivor: (held: Holding) => void = () => undefined;
 
   constructor(line: Omit<CommandLine, "env">, interruptions: Interruptions, host: Host) {
     this.#line = line;
@@ -90,28 +101,29 @@ class Runs {
 
   async run(lease: Lease): Promise<void> {
     // Only the end of this process gives up such a run, so what is owed stays in the record.
-    if (this.#isSignalled) return aborted(lease.signal);
-    const env = environmentOf(lease, this.#host.env);
-    const guarded = new GuardedCommand(lease, { ...this.#line, env }, this.#host);
+    if (this.#isSignalled || this.#interruptions.exitCode !== undefined) {
+      return aborted(lossSignal(lease));
+    }
+    const held = interruptible(lease);
+    const env = environmentOf(held, this.#host.env);
+    const guarded = new GuardedCommand(held, { ...this.#line, env }, this.#host);
     this.#interruptions.goTo((signal) => {
       this.#isSignalled = true;
       guarded.forwardSignal(signal);
     });
     const outcome = await guarded.outcome;
     if (!isGroupGone(outcome)) {
-      this.#reportSurvivor(lease);
-      return aborted(lease.signal);
+      this.#reportSurvivor(held);
+      // The end of the run would release the lock.
+      return aborted(lossSignal(lease));
     }
-    this.last = { outcome, lease };
+    this.last = { outcome, held };
+    // A run that was stopped before its end does not count.
+    if (outcome.kind === "ended" && outcome.cause === "interrupted") throw lease.signal.reason;
   }
 
   /** Resolves when nothing is owed, or after a signal. */
   async ended(locks: Holdfast<AnyLocks>): Promise<undefined> {
     if (!this.#isSignalled) await locks.drain();
   }
-}
-
-/** Never returns while the lease lives: its end would release the lock. */
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
 }

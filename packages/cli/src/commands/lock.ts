@@ -89,7 +89,7 @@ function checkRequests(names: readonly string[], options: LockOptions): void {
 
 function killAfterOf({ killAfter }: LockOptions): number | undefined {
   if (killAfter === undefined) return undefined;
-  return durationMs("kill-after", killAfter, KILL_AFTER_RANGE);
+  return durationMs("killAfter", killAfter, KILL_AFTER_RANGE);
 }
 
 function checkReadWrite(names: readonly string[], options: LockOptions): void {

@@ -12,6 +12,8 @@ export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOpt
   readonly kind?: HolderKind | PermitKind;
   readonly force?: boolean;
   readonly reason?: string;
+  readonly by?: string;
+  readonly wait?: string;
   readonly now?: boolean;
 }
 
@@ -22,7 +24,7 @@ export async function release(
   output: Output,
 ): Promise<number> {
   const { holder, kind, namespace } = options;
-  if (holder && options.force) {
+  if (holder !== undefined && options.force) {
     throw usageError(
       "--holder and --force exclude each other. Use --holder ID to release this holder only, or --force for any holder.",
     );
@@ -32,8 +34,11 @@ export async function release(
       "Without --force this command releases locks only. For a leadership add --force, or use `holdfast resign`.",
     );
   }
-  if (options.now || options.reason)
-    throw usageError("--now and --reason need --force. Add --force, or leave them out.");
+  const ofForce = (["now", "reason", "by", "wait"] as const).filter((option) => options[option]);
+  if (ofForce.length > 0) {
+    const all = ofForce.map((option) => `--${option}`).join(", ");
+    throw usageError(`Without --force, ${all} has no effect. Add --force, or leave it out.`);
+  }
   if (!holder) {
     throw usageError(
       "The holder is missing. Add --holder ID, so that no other holder loses the lock. The id is in " +

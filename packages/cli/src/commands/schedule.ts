@@ -108,7 +108,9 @@ export async function schedule(
     exitCode ??= exitCodeOf(signal);
   });
   const { cron, timeZone, every, offset, catchUp, retryAfter, overlap, atMostFor, owner } = options;
-  const retries = options.retries === undefined ? undefined : Number(options.retries);
+  // Without a number, as with an unset variable, the library refuses it.
+  const retries =
+    options.retries === undefined ? undefined : Number(options.retries.trim() || Number.NaN);
   const rule = { cron, timeZone, every, offset, catchUp, retries, retryAfter, overlap };
   let mayRelease = true;
   try {
