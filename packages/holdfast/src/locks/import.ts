@@ -68,6 +68,14 @@ export function adoptLease(
 
 function used(context: AcquireContext, ref: RecordRef): HoldfastError {
   const record = context.observations.of(ref.id)?.record;
+  if (record?.state === "held" && context.abandoned.has(record.holder)) {
+    return new HoldfastError(
+      "not-acquired",
+      `Lock "${ref.name}" was not imported: the answer to the import came when most of its lease had passed. The ` +
+        "lock is free now, or when this lease expires. Acquire it.",
+      { lockName: ref.name },
+    );
+  }
   const found =
     record?.state === "held"
       ? `${shown(record.owner ?? "an unnamed owner")} holds the lock`

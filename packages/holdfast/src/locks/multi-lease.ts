@@ -1,7 +1,12 @@
 import type { Hold } from "../core/hold/hold.js";
 import { type Handle, HeldLease, type Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
-import type { ReleaseOptions, RenewOptions } from "../core/hold/writes.js";
+import {
+  checkHasData,
+  lengthIsTheSessions,
+  type ReleaseOptions,
+  type RenewOptions,
+} from "../core/hold/writes.js";
 import type { NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { Json } from "../internal/json-value.js";
@@ -100,10 +105,15 @@ export class MultiLease implements Handle {
   }
 
   async renew(options?: RenewOptions): Promise<void> {
+    // What a permit refuses must not be written to the locks beside it.
+    if (options?.data !== undefined) this.#checkHaveData();
+    const permit = this.holds.find(({ ref }) => ref.permit !== undefined);
+    if (options?.lease !== undefined && permit !== undefined) throw lengthIsTheSessions(permit);
     await Promise.all(this.#leases.map((lease) => lease.renew(options)));
   }
 
   async update(data: unknown): Promise<void> {
+    this.#checkHaveData();
     await Promise.all(this.#leases.map((lease) => lease.update(data)));
   }
 
@@ -131,6 +141,10 @@ export class MultiLease implements Handle {
       released[at]?.status === "rejected" ? [name] : [],
     );
     if (errors.length > 0) throw unreleased(names, errors);
+  }
+
+  #checkHaveData(): void {
+    for (const hold of this.holds) checkHasData(hold);
   }
 
   #check(): void {

@@ -7,10 +7,13 @@ import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { Lease } from "../core/hold/lease.js";
 import { LEASE_NAMES } from "../core/option-names.js";
 import type { AcquireOptions, AnyAcquireOptions, LeaseOptions } from "../core/options.js";
+import { noRoom } from "../core/permits/no-room.js";
+import type { PermitPart } from "../core/permits/part.js";
 import { checkQueueOptions, FAIR_DEFAULTS } from "../core/queue/options.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
+import { phraseOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { serialisable } from "../internal/printed.js";
@@ -26,6 +29,7 @@ import {
 import { type Member, memberOf } from "./members.js";
 import { acquireMany } from "./multi-acquire.js";
 import { MultiLease } from "./multi-lease.js";
+import type { MultiAcquire } from "./multi-place.js";
 import type { LockOptions } from "./mutex.js";
 
 /** The types of several locks: each part of the lease has its own fence. */
@@ -58,6 +62,8 @@ const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
 
 /** A lock that can be one of several. */
 type Joinable = Pick<Lock, "name" | "inspect">;
+
+type Permits = MultiAcquire["permits"];
 
 // A transaction has at most 100 actions, and taking a place needs two actions for each name.
 const MOST_NAMES = 50;
@@ -97,15 +103,18 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
     checkNames("acquire()", options, ACQUIRE_MANY_NAMES);
     const settings = this.#settings(options);
     const fromMs = this.#context.nowMs();
-    const lease = await this.#acquire(settings, options);
-    if (lease === undefined) throw notAcquired(this.#context, this.#blocking, settings, fromMs);
-    return lease;
+    const permits = this.#permits(settings);
+    const lease = await this.#acquire(settings, permits, options);
+    if (lease !== undefined) return lease;
+    const full = fullIn(permits);
+    if (full?.whyNot !== undefined) throw noRoom(full.ref, full.whyNot, settings);
+    throw notAcquired(this.#context, this.#blocking, settings, fromMs);
   }
 
   async tryAcquire(options: AcquireManyOptions = {}): Promise<Lease<Several> | null> {
     checkNames("tryAcquire()", options, ACQUIRE_MANY_NAMES);
     const settings = this.#settings({ ...options, wait: 0 });
-    return (await this.#acquire(settings, {})) ?? null;
+    return (await this.#acquire(settings, this.#permits(settings), {})) ?? null;
   }
 
   async run<T>(...given: RunArguments<AcquireManyOptions, Lease<Several>, T>): Promise<T> {
@@ -132,18 +141,27 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
     return onPlaceExpired ?? this.#layers[0]?.onPlaceExpired ?? "requeue";
   }
 
+  #permits({ owner }: AcquireSettings): Permits {
+    return new Map(
+      this.#members.flatMap(({ ref, permit }) =>
+        permit === undefined ? [] : [[ref.id, permit.part(owner)] as const],
+      ),
+    );
+  }
+
   #acquire(
-    settings: AcquireSettings,
+    asked: AcquireSettings,
+    permits: Permits,
     options: AcquireManyOptions,
   ): Promise<Lease<Several> | undefined> {
     const context = this.#context;
     const refs = this.#refs;
     const onPlaceExpired = this.#onPlaceExpired(options);
-    const permits = new Map(
-      this.#members.flatMap(({ ref, permit }) =>
-        permit === undefined ? [] : [[ref.id, permit.part(settings.owner)] as const],
-      ),
-    );
+    const whyNot = (): string | undefined => {
+      const full = fullIn(permits);
+      return full && `${phraseOf(full.ref)} has no room: ${full.whyNot}`;
+    };
+    const settings = { ...asked, whyNot };
     return withAcquisition({
       context,
       refs,
@@ -162,6 +180,11 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
       this.#context.decide(ref, false).kind === "queued";
     return (this.#refs.find(isHeld) ?? this.#refs.find(isQueued) ?? this.#refs[0]) as RecordRef;
   }
+}
+
+/** The first permit that has no room, by the records as last seen. */
+function fullIn(permits: Permits): PermitPart | undefined {
+  return [...permits.values()].find(({ whyNot }) => whyNot !== undefined);
 }
 
 /**

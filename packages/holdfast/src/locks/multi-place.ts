@@ -27,14 +27,19 @@ export class MultiPlace implements Cancelling {
   readonly #cancellation: Cancelling;
   readonly #places: readonly QueuePlace[];
   readonly #entries: readonly Entry[];
+  /** The sessions that the caller has named for the permits. Without them, no permit can be granted. */
+  readonly #sessions: readonly PermitPart["sessions"][];
   readonly #abort = new Abort();
 
-  private constructor(ticket: bigint, places: readonly QueuePlace[], cancellation: Cancelling) {
+  private constructor(ticket: bigint, places: readonly QueuePlace[], together: MultiAcquire) {
+    const { cancellation, permits } = together;
     this.ticket = ticket;
     this.#cancellation = cancellation;
     this.#places = places;
     this.#entries = places.map((place) => new Entry(place, ticket, cancellation));
-    for (const { signal } of this.#entries) {
+    this.#sessions = [...permits.values()].map(({ sessions }) => sessions);
+    const entriesOver = this.#entries.map(({ signal }) => signal);
+    for (const signal of [...entriesOver, ...this.#sessionsOver]) {
       signal.addEventListener("abort", this.end);
       if (signal.aborted) this.end();
     }
@@ -56,7 +61,7 @@ export class MultiPlace implements Cancelling {
       tried = ticket;
       const tickets = { first: ticket, last: ticket };
       const places = await placesAtOnce(together, refs, tickets);
-      if (places !== undefined) return new MultiPlace(ticket, places, cancellation);
+      if (places !== undefined) return new MultiPlace(ticket, places, together);
       if (settings.waitMs === 0) return undefined;
     }
   }
@@ -86,6 +91,8 @@ export class MultiPlace implements Cancelling {
   }
 
   error(): unknown {
+    const refusal = this.#sessions.map((session) => session.refusal()).find(Boolean);
+    if (refusal !== undefined) return refusal;
     return (this.#entries.find((entry) => entry.isStopped) ?? this.#cancellation).error();
   }
 
@@ -94,6 +101,11 @@ export class MultiPlace implements Cancelling {
     this.end();
     for (const entry of this.#entries) entry.dispose();
     for (const place of this.#places) place.leave();
+    for (const signal of this.#sessionsOver) signal.removeEventListener("abort", this.end);
+  }
+
+  get #sessionsOver(): readonly SignalLike[] {
+    return this.#sessions.flatMap(({ over }) => over ?? []);
   }
 
   /** Ends every wait with this place. */

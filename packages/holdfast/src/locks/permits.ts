@@ -1,5 +1,4 @@
 import type { ClientParts } from "../client.js";
-import { retryAfterMs } from "../core/acquire/holder-seen.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
@@ -9,6 +8,7 @@ import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
 import { type AdoptedLimit, AdoptedLimits } from "../core/permits/adopted-limits.js";
 import { PermitMarks } from "../core/permits/marks.js";
+import { noRoom, whyNoRoom } from "../core/permits/no-room.js";
 import { PermitPart } from "../core/permits/part.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
@@ -22,7 +22,6 @@ import { SharedSession } from "../core/session/shared.js";
 import { titleOf } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
-import { asSentence } from "../internal/sentence.js";
 import { valueText } from "../internal/value-text.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
@@ -138,11 +137,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
   async acquire(options: AcquirePermitOptions = {}): Promise<Lease> {
     return this.#acquire("acquire()", options, undefined, (settings) => {
       const why = settings.whyNot?.() ?? "its limit leaves no room for this permit";
-      throw new HoldfastError(
-        "not-acquired",
-        `${titleOf([this.#ref.name], this.#ref.kind)} was not acquired (\`wait\` is 0): ${asSentence(why)}`,
-        { lockName: this.#ref.name, retryAfterMs: retryAfterMs(undefined, settings) },
-      );
+      throw noRoom(this.#ref, why, settings);
     });
   }
 
@@ -244,20 +239,8 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
 
   #whyNot(seen: AbsentRecord | SharedRecord | undefined, weight: number): string | undefined {
     if (seen?.state !== "shared") return undefined;
-    const { used, permits, limit = this.#limit } = seen;
-    if (this.#ref.kind === "semaphore" && used + weight > limit) {
-      const holders = permits.length === 1 ? "1 holder" : `${permits.length} holders`;
-      return `${used} of its ${limit} permits are in use, by ${holders}`;
-    }
-    if (used + weight > limit) {
-      const [first] = permits;
-      const owner = first?.owner ?? "without a label";
-      if (first?.weight === limit) return `a writer holds it (${owner})`;
-      return permits.length === 1
-        ? `a reader holds it (${owner})`
-        : `${permits.length} readers hold it`;
-    }
-    return "other waiters were queued before";
+    const wish = { weight, limit: this.#limit };
+    return whyNoRoom(this.#ref, seen, wish) ?? "other waiters were queued before";
   }
 }
 

@@ -74,9 +74,10 @@ function sideOf(
  * `invalid-argument` for a lease that is not a writer's.
  */
 export async function downgrade(lease: Lease): Promise<Lease> {
-  const [hold] = handleOf("downgrade()", lease).holds;
+  const [hold, another] = handleOf("downgrade()", lease).holds;
   const { ref, context } = hold as Hold;
-  if (ref.kind !== "read-write" || ref.permit?.weight !== MOST_READERS) {
+  const isOne = another === undefined;
+  if (!isOne || ref.kind !== "read-write" || ref.permit?.weight !== MOST_READERS) {
     throw new HoldfastError(
       "invalid-argument",
       `downgrade() needs the lease of a write lock, and "${lease.name}" is not held by a writer. Acquire it with ` +

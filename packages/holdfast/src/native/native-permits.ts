@@ -25,7 +25,7 @@ import type { FreeOptions, Held, Holders, RecordCodec, RecordRef } from "../core
 import type { PermitGrant, PermitWrites } from "../core/record/permit-writes.js";
 import type { FoundPermits, PermitInRecord, SharedRecord } from "../core/record/permits.js";
 import type { Found, FreeRecord, HeldRecord, HolderRequest } from "../core/record/record.js";
-import type { SharedCodec } from "../core/record/ref.js";
+import type { PermitRef, SharedCodec } from "../core/record/ref.js";
 import { copyOfStart } from "../internal/text.js";
 import type { AttributeValue, Change, Condition, Item, Write } from "../platform/table.js";
 import {
@@ -98,6 +98,7 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
         set: {
           ...grantSet(grant),
           used: { incrementFrom: "0", by: grant.weight - (from.permit?.weight ?? grant.weight) },
+          ...markOf(from.permit, grant.wallMs),
         },
         remove: [PERMIT + held.holder, FENCE + held.holder, REQUEST + held.holder],
       },
@@ -189,8 +190,7 @@ export function permitRemoval(
   { wallMs, forced }: Pick<FreeOptions, "wallMs" | "forced">,
 ): Write {
   if (permit === undefined) throw new Error("Only one permit can be freed, and not its record.");
-  const { holder, weight, leavesMark } = permit;
-  const marked = leavesMark ? { [WITHDRAWN + holder]: n(wallMs) } : {};
+  const { holder, weight } = permit;
   return {
     key,
     condition: all(
@@ -203,12 +203,17 @@ export function permitRemoval(
         version: NEXT_VERSION,
         used: { incrementFrom: "0", by: -weight },
         expiresAt: expiresAt(wallMs, 0),
-        ...marked,
+        ...markOf(permit, wallMs),
         ...(forced === undefined ? {} : { request: requestValue({ ...forced, kind: "release" }) }),
       },
       remove: [PERMIT + holder, FENCE + holder, REQUEST + holder],
     },
   };
+}
+
+/** The mark that a permit leaves if its grant was sent more than once: no late copy is then granted. */
+function markOf(permit: PermitRef | undefined, wallMs: number): Change["set"] {
+  return permit?.leavesMark === true ? { [WITHDRAWN + permit.holder]: n(wallMs) } : {};
 }
 
 /** Asks the holder of one permit to release, on condition that the record has the permit. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { expectErrorToBe } from "../../../../test/support/errors.js";
+import { expectError, expectErrorToBe } from "../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
-import { forceRelease } from "../../src/admin/index.js";
+import { forceRelease, interruptHolder } from "../../src/admin/index.js";
 import {
   all,
   fairLock,
@@ -112,6 +112,30 @@ describe.each([
     await world.until(lease.update({ n: 1 }));
     await world.until(lease.release());
     await world.until(next);
+  });
+});
+
+describe("an interrupted holder", () => {
+  // rule: protocol 124
+  it.each([
+    ["a plain one", (lease: Lease) => lease.renew()],
+    ["one with data", (lease: Lease) => lease.renew({ data: 2 })],
+    ["one with another length", (lease: Lease) => lease.renew({ lease: "5m" })],
+  ])("sends no renewal that waited for its turn: %s", async (_how, renew) => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const lease = await held(stage);
+    await world.until(interruptHolder(asker.locks, "a"));
+    holder.network.next("write", { fault: "reordered", delayMs: 200 });
+    const written = lease.update(1);
+    await world.time.advance(1);
+    const refused = expectError(renew(lease), { code: "interrupted", lockName: "a" });
+    const before = world.record("a");
+    await world.until(Promise.all([written, refused]));
+    await world.time.advance(LEASE_MS / 2);
+    const { version, leaseMs, data } = world.record("a") ?? {};
+    expect([version, leaseMs]).toEqual([before?.["version"], before?.["leaseMs"]]);
+    expect(data).toEqual({ N: "1" });
   });
 });
 

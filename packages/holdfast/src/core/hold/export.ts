@@ -109,7 +109,7 @@ function checkExportable(hold: Hold): void {
   });
 }
 
-/** Sends one write until DynamoDB answers or half of the reservation has passed. */
+/** Sends one write until DynamoDB answers, half of the reservation has passed, or the client closes. */
 async function reserve(hold: Hold, leaseMs: number) {
   const { context, ref, held, settings } = hold;
   const grant = context.grant(ref, {
@@ -131,6 +131,7 @@ async function reserve(hold: Hold, leaseMs: number) {
   const retried = await retry(context, send, {
     backoff: steady(minPollMs),
     isOver: () => deadline.remainingMs() <= leaseMs / 2,
+    signal: context.closing,
     onMisconfigured: "end",
     onNoAnswer: () => {
       sends += 1;

@@ -324,8 +324,8 @@ export class Hold implements Kept {
     const askedMs = this.context.nowMs();
     return this.requests.run(async () => {
       const hold = this.latest;
-      // DynamoDB acknowledged another renewal or the move before this renewal's turn.
-      if (hold.#renewedAtMs > askedMs || hold.living.isMoved) {
+      // DynamoDB acknowledged another renewal or the move before this renewal's turn, or an answer showed an interruption.
+      if (hold.#renewedAtMs > askedMs || hold.living.isMoved || hold.requested.isInterrupted) {
         if (!hold.isHeld) return { kind: "lost" };
         return hold.living.isMoved ? AGAIN : { kind: "held" };
       }

@@ -12,6 +12,7 @@ import { releaseNotAcknowledged } from "./release.js";
 import {
   changeLength,
   checkHasData,
+  checkMayRenew,
   freeEarly,
   lossOf,
   RELEASE_NAMES,
@@ -249,7 +250,7 @@ export class HeldLease implements Handle {
     const { data, lease } = checkNames("renew()", options, RENEW_NAMES);
     const leaseMs = lease === undefined ? undefined : resolveLease(lease);
     if (leaseMs !== undefined) checkLease(leaseMs, hold.settings.renewMs);
-    if (hold.requested.isInterrupted && this.isHeld) throw hold.requested.error();
+    if (this.isHeld) checkMayRenew(hold);
     if (data === undefined) {
       this.assertHeld();
       return leaseMs === undefined ? renewNow(hold) : changeLength(hold, leaseMs);

@@ -37,6 +37,8 @@ export async function renewNow(
   const attempt = () => (hold.living.isMoved ? MOVED : hold.renewOnce(onNoAnswer));
   const answer = await untilAnswered<RenewalAnswer | typeof MOVED>(hold, attempt);
   if (answer.kind === "moved") await renewLife(hold);
+  // Nothing was sent.
+  if (answer.kind === "held") checkMayRenew(hold);
 }
 
 const MOVED = { kind: "moved" } as const;
@@ -59,6 +61,7 @@ export async function renewWithData(hold: Hold, data: NumberedData): Promise<voi
 function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean> {
   return hold.requests.run(async () => {
     if (hold.living.isMoved) return false;
+    checkMayRenew(hold);
     const start = instantOf(hold.context.clock);
     const renewal = hold.renewal(hold.leaseMs, data);
     const record = await untilApplied(hold, () =>
@@ -71,6 +74,11 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
     hold.renewed(start, hold.leaseMs, record);
     return true;
   });
+}
+
+/** Throws `interrupted` if an answer has shown an interruption, maybe while a renewal waited for its turn. */
+export function checkMayRenew({ requested, isHeld }: Hold): void {
+  if (requested.isInterrupted && isHeld) throw requested.error();
 }
 
 /** Throws `invalid-argument` for a permit: its record has no room for data of each holder. */
@@ -107,6 +115,7 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
   const { format, clock } = hold.context;
   return hold.requests.run(async () => {
     if (hold.living.isMoved || isOfSession(hold, leaseMs)) throw lengthIsTheSessions(hold);
+    checkMayRenew(hold);
     // The new deadline counts from the first send: DynamoDB may have applied any of these writes.
     const start = instantOf(clock);
     const record = await sendExact(hold, "throw", () => {
@@ -157,11 +166,12 @@ function isOfSession(hold: Hold, leaseMs: number): boolean {
   return life !== undefined && life.leaseMs !== leaseMs;
 }
 
-function lengthIsTheSessions(hold: Hold): HoldfastError {
+/** Returns the error for a new length of a lease whose length is its session's. */
+export function lengthIsTheSessions(hold: Hold): HoldfastError {
   return new HoldfastError(
     "invalid-argument",
-    `The lease of lock "${hold.ref.name}" cannot have another length: a session with a fixed length of ` +
-      `${hold.leaseMs} ms renews it. Give the session another \`lease\`, or acquire the lock without a session.`,
+    `The lease of lock "${hold.ref.name}" cannot have another length: its session has ${hold.leaseMs} ms. ` +
+      "Acquire the lock without the session.",
     { lockName: hold.ref.name },
   );
 }

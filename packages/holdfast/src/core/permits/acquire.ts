@@ -49,22 +49,8 @@ async function granted(
   // Keeps the session open during the acquisition.
   const user = {};
   const contend: Contend = async (contending) => {
-    const opening = { context, sessions, leaseMs: asked.leaseMs };
-    const life = await openedOrCancelled(opening, user, contending.cancellation).catch(
-      (error: unknown) => {
-        const isExpired = hasExpired(error);
-        const mayGoOn = cancellation.waits && !contending.cancellation.isStopped;
-        if (mayGoOn && (isExpired || isPassing(context, error))) return undefined;
-        if (!isExpired) throw error;
-        // DynamoDB did not answer for the length of the session, so no permit was lost.
-        throw tooSlow([ref.name], asked.leaseMs, error, ref.kind);
-      },
-    );
-    if (life === undefined) {
-      // The next attempt opens another session.
-      await context.sleep(context.jittered(asked.minPollMs), cancellation.signal);
-      return { kind: "not-first" };
-    }
+    const life = await openedOrLater({ ...contending, settings: asked, sessions }, user);
+    if (life === undefined) return { kind: "not-first" };
     return new PermitLoop(contending, { ...wish, life }).run();
   };
   try {
@@ -112,18 +98,39 @@ function isPassing(context: AcquireContext, error: unknown): boolean {
   return ["unreachable", "throttled"].includes(error.code) || context.mayHeal(error);
 }
 
+/** An acquisition that needs the session of its permits. */
+interface Opening extends RecordAcquisition {
+  readonly sessions: PermitSessions;
+}
+
+/**
+ * Opens the session. Resolves with undefined, after a pause, if this failed for a reason that may be over before the end
+ * of the wait: the next attempt opens another session.
+ */
+export async function openedOrLater(
+  opening: Opening,
+  user: object,
+): Promise<SessionKeepAlive | undefined> {
+  const { context, ref, settings, cancellation } = opening;
+  try {
+    return await openedOrCancelled(opening, user);
+  } catch (error) {
+    const isExpired = hasExpired(error);
+    if (cancellation.waits && !cancellation.isStopped && (isExpired || isPassing(context, error))) {
+      await context.sleep(context.jittered(settings.minPollMs), cancellation.signal);
+      return undefined;
+    }
+    if (!isExpired) throw error;
+    // DynamoDB did not answer for the length of the session, so no permit was lost.
+    throw tooSlow([ref.name], settings.leaseMs, error, ref.kind);
+  }
+}
+
 // Other callers use the same opening of the session, so the end of this wait must not abort the opening. A call without
 // a wait ends at once with refused credentials, and otherwise after its few retries, as at the record itself.
-export function openedOrCancelled(
-  {
-    context,
-    sessions,
-    leaseMs,
-  }: Pick<PermitAcquisition, "context" | "sessions"> & {
-    readonly leaseMs: number;
-  },
+function openedOrCancelled(
+  { context, sessions, settings: { leaseMs }, cancellation }: Opening,
   user: object,
-  cancellation: Cancelling,
 ): Promise<SessionKeepAlive> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(cancellation.error());

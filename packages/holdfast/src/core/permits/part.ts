@@ -11,10 +11,11 @@ import type { RecordRef } from "../record/format.js";
 import type { PermitGrant } from "../record/permit-writes.js";
 import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import type { HeldRecord, Passage } from "../record/record.js";
-import { openedOrCancelled, type PermitSessions } from "./acquire.js";
+import { openedOrLater, type PermitSessions } from "./acquire.js";
 import { freeStrays, sharedRecord, withdraw } from "./grant.js";
 import type { JoinedGrant } from "./joined.js";
 import { limitMismatch, PermitLoop } from "./loop.js";
+import { whyNoRoom } from "./no-room.js";
 import type { Wish } from "./wish.js";
 
 /** What a permit that is acquired with other locks needs. */
@@ -35,12 +36,20 @@ export class PermitPart {
     this.#asked = asked;
   }
 
+  /** Whether a session can keep the permit alive, now and later. */
+  get sessions(): Pick<PartWish["sessions"], "over" | "refusal"> {
+    return this.#asked.sessions;
+  }
+
+  /** Says why there is no room by the record as last seen; undefined if there is. */
+  get whyNot(): string | undefined {
+    return whyNoRoom(this.ref, this.#seen, this.#asked);
+  }
+
   /** Opens the session of the permit unless it is alive: two writes. `user` keeps the session open. */
   async open(user: Acquisition): Promise<void> {
-    if (this.#life?.isHeld === true) return;
-    const { context, settings, cancellation } = user;
-    const opening = { context, sessions: this.#asked.sessions, leaseMs: settings.leaseMs };
-    this.#life = await openedOrCancelled(opening, user, cancellation);
+    const opening = { ...user, ref: this.ref, sessions: this.#asked.sessions };
+    while (this.#life?.isHeld !== true) this.#life = await openedOrLater(opening, user);
   }
 
   ended(user: object): void {
@@ -57,11 +66,11 @@ export class PermitPart {
   }
 
   /**
-   * The next step by the record as last seen; undefined before the first look. Throws `limit-mismatch` as
-   * {@link PermitLoop.run}.
+   * The next step by the record as last seen; undefined before the first look, and without a session. Throws
+   * `limit-mismatch` as {@link PermitLoop.run}.
    */
   decide({ context }: Acquisition, passage?: Passage): PermitDecision["kind"] | undefined {
-    if (this.#seen === undefined) return undefined;
+    if (this.#seen === undefined || this.#life?.isHeld !== true) return undefined;
     const { weight, limit, adopted } = this.#asked;
     const wish = { weight, limit, adopts: adopted !== undefined || passage !== undefined, passage };
     const decision = decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
@@ -88,15 +97,16 @@ export class PermitPart {
   grant({ context, settings }: Acquisition): JoinedGrant {
     const { ref } = this;
     const life = this.#opened;
-    const { weight, limit: own } = this.#asked;
+    const { weight, limit: own, marks } = this.#asked;
+    const wallMs = context.wallMs();
     const before = this.#seen ?? ({ state: "absent" } as const);
     const limit = (before.state === "shared" ? before.limit : undefined) ?? own;
     const grant: PermitGrant = {
       ...{ holder: context.random.id(), weight, limit, isStored: limit !== own },
       onto: before.state === "absent" ? "absent" : before,
       ...{ session: life.id, leaseMs: life.leaseMs, owner: settings.owner },
-      ...{ wallMs: context.wallMs(), fenceSeed: context.fenceSeed(ref) },
-      ...{ passage: settings.passage, oldMarks: [] },
+      ...{ wallMs, fenceSeed: context.fenceSeed(ref), passage: settings.passage },
+      oldMarks: marks.removable(ref.id, wallMs),
     };
     const { holder } = grant;
     const permits = requireCapability(context.format, PERMITS);

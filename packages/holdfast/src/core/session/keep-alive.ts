@@ -186,7 +186,11 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   /** Frees a record, with retries while the session is alive. In the end it ends the session to free the record. */
   sweep(ref: RecordRef, from: Holders, keepData: boolean, afterMs = 0): void {
-    this.untilAnswered(() => freeOnce(this.#context, ref, from, { keepData }), afterMs);
+    this.untilAnswered(() => {
+      // From now on a late copy of its grant is of no use to anyone.
+      if (from.known !== undefined) this.#context.abandon(from.known.holder);
+      return freeOnce(this.#context, ref, from, { keepData });
+    }, afterMs);
   }
 
   untilAnswered(write: () => Promise<WriteAnswer | Again>, afterMs = 0): void {

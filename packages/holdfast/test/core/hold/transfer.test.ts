@@ -105,6 +105,30 @@ describe("a transferred lock", () => {
     expect(isHeld()).toBe(false);
   });
 
+  it("is given up when the exporter's client closes before an answer", async () => {
+    const { world, one } = scene();
+    const lease = await world.until(mutex(one.locks, "a").acquire());
+    one.network.script(() => ({ fault: "request-lost" }));
+    const exporting = expectError(exportLease(lease, { lease: "1h" }), {
+      ...{ code: "outcome-unknown", lockName: "a" },
+    });
+    await world.time.advance(100);
+    await world.until(Promise.all([one.locks.close(), exporting]), 20_000);
+  });
+
+  it("tells an importer that was paused too long that its own import took the handle", async () => {
+    const { world, one, two } = scene();
+    const { handle } = await exported(world, one);
+    const importing = adoptLease(two.locks, handle);
+    await world.time.advance(6);
+    two.process.pause();
+    await world.time.advance(40_000);
+    two.process.resume({ first: "io" });
+    const facts = { code: "not-acquired", lockName: "a", mentions: ["most of its lease"] } as const;
+    await world.until(expectError(importing, { ...facts, omits: ["already used"] }));
+    await world.until(mutex(one.locks, "a").acquire());
+  });
+
   // rule: R4, protocol 78
   it("accepts one import: a second import fails, even after a release by the importer", async () => {
     const { world, one, two, three } = scene();

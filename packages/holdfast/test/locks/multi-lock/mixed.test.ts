@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
-import { all, type Holdfast, mutex, readLock, semaphore, writeLock } from "../../../src/index.js";
+import {
+  all,
+  type Holdfast,
+  mutex,
+  openSession,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
 
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
 
@@ -214,6 +222,101 @@ describe("several locks of mixed kinds", () => {
     expect(permitsIn(world, "read-write", "c")).toBe(0);
     await world.until(held.release());
     expect((await world.until(mixed(b.locks).tryAcquire()))?.isHeld).toBe(true);
+  });
+
+  it("name the permit that had no room", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    await world.until(semaphore(a.locks, "b", { permits: 2 }).acquire({ weight: 2 }));
+    const now = mixed(b.locks).acquire({ wait: 0 });
+    const full = { code: "not-acquired", lockName: "b", mentions: ["2 of its 2"] } as const;
+    await world.until(expectError(now, full));
+    const later = mixed(b.locks).acquire({ wait: "5s" });
+    await expect(world.until(later)).rejects.toThrow('semaphore "b" has no room: 2 of its 2');
+  });
+
+  it("wait for the session of a permit as long as their caller does", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant({ wait: "10s" });
+    network.script(() => ({ fault: "request-lost" }));
+    const acquiring = mixed(locks).acquire({ wait: "10m" });
+    await world.time.advance(120_000);
+    network.script(() => undefined);
+    expect((await world.until(acquiring)).isHeld).toBe(true);
+  });
+
+  it("end their wait when the session that was named for a permit ends", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    await world.until(mutex(a.locks, "a").acquire());
+    const session = await world.until(openSession(b.locks));
+    const permit = semaphore(b.locks, "b", { permits: 1, session });
+    const waiting = expectError(all(b.locks, ["a", permit]).acquire(FOR_EVER), { code: "closed" });
+    await world.time.advance(10_000);
+    expect(entriesIn(world)).toBe(2);
+    await world.until(session.close());
+    await world.until(waiting, 5_000);
+    await world.time.advance(1_000);
+    expect(entriesIn(world)).toBe(0);
+  });
+
+  // rule: protocol 102
+  it("send no permit on a session that ended during the wait", async () => {
+    const world = new World();
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const held = await world.until(mutex(a.locks, "a").acquire());
+    const permit = semaphore(b.locks, "b", { permits: 1 });
+    const waiting = all(b.locks, ["a", permit]).acquire(FOR_EVER);
+    await world.time.advance(10_000);
+    for (const { holder: _, ...row } of world.table.items()) {
+      const { pk, sk } = row;
+      if (pk === undefined || sk === undefined || !("S" in pk)) continue;
+      if (pk.S.startsWith("session#")) world.table.putItem({ pk, sk }, row);
+    }
+    await world.time.advance(30_000);
+    const { network } = b;
+    let transactions = 0;
+    network.script(({ kind }) => {
+      if (kind === "transact") transactions += 1;
+      return undefined;
+    });
+    await world.until(held.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+    expect(transactions).toBe(1);
+  });
+
+  // rule: protocol 107
+  it("remove the marks that are older than an hour", async () => {
+    const world = new World({ remembersTokens: false });
+    const { locks, network } = world.inhabitant();
+    const marks = () =>
+      Object.keys(world.table.item({ pk: { S: "semaphore#b" }, sk: { S: "lease" } }) ?? {}).filter(
+        (attribute) => attribute.startsWith("withdrawn#"),
+      ).length;
+    const once = async () => world.until((await world.until(mixed(locks).acquire())).release());
+    for (let round = 0; round < 3; round += 1) {
+      network.next("transact", { fault: "response-lost", unknownAfterMs: 10 });
+      await once();
+    }
+    expect(marks()).toBe(3);
+    await world.time.advance(2 * 3_600_000);
+    // The first look shows the marks to the next write.
+    for (let round = 0; round < 2; round += 1) await once();
+    expect(marks()).toBe(0);
+  });
+
+  it("write nothing to a lock that a permit beside it refuses", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const lease = await world.until(mixed(locks).acquire());
+    const invalid = { code: "invalid-argument", lockName: "b" } as const;
+    const { leaseMs } = lease;
+    await world.until(expectError(lease.update({ job: 7 }), invalid));
+    await world.until(expectError(lease.renew({ data: { job: 7 } }), invalid));
+    await world.until(expectError(lease.renew({ lease: "90s" }), invalid));
+    await world.time.advance(1_000);
+    expect([lease.data, lease.leaseMs]).toEqual([undefined, leaseMs]);
+    expect(world.record("a")?.["data"]).toBeUndefined();
   });
 
   it("are refused with a clear error: a lock of another client, another object, one record twice", () => {

@@ -264,6 +264,21 @@ describe("a permit that a copy granted again", () => {
     expect(checks).toEqual([true, true]);
     expect(notes).toBe(1);
   });
+
+  // rule: protocol 108
+  it("is removed also if its holder had held it for too long", async () => {
+    const world = new World(DATES);
+    const [a, b] = [await withSession(world), await withSession(world)];
+    const duplicated = faults(a, isGrant, { fault: "duplicated", delayMs: 60_000 });
+    const permit = await world.until(semaphoreOf(a).acquire({ maxHold: "1s" }));
+    duplicated.calm();
+    await world.time.advance(2_000);
+    expect(permit.isHeld).toBe(false);
+    await world.until(permit.release());
+    await world.time.advance(60_000);
+    expect(stateOf(world)).toEqual([1, 1, 0]);
+    expect((await world.until(semaphoreOf(b).acquire(FOR_EVER))).isHeld).toBe(true);
+  });
 });
 
 describe("a waiter for a permit", () => {

@@ -5,6 +5,7 @@ import { World } from "../../../../../test/support/world.js";
 import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { forceRelease } from "../../../src/admin/index.js";
 import {
+  all,
   downgrade,
   HoldfastError,
   type Lease,
@@ -183,6 +184,30 @@ describe("a read-write lock", () => {
     await world.until(expectError(downgrade(writer), { ...facts, mentions: ["ada"] }));
     expect(await world.until(forced)).toMatchObject({ isFree: true, holder });
     expect([writer.signal.aborted, usedIn(world)]).toEqual([true, "0"]);
+  });
+
+  // rule: protocol 106
+  it("refuses a late copy of a writer's grant after its downgrade", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    await world.until(semaphore(locks, "other", { permits: 1 }).acquire());
+    network.next("write", { fault: "applied-late", delayMs: 5_000, unknownAfterMs: 50 });
+    const writer = await world.until(writeLock(locks, "c").acquire());
+    const reader = await world.until(downgrade(writer));
+    await world.until(reader.release());
+    await world.time.advance(10_000);
+    expect(usedIn(world)).toBe("0");
+  });
+
+  it("refuses to downgrade several locks together, whose lease would outlive one of them", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const both = await world.until(all(locks, [writeLock(locks, "c"), "a"]).acquire());
+    const refused = expectError(downgrade(both as unknown as Lease), {
+      ...{ code: "invalid-argument", lockName: "c, a" },
+    });
+    await world.until(refused);
+    expect([both.isHeld, usedIn(world)]).toEqual([true, "1000"]);
   });
 
   it("refuses to downgrade a lease that is not a writer's", async () => {
