@@ -4,6 +4,7 @@ import { exchange } from "../../packages/holdfast/src/core/permits/exchange.js";
 import { freeStrays, PermitGrantWrite } from "../../packages/holdfast/src/core/permits/grant.js";
 import { PermitLoop } from "../../packages/holdfast/src/core/permits/loop.js";
 import { decidePermit } from "../../packages/holdfast/src/core/record/decide-permit.js";
+import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
 import {
   nativePermits,
   permitRemoval,
@@ -396,6 +397,32 @@ export const PERMITS: readonly Variant[] = [
       test: FORCED_TEST,
       title:
         "ends one permit, tells its holder who and why, and leaves the permit taken until the release",
+    },
+  },
+  {
+    name: "permit-of-a-loss-in-use",
+    what: "A permit whose lease was lost stays one of its client's own, so that a late copy of its grant is never removed.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: "if (from.known !== undefined) this.#context.abandon(from.known.holder);",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/permits/faults.test.ts",
+      title: "is removed also if its holder had held it for too long",
+    },
+  },
+  {
+    name: "downgrade-without-mark",
+    what: "A downgrade leaves no mark of a writer's grant that was sent twice, so that a late copy is granted again.",
+    rules: ["R5"],
+    edits: [{ in: { nativePermits }, from: "...markOf(from.permit, grant.wallMs),", to: "" }],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/permits/read-write-lock.test.ts",
+      title: "refuses a late copy of a writer's grant after its downgrade",
     },
   },
 ];

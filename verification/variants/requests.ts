@@ -154,4 +154,20 @@ export const REQUESTS: readonly Variant[] = [
     ],
     caughtBy: { test: TEST, title: "keeps no note of an interrupted holder" },
   },
+  {
+    name: "interrupted-lease-renewed-at-its-turn",
+    what: "A renewal that waited behind the write that showed an interruption is sent.",
+    rules: [],
+    edits: [
+      {
+        in: { Hold },
+        from: "hold.living.isMoved || hold.requested.isInterrupted",
+        to: "hold.living.isMoved",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/interrupt.test.ts",
+      title: "sends no renewal that waited for its turn: %s",
+    },
+  },
 ];
