@@ -4,7 +4,7 @@ import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
 import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
 import { Outages } from "../../packages/holdfast/src/core/outages.js";
-import { acquirePermit } from "../../packages/holdfast/src/core/permits/acquire.js";
+import { openedOrLater } from "../../packages/holdfast/src/core/permits/acquire.js";
 import { pollSessions } from "../../packages/holdfast/src/core/queue/predecessors.js";
 import { Trouble } from "../../packages/holdfast/src/election/candidate.js";
 import { Standby } from "../../packages/holdfast/src/election/standby.js";
@@ -48,9 +48,9 @@ export const OUTAGES: readonly Variant[] = [
     rules: [],
     edits: [
       {
-        in: { acquirePermit },
-        from: "if (mayGoOn && (isExpired || isPassing(context, error))) return undefined;",
-        to: "if (mayGoOn && isExpired) return undefined;",
+        in: { openedOrLater },
+        from: "if (cancellation.waits && !cancellation.isStopped && (isExpired || isPassing(context, error))) {",
+        to: "if (cancellation.waits && !cancellation.isStopped && isExpired) {",
       },
     ],
     caughtBy: {

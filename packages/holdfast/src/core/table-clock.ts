@@ -108,7 +108,7 @@ export class TableClock {
     const knownMs = this.isConfirmed && this.#bound ? this.#nowBy(this.#bound, now) : undefined;
     const seen = { sent, belowMs: dateMs + DATE_STEP_MS, dateMs, atMs: now.monotonicMs };
     const wall = this.#wallNear(seen, now);
-    this.#witnesses = [this.#last, wall].filter((one) => one !== undefined);
+    this.#witnesses = [this.#last ?? [], wall ?? []].flat();
     this.#last = seen;
     const before = this.#aheadMs;
     const isAhead = knownMs !== undefined && knownMs + this.#differMs < dateMs;

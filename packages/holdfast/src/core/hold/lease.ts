@@ -250,7 +250,7 @@ export class HeldLease implements Handle {
     const { data, lease } = checkNames("renew()", options, RENEW_NAMES);
     const leaseMs = lease === undefined ? undefined : resolveLease(lease);
     if (leaseMs !== undefined) checkLease(leaseMs, hold.settings.renewMs);
-    if (this.isHeld) checkMayRenew(hold);
+    checkMayRenew(hold);
     if (data === undefined) {
       this.assertHeld();
       return leaseMs === undefined ? renewNow(hold) : changeLength(hold, leaseMs);

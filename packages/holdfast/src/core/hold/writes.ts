@@ -77,8 +77,8 @@ function renewWithDataByItself(hold: Hold, data: NumberedData): Promise<boolean>
 }
 
 /** Throws `interrupted` if an answer has shown an interruption, maybe while a renewal waited for its turn. */
-export function checkMayRenew({ requested, isHeld }: Hold): void {
-  if (requested.isInterrupted && isHeld) throw requested.error();
+export function checkMayRenew(hold: Hold): void {
+  if (hold.requested.isInterrupted && hold.isHeld) throw hold.requested.error();
 }
 
 /** Throws `invalid-argument` for a permit: its record has no room for data of each holder. */
@@ -170,8 +170,8 @@ function isOfSession(hold: Hold, leaseMs: number): boolean {
 export function lengthIsTheSessions(hold: Hold): HoldfastError {
   return new HoldfastError(
     "invalid-argument",
-    `The lease of lock "${hold.ref.name}" cannot have another length: its session has ${hold.leaseMs} ms. ` +
-      "Acquire the lock without the session.",
+    `The lease of lock "${hold.ref.name}" cannot have another length: its session's is ${hold.leaseMs} ms. ` +
+      "Give the session another `lease`.",
     { lockName: hold.ref.name },
   );
 }
