@@ -121,15 +121,14 @@ export function environmentFrom<S extends FormatTypes>(
   };
 }
 
-// An error in the callback must neither hide a result nor become an unhandled rejection.
+// An error in the callback, also in an async one, must neither hide a result nor become an unhandled rejection.
 function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError) => void {
   if (onError === undefined) return warn;
   return (error) => {
-    try {
-      onError(error);
-    } catch (cause) {
-      warn(cause instanceof Error ? cause : new Error("onError threw.", { cause }));
-    }
+    const tell = async (): Promise<void> => onError(error);
+    tell().catch((cause: unknown) =>
+      warn(cause instanceof Error ? cause : new Error("onError threw.", { cause })),
+    );
   };
 }
 

@@ -3,6 +3,7 @@ import type { HeldLease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
+import { asSentence } from "../internal/sentence.js";
 import { dateAt, isoTimeOf } from "../platform/clock.js";
 import type { Backoff } from "../platform/retry.js";
 import { begunOf, decideStep, type Ended, endedOf, interruptedIn, type Seen } from "./decide.js";
@@ -346,7 +347,7 @@ export class ScheduledJob implements AsyncDisposable {
       retryAtMs === undefined
         ? "It is not run again for this instant."
         : `It is run again at ${isoTimeOf(retryAtMs)}.`;
-    const message = `Run ${attempt} of schedule "${this.name}" for ${isoTimeOf(dueMs)} failed: ${failure?.error}. ${again}`;
+    const message = `Run ${attempt} of schedule "${this.name}" for ${isoTimeOf(dueMs)} failed: ${asSentence(failure?.error ?? "")} ${again}`;
     this.#place.context.report(
       new HoldfastError("outcome-unknown", message, { lockName: this.name, cause }),
     );

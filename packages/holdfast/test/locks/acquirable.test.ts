@@ -751,24 +751,35 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
       },
     );
 
-    it("reports an error of the release, which replaces neither result nor error, even if onError throws", async () => {
-      const error = new Error("the body's");
-      const told: unknown[] = [];
-      const onError = (cause: HoldfastError) => {
-        told.push(cause.code);
-        throw new Error("onError's");
-      };
-      for (const expected of ["done", error]) {
-        const { world, locks, network } = setUp(kind, { requestTimeout: "100ms", onError });
-        const running = kind.make(locks).run(() => {
-          network.script(() => ({ fault: "request-lost" }));
-          if (expected === error) throw error;
-          return expected;
-        });
-        expect(await world.until(outcomeOf(running))).toBe(expected);
-        expect(told.splice(0)).toContain("outcome-unknown");
-      }
-    });
+    it.each([
+      [
+        "throws",
+        () => {
+          throw new Error("onError's");
+        },
+      ],
+      ["rejects", () => Promise.reject(new Error("onError's"))],
+    ])(
+      "reports an error of the release, which replaces neither result nor error, even if onError %s",
+      async (_how, fault) => {
+        const error = new Error("the body's");
+        const told: unknown[] = [];
+        const onError = (cause: HoldfastError) => {
+          told.push(cause.code);
+          return fault();
+        };
+        for (const expected of ["done", error]) {
+          const { world, locks, network } = setUp(kind, { requestTimeout: "100ms", onError });
+          const running = kind.make(locks).run(() => {
+            network.script(() => ({ fault: "request-lost" }));
+            if (expected === error) throw error;
+            return expected;
+          });
+          expect(await world.until(outcomeOf(running))).toBe(expected);
+          expect(told.splice(0)).toContain("outcome-unknown");
+        }
+      },
+    );
 
     it("rejects with lost if the lock is lost while the body runs", async () => {
       const { world, locks, start } = setUp(kind);
