@@ -50,12 +50,9 @@ export class ChangeMonitor {
     if (this.#listeners.size === 0) return;
     const told = serialisable(made());
     for (const listener of this.#listeners) {
-      // An error of a listener must not change what runs.
-      try {
-        listener(told);
-      } catch (cause) {
-        this.#report(cause);
-      }
+      // An error of a listener, also of an async one, must not change what runs.
+      const tell = async (): Promise<void> => listener(told);
+      tell().catch(this.#report);
     }
   }
 }

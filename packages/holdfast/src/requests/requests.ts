@@ -31,13 +31,12 @@ export function onWanted(lease: Lease<FormatTypes>, listener: (by: WantedBy) => 
   checkFunction("onWanted()", listener);
   const ends = holds.map((hold) =>
     hold.requested.onWanted((by) => {
-      try {
-        listener(by);
-      } catch (cause) {
+      const tell = async (): Promise<void> => listener(by);
+      tell().catch((cause: unknown) => {
         const message = "The listener of onWanted() threw an error.";
         const { name: lockName } = hold.ref;
         hold.context.report(new HoldfastError("outcome-unknown", message, { lockName, cause }));
-      }
+      });
     }),
   );
   return () => {

@@ -390,6 +390,19 @@ describe("assign", () => {
     await world.until(third.stop());
   });
 
+  it("reports the errors of its listeners, also of async ones", async () => {
+    const { it: host, assignment } = member({ names: () => ["a"] });
+    assignment.onChange(() => {
+      throw new Error("no pager");
+    });
+    assignment.onChange(() => Promise.reject(new Error("no answer")));
+    await world.until(assignment.start());
+    await world.time.advance(5_000);
+    expect(host.reported.map(({ cause }) => (cause as Error).message)).toEqual(
+      expect.arrayContaining(["no pager", "no answer"]),
+    );
+  });
+
   it("backs off while a run throws, reports it, and keeps the name", async () => {
     const begunMs: number[] = [];
     const run = async (): Promise<void> => {

@@ -410,13 +410,16 @@ describe("wanted()", () => {
     await world.until(Promise.all(calls));
   });
 
-  it("tells an error of its listener", async () => {
+  it.each([
+    () => {
+      throw new Error("the listener's");
+    },
+    () => Promise.reject(new Error("the listener's")),
+  ])("tells an error of its listener: %s", async (listener) => {
     const stage = scene();
     const { world, holder, asker } = stage;
     const lease = await held(stage);
-    onWanted(lease, () => {
-      throw new Error("the listener's");
-    });
+    onWanted(lease, listener);
     const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
     await world.time.advance(1_200);
     expect(holder.reported).toMatchObject([{ lockName: "a" }]);

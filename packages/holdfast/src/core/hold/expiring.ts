@@ -33,9 +33,9 @@ export function onExpiring(
     for (const alarm of alarms) alarm.stop();
   };
   // The first alarm of several locks speaks for all.
-  const once = (): void => {
+  const once = (): unknown => {
     stop();
-    listener();
+    return listener();
   };
   const alarms = handle.holds.map((hold) => new Alarm(hold, withinMs, once));
   handle.lossSignal.addEventListener("abort", stop, { once: true });
@@ -57,10 +57,10 @@ function checkWithin({ context, leaseMs, settings }: Hold, withinMs: number): vo
 class Alarm {
   readonly #hold: Hold;
   readonly #withinMs: number;
-  readonly #listener: () => void;
+  readonly #listener: () => unknown;
   #timer: Timer | undefined;
 
-  constructor(hold: Hold, withinMs: number, listener: () => void) {
+  constructor(hold: Hold, withinMs: number, listener: () => unknown) {
     this.#hold = hold;
     this.#withinMs = withinMs;
     this.#listener = listener;
@@ -84,11 +84,10 @@ class Alarm {
       this.#wait();
       return;
     }
-    try {
-      this.#listener();
-    } catch (cause) {
+    const tell = async () => this.#listener();
+    tell().catch((cause: unknown) => {
       const { context, ref } = this.#hold;
       context.report(threwError("onExpiring", ref, cause));
-    }
+    });
   }
 }

@@ -171,11 +171,14 @@ describe("an onExpiring listener", () => {
     expect(process.pendingTimers()).toBe(0);
   });
 
-  it("reports an error of the listener, and keeps the lease", async () => {
-    const { world, reported, lease } = await held({ renew: "manual" });
-    onExpiring(lease, "5s", () => {
+  it.each([
+    () => {
       throw new Error("no time");
-    });
+    },
+    () => Promise.reject(new Error("no time")),
+  ])("reports an error of the listener, and keeps the lease: %s", async (listener) => {
+    const { world, reported, lease } = await held({ renew: "manual" });
+    onExpiring(lease, "5s", listener);
     await world.time.advance(26_000);
     expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining("no time")]);
     expect(lease.isHeld).toBe(true);
