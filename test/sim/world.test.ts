@@ -284,6 +284,15 @@ const BAD: readonly Case[] = [
     history: of(queue, { ...queue, fence: 2n, holder: "h2", served: 1n }),
   },
   {
+    invariant: "first come",
+    because: "a release passes the place of another process",
+    history: of(
+      queue,
+      { ...place, by: "p2", holder: "h2" },
+      { ...queue, holder: undefined, served: 3n },
+    ),
+  },
+  {
     invariant: "no early removal",
     because: "a process removes a live place of another",
     history: of(

@@ -9,6 +9,8 @@ const MOST_PASSED_TICKETS = 10;
 
 /** The place of a waiter in a queue. */
 interface Place {
+  readonly name: string;
+  readonly ticket: bigint;
   readonly owner: string;
   readonly movedMs: number;
   readonly leaseMs: number;
@@ -18,8 +20,8 @@ interface Place {
 
 /**
  * Queues, as far as the table shows them: tickets are granted in order; no grant without a ticket passes a queue,
- * except an export, an import, and that of a waiter which interrupts; no process removes the place of a live waiter; and no process keeps taking tickets
- * that the record shows as passed.
+ * except an export, an import, and that of a waiter which interrupts; no release passes the place of another process; no
+ * process removes the place of a live waiter; and no process keeps taking tickets that the record shows as passed.
  */
 export const queues: Checker = (history, { dates }) => {
   const found: Violation[] = [];
@@ -46,6 +48,7 @@ export const queues: Checker = (history, { dates }) => {
       if ((served ?? 0n) < (was.served ?? 0n)) {
         report("served order", atMs, `"${name}" (${by}): ${served} after ${was.served}`);
       }
+      if (event.holder === undefined) seePassed(event, was.served ?? 0n);
       const isGrant = event.holder !== undefined && fence !== was.fence;
       if (!isGrant || served !== was.served || was.tail === was.served) continue;
       if (event.interrupts === true) continue;
@@ -75,6 +78,16 @@ export const queues: Checker = (history, { dates }) => {
   }
   return found;
 
+  // A release may pass only tickets of its own process.
+  function seePassed({ by, name, served = 0n, atMs }: Of<"queue">, before: bigint): void {
+    for (const place of places.values()) {
+      if (place === "removed" || place.name !== name || place.owner === by) continue;
+      const { ticket, owner } = place;
+      if (ticket <= before || ticket > served) continue;
+      report("first come", atMs, `${by} passed the place ${ticket} of ${owner} in "${name}"`);
+    }
+  }
+
   // After the deletion of its record, a counter begins anew. Several workers may take such a ticket before one of them
   // has seen the record.
   function seeTicket({ by, name, ticket, atMs }: Of<"place">): void {
@@ -97,9 +110,9 @@ export const queues: Checker = (history, { dates }) => {
 };
 
 function placeOf(event: Of<"place">, was: Place | undefined): Place {
-  const { by, atMs, leaseMs = 0, endInMs, session } = event;
+  const { name, ticket, by, atMs, leaseMs = 0, endInMs, session } = event;
   const endMs = endInMs === undefined ? undefined : atMs + endInMs;
-  return { owner: was?.owner ?? by, movedMs: atMs, leaseMs, endMs, session };
+  return { name, ticket, owner: was?.owner ?? by, movedMs: atMs, leaseMs, endMs, session };
 }
 
 /** The grants which may pass a queue. */
