@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { ObjectHead } from "../../packages/holdfast/src/platform/objects.js";
 import type { Item } from "../../packages/holdfast/src/platform/table.js";
@@ -28,8 +27,6 @@ const STRATEGIES = [
   ["both", 30_000],
   ["dynamo", BOUND_MS * 0.95],
 ] as const;
-
-const document = readFileSync(new URL("../../docs/object-commit.md", import.meta.url), "utf8");
 
 const planOf = (
   seed: number,
@@ -86,13 +83,11 @@ describe("20 writers of one counter, with 500 increments, under faults", () => {
   );
 
   it("lose updates only with dynamo when a write is in flight for longer", async () => {
-    const seed = 20;
-    const lost = await simulateCommits(planOf(seed, "dynamo", 30_000));
+    const lost = await simulateCommits(planOf(20, "dynamo", 30_000));
     expect(lost.violations.map(({ invariant }) => invariant)).toContain("no lost update");
     expect(lost.count).toBeLessThan(500);
-    expect(document).toContain(`the counter ends at ${lost.count} with seed ${seed}`);
     for (const strategy of ["conditional", "both"] as const) {
-      const kept = await simulateCommits(planOf(seed, strategy, 30_000));
+      const kept = await simulateCommits(planOf(20, strategy, 30_000));
       expect(kept).toMatchObject({ violations: [], count: 500 });
     }
   }, 120_000);
