@@ -58,7 +58,10 @@ export const COALESCED: readonly Variant[] = [
     what: "A run that was interrupted and failed covers the calls before it.",
     rules: [],
     edits: [{ in: { Work }, from: "isCut = hold.requested.isInterrupted;", to: "isCut = false;" }],
-    caughtBy: SIMULATION,
+    caughtBy: {
+      test: TEST,
+      title: "does not count a run that was interrupted before its end: another follows",
+    },
   },
   {
     name: "coalesced-run-without-a-grant",
