@@ -11,7 +11,7 @@ import { ROOT, textOf } from "../house/source.js";
 // The size of esbuild's bundle of the smallest program with a mutex. It contains the queue, which keeps waiters of a mutex
 // from starving. The figures may fall.
 const MOST_BYTES = 156_000;
-const MOST_GZIPPED_BYTES = 52_900;
+const MOST_GZIPPED_BYTES = 52_950;
 /** The assets of `holdfast serve`, for which a browser waits. */
 const MOST_PAGE_BYTES = 45_500;
 

@@ -5,6 +5,7 @@ import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
 import { checkNames, type OptionNames } from "./internal/option-names.js";
+import { tell } from "./internal/tell.js";
 import { nativeFormat } from "./native/native.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, isDocumentClient } from "./platform/dynamodb/sdk.js";
@@ -121,15 +122,13 @@ export function environmentFrom<S extends FormatTypes>(
   };
 }
 
-// An error in the callback, also in an async one, must neither hide a result nor become an unhandled rejection.
+// An error in the callback must not hide a result.
 function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError) => void {
   if (onError === undefined) return warn;
-  return (error) => {
-    const tell = async (): Promise<void> => onError(error);
-    tell().catch((cause: unknown) =>
-      warn(cause instanceof Error ? cause : new Error("onError threw.", { cause })),
+  return (error) =>
+    tell(onError, error, (cause) =>
+      warn(cause instanceof Error ? cause : new Error("onError threw", { cause })),
     );
-  };
 }
 
 function isTablePort(client: HoldfastOptions["client"]): client is TablePort {

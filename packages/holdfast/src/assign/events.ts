@@ -1,4 +1,5 @@
 import { serialisable } from "../internal/printed.js";
+import { tell } from "../internal/tell.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The name of the channel of `node:diagnostics_channel` that assignments publish each {@link AssignmentChange} to. */
@@ -50,9 +51,8 @@ export class ChangeMonitor {
     if (this.#listeners.size === 0) return;
     const told = serialisable(made());
     for (const listener of this.#listeners) {
-      // An error of a listener, also of an async one, must not change what runs.
-      const tell = async (): Promise<void> => listener(told);
-      tell().catch(this.#report);
+      // An error of a listener must not change what runs.
+      tell(listener, told, this.#report);
     }
   }
 }

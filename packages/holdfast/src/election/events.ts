@@ -1,6 +1,7 @@
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import type { LossReason } from "../errors.js";
 import { serialisable } from "../internal/printed.js";
+import { tell } from "../internal/tell.js";
 import { publish } from "../platform/diagnostics.js";
 
 /** The names of the channels of `node:diagnostics_channel` that elections publish to. */
@@ -123,9 +124,8 @@ export class Monitor {
     if (this.#listeners.size === 0) return;
     const change = serialisable(made());
     for (const listener of this.#listeners) {
-      // An error of a listener, also of an async one, must neither hide a change from further listeners nor end a term.
-      const tell = async (): Promise<void> => listener(change);
-      tell().catch(this.report);
+      // An error of a listener must neither hide a change from further listeners nor end a term.
+      tell(listener, change, this.report);
     }
   }
 

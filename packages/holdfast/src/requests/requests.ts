@@ -4,6 +4,7 @@ import type { WantedBy } from "../core/hold/requested.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { tell } from "../internal/tell.js";
 import type { Timer } from "../platform/timers.js";
 
 const LISTEN_RANGE = { leastMs: 100, mostMs: 24 * 3_600_000 };
@@ -31,8 +32,7 @@ export function onWanted(lease: Lease<FormatTypes>, listener: (by: WantedBy) => 
   checkFunction("onWanted()", listener);
   const ends = holds.map((hold) =>
     hold.requested.onWanted((by) => {
-      const tell = async (): Promise<void> => listener(by);
-      tell().catch((cause: unknown) => {
+      tell(listener, by, (cause) => {
         const message = "The listener of onWanted() threw an error.";
         const { name: lockName } = hold.ref;
         hold.context.report(new HoldfastError("outcome-unknown", message, { lockName, cause }));

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type HolderSeen, HoldfastError } from "../../errors.js";
 import { asSentence } from "../../internal/sentence.js";
+import { tell } from "../../internal/tell.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
 import { emitWait } from "../events.js";
@@ -117,8 +118,7 @@ export class Cancellation implements Cancelling {
   }
 
   #tellWait(onWait: NonNullable<HoldSettings["onWait"]>): void {
-    const tell = async () => onWait(this.#waitSeen());
-    tell().catch((cause: unknown) =>
+    tell(onWait, this.#waitSeen(), (cause) =>
       this.#context.report(threwError("onWait", this.#refs[0] as RecordRef, cause)),
     );
     this.#teller = this.#context.timers.set(TELL_EVERY_MS, false, () => this.#tellWait(onWait));

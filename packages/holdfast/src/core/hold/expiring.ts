@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
+import { tell } from "../../internal/tell.js";
 import type { Timer } from "../../platform/timers.js";
 import type { FormatTypes } from "../record/format-types.js";
 import { threwError } from "../unavailable.js";
@@ -84,10 +85,9 @@ class Alarm {
       this.#wait();
       return;
     }
-    const tell = async () => this.#listener();
-    tell().catch((cause: unknown) => {
-      const { context, ref } = this.#hold;
-      context.report(threwError("onExpiring", ref, cause));
-    });
+    const { context, ref } = this.#hold;
+    tell(this.#listener, undefined, (cause) =>
+      context.report(threwError("onExpiring", ref, cause)),
+    );
   }
 }
