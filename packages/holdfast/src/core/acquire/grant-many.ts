@@ -35,7 +35,7 @@ export interface JoinedGrants {
   /** Notes the records in a refusal. Adds what each says of its grant, and the holder of the grant. */
   addTo(refusal: Refused, shown: (Found | undefined)[], holders: string[]): void;
   /** Begins the applied grants. `start`: the instant before the first send. */
-  begin(start: Instant, answer: Answered): readonly Granted[];
+  begin(start: Instant): readonly Granted[];
   /** Ends the attempts. `sends`: how many sends DynamoDB has applied or may still apply. */
   giveUp(sends: number): void;
 }
@@ -61,7 +61,7 @@ const REFUSED = { kind: "refused" } as const;
 
 type Refused = Extract<TransactionAnswer, { readonly kind: "refused" }>;
 /** An answer of DynamoDB. */
-export type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
+type Answered = Extract<TransactionAnswer, { readonly kind: "applied" | "refused" }>;
 
 /**
  * Sends a transaction that grants several records, all or none, until DynamoDB answers. Like {@link GrantWrite},
@@ -141,7 +141,7 @@ export class GrantManyWrite {
     const { deadline } = repetition;
     if (!results.every(({ record }) => hasSoundEnd(this.#context, record, deadline, now)))
       return REFUSED;
-    const joined = this.#joined?.begin(repetition.start, answer);
+    const joined = this.#joined?.begin(repetition.start);
     return { kind: "granted", results, joined };
   }
 

@@ -19,7 +19,7 @@ export interface JoinedGrant {
   /** Notes the record in a refusal, and returns what it says of this grant. */
   see(shown: Shown): Found;
   /** Begins the applied grant. `start`: the instant before the first send. */
-  begin(start: Instant, wasRepeated: boolean): Granted;
+  begin(start: Instant): Granted;
   /** Ends the attempt. `mayBeApplied`: DynamoDB has applied a send, or may still apply one. */
   giveUp(mayBeApplied: boolean): void;
 }
@@ -44,7 +44,7 @@ export function joinedOf(grants: readonly JoinedGrant[]): JoinedGrants | undefin
         holders.push(grant.holder);
       }
     },
-    begin: (start, { kind }) => grants.map((grant) => grant.begin(start, kind === "refused")),
+    begin: (start) => grants.map((grant) => grant.begin(start)),
     giveUp: (sends) => {
       for (const grant of grants) grant.giveUp(sends > 0);
     },

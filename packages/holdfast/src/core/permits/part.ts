@@ -110,7 +110,8 @@ export class PermitPart {
     };
     const { holder } = grant;
     const permits = requireCapability(context.format, PERMITS);
-    const readable = permits.permitOf(ref, { holder, weight, leavesMark: false });
+    // The grant names the state of the record, which never comes back: no late copy needs a mark to be refused.
+    const permit = permits.permitOf(ref, { holder, weight, leavesMark: false });
     context.ownPermits.add(holder);
     return {
       ...{ ref, holder, write: permits.grant(ref, grant) },
@@ -120,11 +121,10 @@ export class PermitPart {
       },
       see: (shown) => {
         this.see(context, shown);
-        return context.format.codec.read(shown.item, readable);
+        return context.format.codec.read(shown.item, permit);
       },
-      begin: (start, wasRepeated) => {
+      begin: (start) => {
         const record = grantedPermit(before, grant);
-        const permit = permits.permitOf(ref, { holder, weight, leavesMark: wasRepeated });
         const hold = new Hold(context, permit, context.localQueues.alone(), {
           ...{ record, start },
           settings: this.#settingsOf(settings, life),
