@@ -12,13 +12,11 @@ const is = (attribute: string, value: { S: string } | { N: string }): Condition 
   value,
 });
 const all = (...of: Condition[]): Condition => ({ kind: "all", of });
+const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
 const FREE = all(
   is("v", n(1)),
   { kind: "below", attribute: "fence", value: n(1e9) },
-  {
-    kind: "absent",
-    attribute: "holder",
-  },
+  isAbsent("holder"),
 );
 
 const free: Item = { ...KEY, v: n(1), version: n(4), fence: n(7) };
@@ -31,6 +29,24 @@ const held: Item = {
 function write(condition: Condition, set: Item, remove: readonly string[] = []): Write {
   return { key: KEY, condition, change: { set, remove } };
 }
+
+const PERMITS: Item = { pk: s("semaphore#a"), sk: s("lease") };
+const permit = { M: { weight: n(1), session: s("x"), leaseMs: n(1_000) } };
+const permitGrant: Write = {
+  key: PERMITS,
+  condition: all(...["permit#h", "withdrawn#h"].map(isAbsent)),
+  change: { set: { "permit#h": permit }, remove: [] },
+};
+const permitRemoval: Write = {
+  key: PERMITS,
+  condition: { kind: "present", attribute: "permit#h" },
+  change: { set: {}, remove: ["permit#h"] },
+};
+const sessionEnd: Write = {
+  key: { pk: s("session#x"), sk: s("lease") },
+  condition: is("holder", s("y")),
+  change: { set: {}, remove: ["holder"] },
+};
 
 const claim = write(FREE, { holder: s("h") });
 const renewal = write(all(is("holder", s("h")), is("fence", n(8))), { mark: s("m") });
@@ -83,6 +99,15 @@ const BROKEN: readonly Case[] = [
     },
   ],
   [
+    "R2",
+    "a waiter goes on with the ticket of a place that was removed",
+    ({ send, applied, p1 }) => {
+      const key: Item = { pk: s("queue#a"), sk: s(`ticket//${"9".padStart(38, "0")}`) };
+      applied({ ...takeover, key, as: "delete" }, { ...held, ...key }, undefined, "p2");
+      send(p1, write(FREE, { holder: s("j"), served: n(9) }));
+    },
+  ],
+  [
     "R3",
     "a rival takes a record that it has just seen",
     ({ send, answer, p2 }) => {
@@ -102,6 +127,15 @@ const BROKEN: readonly Case[] = [
     "R5",
     "a change of length could be applied twice",
     ({ applied }) => applied(renewal, held, { ...held, version: n(6), leaseMs: n(2_000) }),
+  ],
+  [
+    "R5",
+    "the release of a permit that was asked for twice leaves no mark",
+    ({ send, applied, p1 }) => {
+      send(p1, permitGrant);
+      send(p1, permitGrant);
+      applied(permitRemoval, { ...PERMITS, "permit#h": permit }, PERMITS);
+    },
   ],
   [
     "R6",
@@ -159,6 +193,24 @@ const BROKEN: readonly Case[] = [
     ({ protocol, send, p1 }) => {
       protocol.closed("p1");
       send(p1, renewal);
+    },
+  ],
+  [
+    "R14",
+    "a grant of a permit does not ask for its own mark",
+    ({ applied }) => {
+      const blind = { ...permitGrant, condition: isAbsent("permit#h") };
+      applied(blind, { ...PERMITS, fence: n(1) }, { ...PERMITS, "permit#h": permit, fence: n(2) });
+    },
+  ],
+  [
+    "R14",
+    "a session is ended while an attempt on it is neither answered nor withdrawn",
+    ({ protocol, send, p1 }) => {
+      const kept = { kind: "session kept", by: "p1", session: "x", sentMs: 0 } as const;
+      protocol.noted({ ...kept, leaseMs: 1_000, atMs: 0 });
+      send(p1, permitGrant);
+      send(p1, sessionEnd);
     },
   ],
   [

@@ -12,7 +12,6 @@ import { countOf, FROM, freshOf } from "./seeds.js";
 const SEEDS = freshOf("HOLDFAST_SIM_WORLD", 1, 14);
 const ONCE_FAILED = (
   [
-    [46, "cloned world"],
     [20_207, undefined],
     [30_225, undefined],
     [737_208_176, "aged world"],
@@ -27,6 +26,7 @@ const ONCE_FAILED = (
     [2_027_233, undefined],
     [2_127_057, undefined],
     [2_108_597, "world"],
+    [70_113, undefined],
   ] as const
 ).slice(0, countOf("HOLDFAST_SIM_WORLD", 1, 15));
 const LENGTH_MS = 60_000;

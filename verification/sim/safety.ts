@@ -73,9 +73,11 @@ export class Deadlines {
     const living = this.#leases.get(this.#grants.get(key) ?? key);
     if (living === undefined) return Number.POSITIVE_INFINITY;
     const { ownMs, session } = living;
-    return session === undefined
-      ? ownMs
-      : Math.min(ownMs, this.#sessions.get(session) ?? Number.NEGATIVE_INFINITY);
+    return session === undefined ? ownMs : Math.min(ownMs, this.ofSession(session));
+  }
+
+  ofSession(session: string): number {
+    return this.#sessions.get(session) ?? Number.NEGATIVE_INFINITY;
   }
 
   see(event: Timed): void {

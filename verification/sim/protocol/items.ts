@@ -28,7 +28,7 @@ export interface Named {
 export function namedIn(condition: Condition): Named[] {
   const found: Named[] = [];
   for (const part of partsOf(condition)) {
-    const parts = part.kind === "all" ? flat(part) : [part];
+    const parts = part.kind === "all" ? required(part) : [part];
     const value = (attribute: string): AttributeValue | undefined => {
       const one = parts.find((it) => it.kind === "equals" && it.attribute === attribute);
       return one !== undefined && "value" in one && !("member" in one) ? one.value : undefined;
@@ -60,6 +60,7 @@ function mostOf(all: readonly Named[]): Named[] {
   return [...best.values()];
 }
 
-function flat(condition: Condition): Condition[] {
-  return condition.kind === "all" ? condition.of.flatMap(flat) : [condition];
+/** The conditions that must all hold. */
+export function required(condition: Condition): Condition[] {
+  return condition.kind === "all" ? condition.of.flatMap(required) : [condition];
 }

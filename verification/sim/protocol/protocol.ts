@@ -6,8 +6,10 @@ import type { Exchanged, Observer, Sent } from "../observed.js";
 import { Deadlines } from "../safety.js";
 import type { Terms } from "../terms.js";
 import { recordIn } from "../witness.js";
+import { Attempts } from "./attempts.js";
 import { keyText, type Named, namedIn, partsOf } from "./items.js";
-import { type Rule, wrongStep } from "./steps.js";
+import { Places } from "./places.js";
+import { type Rule, type Wrong, wrongStep } from "./steps.js";
 
 /** What a process has seen of a record: since when it has seen this holder and version. */
 interface Seen {
@@ -17,6 +19,8 @@ interface Seen {
   readonly sinceMs: number;
   readonly leaseMs: number | undefined;
   readonly endMs: number | undefined;
+  /** Whether a strongly consistent answer has shown it: the `Date` of another read does not count. */
+  readonly isStrong: boolean;
 }
 
 /** What the run tells the protocol. */
@@ -56,6 +60,8 @@ export class Protocol {
   readonly #lost = new Set<string>();
   readonly #inFlight = new Map<string, Write>();
   readonly #closed = new Set<string>();
+  readonly #places = new Places();
+  readonly #attempts = new Attempts();
 
   constructor(surroundings: Surroundings) {
     this.#of = surroundings;
@@ -100,7 +106,9 @@ export class Protocol {
     const ownerOf = (holder: string | undefined) => this.#owners.get(holder ?? "");
     const trueWallMs = this.#of.trueWallMs();
     const wrong = wrongStep({ write, before, after, by, ownerOf, isAllowed, trueWallMs });
-    if (wrong !== undefined) this.#fail(wrong[0], `${by} ${wrong[1]}: "${keyText(write.key)}"`);
+    this.#failBy(by, write, wrong);
+    this.#failBy(by, write, this.#attempts.applied(by, write));
+    this.#places.applied(write, before, after);
     const served = numberIn(after, "served");
     if (served !== undefined) this.#served.set(queueOf(write.key), served);
   }
@@ -109,9 +117,19 @@ export class Protocol {
     this.#of.fail(`trace ${rule}`, what);
   }
 
+  #failBy(by: string, { key }: Write, wrong: Wrong | undefined): void {
+    if (wrong !== undefined) this.#fail(wrong[0], `${by} ${wrong[1]}: "${keyText(key)}"`);
+  }
+
   #sent(by: string, request: Sent): void {
     if (this.#closed.has(by))
       this.#fail("R13", `${by} sent a ${request.kind} after its client had closed`);
+    // Several locks are asked for with places that may have been lost in one of the queues: the table refuses a ticket that
+    // was passed.
+    if (request.kind === "write") {
+      const isOwn = (one: string) => this.#owners.get(one) === by;
+      this.#failBy(by, request.write, this.#places.sent(request.write, isOwn));
+    }
     for (const write of writesIn(request)) this.#judge(by, write);
   }
 
@@ -120,6 +138,8 @@ export class Protocol {
     if (holder !== undefined && !this.#owners.has(holder)) this.#owners.set(holder, by);
     const wrong = comparesTimes(write.condition);
     if (wrong !== undefined) this.#fail("R11", `${by} compares ${wrong}: "${keyText(write.key)}"`);
+    const isAlive = (session: string) => this.#of.nowMs() < this.#deadlines.ofSession(session);
+    this.#failBy(by, write, this.#attempts.sent(by, write, isAlive));
     if (recordIn(write.key).kind === "permits") return;
     const all = namedIn(write.condition);
     for (const named of all) {
@@ -182,9 +202,9 @@ export class Protocol {
   }
 
   /** Whether a holder counts as dead for a process that has seen this. */
-  #isDead({ sinceMs, leaseMs = 0, endMs }: Seen): boolean {
+  #isDead({ sinceMs, leaseMs = 0, endMs, isStrong }: Seen): boolean {
     const { dates, maxClockDrift } = this.#of.terms;
-    if (dates !== undefined && endMs !== undefined) {
+    if (dates !== undefined && endMs !== undefined && isStrong) {
       if (this.#of.trueWallMs() + dates.differMs >= endMs + dates.boundMs) return true;
     }
     const watchMs = (leaseMs * (1 + 2 * maxClockDrift)) / (1 + maxClockDrift);
@@ -201,7 +221,10 @@ export class Protocol {
   }
 
   #answered(by: string, exchanged: Exchanged): void {
-    for (const write of writesIn(exchanged)) this.#land(by, write);
+    for (const write of writesIn(exchanged)) {
+      this.#land(by, write);
+      this.#attempts.answered(write, exchanged.answer.kind);
+    }
     if (exchanged.kind === "write") {
       const { write, answer } = exchanged;
       if (answer.kind !== "applied" && answer.kind !== "refused") return;
@@ -258,13 +281,13 @@ export class Protocol {
       sinceMs: isSame ? known.sinceMs : this.#of.nowMs(),
       leaseMs: leaseMs === undefined ? undefined : Number(leaseMs),
       endMs: endMs === undefined ? undefined : Number(endMs),
+      isStrong: isStrong || (isSame && known.isStrong),
     };
     if (!isStrong && known !== undefined && isOlder({ fence, version }, known)) {
-      // Each waiter watches the entries of a queue by itself: a late copy of a deleted entry is new to one waiter, and
-      // older than what another of the process has seen.
+      // A late copy, or a read of an old state, is new to a waiter that watches by itself, as of the entries of a queue, and
+      // to a client that has forgotten what nobody watched. It goes on from what it sees, and the table refuses its write.
       const of = `${key} ${holder} ${version}`;
-      if (recordIn(recordKey).kind === "place" && !this.#passed.has(of))
-        this.#passed.set(of, shown);
+      if (!this.#passed.has(of)) this.#passed.set(of, shown);
       return;
     }
     if (known !== undefined && !isSame && this.#isDead(known))

@@ -191,6 +191,9 @@ const OF_MANY_HOLDERS: readonly Step[] = [
       if (before !== undefined && !isRaised(applied, "fence"))
         return ["R9", "granted without a higher fence"];
       if (holds(write.condition, after)) return ["R5", "sent a grant that could be applied twice"];
+      const marked = { ...before, ...marksOfNew(applied) };
+      if (before !== undefined && holds(write.condition, marked))
+        return ["R14", "sent a grant that its own mark would not stop"];
       return wrongOnUnknown(applied);
     },
   },
@@ -208,6 +211,17 @@ const OF_MANY_HOLDERS: readonly Step[] = [
 
 function permitsIn(item: Item | undefined): string[] {
   return Object.keys(item ?? {}).filter((name) => name.startsWith("permit#"));
+}
+
+/** The marks by which the new permits of a record would have been withdrawn. */
+function marksOfNew({ before, after }: Applied): Item {
+  const known = permitsIn(before);
+  const isNew = (one: string): boolean => !known.includes(one);
+  return Object.fromEntries(
+    permitsIn(after)
+      .filter(isNew)
+      .map((one) => [one.replace("permit#", "withdrawn#"), { N: "0" }]),
+  );
 }
 
 /** Returns the rule that an applied write breaks, by the table of its record's steps; undefined if it is none. */
