@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { planOf } from "../../verification/sim/plan.js";
-import { simulateQueue } from "../../verification/sim/queue/simulation.js";
 import { simulate, simulateWorld } from "../../verification/sim/simulation.js";
 import { WORLD_KINDS } from "../../verification/sim/world/traits.js";
 
@@ -25,25 +24,6 @@ describe("processes with every operation on the same names, under faults,", () =
     }
     expect(NEEDED.filter((needed) => !seen.has(needed))).toEqual([]);
   }, 340_000);
-});
-
-describe("waiters for one fair lock, under faults,", () => {
-  it.each(["crowd", "outages", "tampering"] as const)(
-    "get grants in order despite mishaps in runs of kind %s",
-    async (kind) => {
-      const sums = { inOrder: 0, mishaps: 0 };
-      for (const seed of [1, 2, 3]) {
-        const outcome = await simulateQueue({ seed, lengthMs: 60_000, kind });
-        expect(outcome.violations, `seed ${seed}`).toEqual([]);
-        sums.inOrder += outcome.grantsInOrder;
-        sums.mishaps += outcome.mishaps;
-      }
-      // Changes by hand can leave a single run with few grants that prove an order.
-      expect(sums.inOrder).toBeGreaterThan(3 * 5);
-      expect(sums.mishaps).toBeGreaterThan(3 * 2);
-    },
-    300_000,
-  );
 });
 
 describe("the plans", () => {

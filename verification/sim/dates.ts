@@ -1,8 +1,3 @@
-import { type Duration, inMs } from "../../packages/holdfast/src/internal/duration.js";
-import { endIn, stringIn } from "../../packages/holdfast/src/native/native-values.js";
-import type { Item } from "../../packages/holdfast/src/platform/table.js";
-import { DatedTable } from "../../packages/testing/src/table/dated-table.js";
-import type { TamperableTable } from "../../packages/testing/src/table/memory-table.js";
 import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Dates } from "./terms.js";
 
@@ -27,35 +22,4 @@ export function serverMs(random: SeededRandom, { differMs }: Dates, trueMs: numb
   // The ends are more likely than the middle, since margins fail there.
   if (random.chance(0.6)) return trueMs + (random.chance(0.5) ? 0 : differMs);
   return trueMs + differMs * random.fraction();
-}
-
-/** The servers of one run, from a source of random numbers of their own: a run without `Date`s is the same as ever. */
-export class Servers {
-  readonly #random: SeededRandom;
-  readonly #dates: Dates | undefined;
-
-  /** In half of the runs, the servers' clocks differ so little that no holder loses a lease for this reason. */
-  constructor(seed: number, leaseMs: number) {
-    this.#random = seededRandom(1_000_003 * seed + 13);
-    this.#dates = datesOf(this.#random, this.#random.chance(0.5) ? leaseMs / 10 : 4_000);
-  }
-
-  /** The option `maxClockError` of every client of the run. */
-  get options(): { readonly maxClockError?: Duration } {
-    return this.#dates === undefined ? {} : { maxClockError: inMs(this.#dates.boundMs) };
-  }
-
-  /** Whether some server may show the lease of this record as over, by more than the bound. */
-  mayShowOver(item: Item, trueMs: number): boolean {
-    const endMs = endIn(item, stringIn(item, "holder") ?? "");
-    if (this.#dates === undefined || endMs === undefined) return false;
-    return trueMs + this.#dates.differMs >= endMs + this.#dates.boundMs;
-  }
-
-  /** Returns the table as the servers answer. */
-  before(table: TamperableTable, trueMs: () => number): TamperableTable {
-    const dates = this.#dates;
-    if (dates === undefined) return table;
-    return new DatedTable(table, () => serverMs(this.#random, dates, trueMs()));
-  }
 }

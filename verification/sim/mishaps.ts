@@ -2,6 +2,8 @@ import type { Fault, FaultScript } from "../../packages/testing/src/faults/fault
 import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { VirtualTime } from "../../packages/testing/src/time/virtual-time.js";
 import type { Incarnation } from "./incarnation.js";
+import { textIn } from "./items.js";
+import { keysOf } from "./pacing.js";
 import { type Plan, rateOf } from "./plan.js";
 import type { Expiring } from "./records.js";
 import { ENDED, ENTOMBED, MOVE, sessionStepOf } from "./witness.js";
@@ -79,8 +81,10 @@ export class Mishaps {
         return this.#random.chance(0.5) ? this.#delete : this.#deleteSession;
       case "sessions":
         return this.#drawOf(this.#isTame ? TAME_SESSIONS : SESSIONS);
-      case "world":
       case "cloned world":
+        if (this.#random.chance(0.1)) return this.#losePartition;
+        return this.#drawOf(weightsOf(this.#scenery.plan));
+      case "world":
       case "aged world":
         return this.#drawOf(weightsOf(this.#scenery.plan));
       case "snapshot":
@@ -212,23 +216,39 @@ export class Mishaps {
 
   // The whole table fails, or restarts: no client knows which requests were applied.
   readonly #outage: Mishap = () => {
-    const { live, happened } = this.#scenery;
-    happened("outage of the table", undefined);
+    this.#scenery.happened("outage of the table", undefined);
     const refuses = this.#random.chance(0.3);
     const hears = this.#random.chance(0.5) ? { unknownAfterMs: 1 } : {};
-    this.#outages += 1;
-    this.#common = (): Fault => {
+    const script = (): Fault => {
       if (refuses) return { fault: "throttled" };
       return { fault: this.#random.chance(0.7) ? "request-lost" : "response-lost", ...hears };
     };
-    const victims = [...live.values()];
+    this.#failForAll(script, this.#aWhile());
+  };
+
+  // The record of a lock, or its queue, for longer than a lease: the other requests of the same calls are served.
+  readonly #losePartition: Mishap = () => {
+    const { plan, happened } = this.#scenery;
+    const name = plan.names[this.#random.integer(0, plan.names.length - 1)];
+    const pk = `${this.#random.chance(0.5) ? "lock" : "queue"}#${name}`;
+    happened(`outage of ${pk}`, undefined);
+    const fault = this.#random.chance(0.5) ? "request-lost" : "throttled";
+    const isHit: FaultScript = (request) =>
+      keysOf(request).some((key) => textIn(key, "pk") === pk) ? { fault } : undefined;
+    this.#failForAll(isHit, plan.leaseMs[1] * (1.1 + this.#random.fraction()));
+  };
+
+  #failForAll(script: FaultScript, lastsMs: number): void {
+    this.#outages += 1;
+    this.#common = script;
+    const victims = [...this.#scenery.live.values()];
     for (const victim of victims) this.#hinder(victim);
     const outage = this.#outages;
-    this.#later(this.#aWhile(), () => {
+    this.#later(lastsMs, () => {
       if (outage === this.#outages) this.#common = undefined;
       for (const victim of victims) this.#free(victim);
     });
-  };
+  }
 
   // Hits the next writer. Only faults which end with the answer: a late copy would create a holder which rivals have
   // to watch.

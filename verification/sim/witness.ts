@@ -256,7 +256,6 @@ export function recordIn(key: Item): Subject {
 }
 
 function partitionIn(pk: string): Subject {
-  // The simulation of queues checks places in queues.
   if (pk.startsWith("queue#")) return { kind: "place", name: pk.slice("queue#".length) };
   if (pk.startsWith("semaphore#") || pk.startsWith("read-write#"))
     return { kind: "permits", name: pk };

@@ -4,7 +4,6 @@
  */
 import { parseArgs } from "node:util";
 import { simulateAssign } from "../sim/assign/simulation.js";
-import { simulateQueue } from "../sim/queue/simulation.js";
 import { simulate, simulateWorld } from "../sim/simulation.js";
 import { WORLD_KINDS } from "../sim/world/traits.js";
 import { ANY_INVARIANT, ANY_WORLD, type Found } from "./hunt-options.js";
@@ -21,7 +20,6 @@ function simulated(
   }
   const world = WORLD_KINDS.find((kind) => kind === of);
   if (world !== undefined) return simulateWorld(seed, LENGTH_MS, world);
-  if (of === "fair locks") return simulateQueue({ seed, lengthMs: LENGTH_MS });
   if (of === "assignments") return simulateAssign(seed);
   return simulate(seed, LENGTH_MS);
 }

@@ -109,7 +109,7 @@ export const QUEUES: readonly Variant[] = [
         to: "return isQueued !== undefined && localQueue.localHandoffs",
       },
     ],
-    caughtBy: { invariant: "no barging", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no barging", within: 20, of: "calm world" },
   },
   {
     name: "tickets-overlap",
@@ -122,7 +122,7 @@ export const QUEUES: readonly Variant[] = [
         to: "first: tail - BigInt(count), last: tail",
       },
     ],
-    caughtBy: { invariant: "place kept", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "progress", within: 60, of: "crashing world" },
   },
   {
     name: "used-up-place-left",
@@ -135,7 +135,7 @@ export const QUEUES: readonly Variant[] = [
         to: "if (this.#place?.next === undefined) this.#place = undefined;",
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no orphan", within: 60, of: "calm world" },
   },
   {
     name: "place-left-early",
@@ -165,7 +165,7 @@ export const QUEUES: readonly Variant[] = [
         to: "return place.last + 1n;",
       },
     ],
-    caughtBy: { invariant: "first come", within: 300, of: "fair locks" },
+    caughtBy: { invariant: "first come", within: 60, of: "aged world" },
   },
   {
     name: "waiter-removed-unwatched",
@@ -178,7 +178,7 @@ export const QUEUES: readonly Variant[] = [
         to: "record;",
       },
     ],
-    caughtBy: { invariant: "no early removal", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no early removal", within: 20, of: "calm world" },
   },
   {
     name: "waiter-removed-as-read",
@@ -212,7 +212,7 @@ export const QUEUES: readonly Variant[] = [
         to: "",
       },
     ],
-    caughtBy: { invariant: "place kept", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "trace R2", within: 60, of: "aged world" },
   },
   {
     name: "entry-left",
@@ -225,7 +225,7 @@ export const QUEUES: readonly Variant[] = [
         to: "    this.#isBusy = false;",
       },
     ],
-    caughtBy: { invariant: "nothing left", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "no orphan", within: 60, of: "tampered world" },
   },
   {
     name: "late-entry-unseen",
@@ -254,7 +254,7 @@ export const QUEUES: readonly Variant[] = [
         to: '  if (now.isAbandoned(holder) || now.passage?.kind === "ticket") return takeOver;\n',
       },
     ],
-    caughtBy: { invariant: "exclusion", within: 100, of: "fair locks" },
+    caughtBy: { invariant: "exclusion", within: 20, of: "calm world" },
   },
   {
     name: "enqueued-twice",
@@ -282,7 +282,10 @@ export const QUEUES: readonly Variant[] = [
         to: "        if (this.#ref.isEntry !== true) this.#context.abandon",
       },
     ],
-    caughtBy: { invariant: "one place", within: 100, of: "fair locks" },
+    caughtBy: {
+      test: "packages/holdfast/test/locks/fair-lock/trouble.test.ts",
+      title: "(%j) to write %i of an acquisition costs no order and leaves nothing behind",
+    },
   },
   {
     name: "released-id-reclaimed",
@@ -311,14 +314,20 @@ export const QUEUES: readonly Variant[] = [
         to: "      if (ref.isEntry !== true) this.#former.life?.sweep(",
       },
     ],
-    caughtBy: { invariant: "no orphan", within: 100, of: "fair locks" },
+    caughtBy: {
+      test: "packages/holdfast/test/locks/fair-lock/place.test.ts",
+      title: "that lives by a session is deleted although that went unanswered for a lease: %s",
+    },
   },
   {
     name: "tickets-one-by-one",
     what: "The client takes tickets below `served` one by one when the counter was lost with its record.",
     rules: [],
     edits: [COUNTER_BEHIND_UNSEEN, NEVER_AT_ONCE],
-    caughtBy: { invariant: "no lost waiter", within: 100, of: "fair locks" },
+    caughtBy: {
+      test: "packages/holdfast/test/locks/fair-lock/lost-counter.test.ts",
+      title: "is acquired next by a %s in a few requests",
+    },
   },
   {
     name: "loop-without-pause",
@@ -333,7 +342,10 @@ export const QUEUES: readonly Variant[] = [
         to: "if (this.#rounds > 0) return;",
       },
     ],
-    caughtBy: { invariant: "paced", within: 100, of: "fair locks" },
+    caughtBy: {
+      test: "packages/holdfast/test/locks/fair-lock/lost-counter.test.ts",
+      title: "is acquired next by a %s in a few requests",
+    },
   },
   {
     name: "refused-renewal-not-put-off",
@@ -346,7 +358,7 @@ export const QUEUES: readonly Variant[] = [
         to: '      if (answer.kind !== "mine") hold.times.putOff(hold.context.nowMs()',
       },
     ],
-    caughtBy: { invariant: "paced", within: 300, of: "fair locks" },
+    caughtBy: { invariant: "paced", within: 200, of: "tampered world" },
   },
   {
     name: "passed-over-for-ever",

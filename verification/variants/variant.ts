@@ -19,8 +19,8 @@ export interface Edit {
 export interface InSimulation {
   readonly invariant: string;
   readonly within: number;
-  /** A kind of world, or the simulation of fair locks or of assignments; absent: of the core. */
-  readonly of?: WorldKind | "fair locks" | "assignments";
+  /** A kind of world, or the simulation of assignments; absent: of the core. */
+  readonly of?: WorldKind | "assignments";
 }
 
 /** Returns the first seed of a range, from 1. Ranges are far enough apart not to overlap. */
