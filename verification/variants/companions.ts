@@ -97,7 +97,7 @@ export const COMPANIONS: readonly Variant[] = [
     edits: [
       {
         in: { companion },
-        from: "condition: any(isAbsent(pk), IS_NUMBERED),",
+        from: "condition: any(isAbsent(pk), isCount(FENCE)),",
         to: 'condition: any(isAbsent(pk), { kind: "present", attribute: pk }),',
       },
     ],

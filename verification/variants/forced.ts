@@ -28,8 +28,8 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         in: { askHolderToRelease },
-        from: "writeOnce(context, ref, requests.ask(ref, request))",
-        to: "writeOnce(context, ref, now ? freeingOf(context, ref, forced) : requests.ask(ref, request))",
+        from: "writeOnce(context, ref, ask, signal)",
+        to: "writeOnce(context, ref, now ? freeingOf(context, ref, forced) : ask, signal)",
       },
       {
         in: { askHolderToRelease },
@@ -51,7 +51,7 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         in: { askHolderToRelease },
-        from: "    await retries.send(() => notifyOnce(context, session, first.holder));\n",
+        from: "    await retries.send(() => notifyOnce(context, session, first.holder, signal));\n",
         to: "    {}\n",
       },
     ],

@@ -357,7 +357,7 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { askHolderToRelease },
-        from: "  if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));\n",
+        from: "  if (session !== undefined)\n    await retries.send(() => notifyOnce(context, session, first.holder, signal));\n",
         to: "  if (session !== undefined) void notifyOnce(context, session, first.holder);\n",
       },
     ],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listQueue } from "../../holdfast/src/admin/index.js";
-import { fairLock } from "../../holdfast/src/index.js";
+import { fairLock, semaphore } from "../../holdfast/src/index.js";
+import { essence } from "../src/commands/queue.js";
 import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;
@@ -141,10 +142,38 @@ describe("holdfast lock --fair", () => {
     await held.release();
   });
 
-  it("prints changes with queue --watch until interrupted", async () => {
+  it("compares with queue --watch neither renewals nor the time left", async () => {
+    const held = await fairLock(world.locks, "same").acquire();
+    const limited = semaphore(world.locks, "same", { permits: 2 });
+    const permit = await limited.acquire();
+    const listings = async () => [
+      essence(await listQueue(world.locks, "same")),
+      essence(await listQueue(world.locks, "same", { kind: "semaphore" })),
+    ];
+    const before = await listings();
+    await held.renew();
+    expect(await listings()).toEqual(before);
+    const other = await limited.acquire();
+    await held.release();
+    const [lock, permits] = await listings();
+    expect(lock).not.toBe(before[0]);
+    expect(permits).not.toBe(before[1]);
+    await permit.release();
+    await other.release();
+  });
+
+  it("prints changes with queue --watch, also after a refusal, until interrupted", async () => {
     const held = await fairLock(world.locks, "seen").acquire();
     const running = world.start(["queue", "seen", "--watch"]);
     await running.printed("held by");
+    const { dynamodb } = world.server;
+    const { handle } = dynamodb;
+    dynamodb.handle = () => {
+      const type = "com.amazon.coral.availability#ThrottlingException";
+      return { status: 400, body: { __type: type, message: "slower" } };
+    };
+    await running.printed("throttled", "stderr");
+    dynamodb.handle = handle;
     await held.release();
     await running.printed("free");
     running.kill("SIGINT");

@@ -1,3 +1,4 @@
+import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { grantHistory } from "../../holdfast/src/admin/grant-history.js";
 import type { PermitInspection } from "../../holdfast/src/admin/index.js";
@@ -9,7 +10,7 @@ import {
   semaphore,
 } from "../../holdfast/src/index.js";
 import { permitChanges } from "../src/output/permits.js";
-import { CliWorld } from "./support.js";
+import { CliWorld, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -100,11 +101,46 @@ describe("the command line on semaphores and read-write locks", () => {
     expect(lines[1]).toMatchObject({ name: "w", permit: { holder: permit.holder, owner: "ada" } });
   });
 
-  it.each(["inspect", "queue", "history"])(
-    "refuses %s of a semaphore in a namespace",
-    async (command) => {
-      const words = [command, "s", "--kind", "semaphore", "--namespace", "n"];
-      expect((await world.run(words)).status).toBe(64);
+  it("watches a prefix, tells the cost, and no longer reads a semaphore that is gone", async () => {
+    await using locks = holderOf();
+    await (await semaphore(locks, "gone/1", { permits: 2 }).acquire()).release();
+    const words = ["--prefix", "gone/", "--kind", "semaphore", "--poll", "50ms", "--json"];
+    const running = world.start(["watch", ...words]);
+    await running.printed('"readUnits"', "stderr");
+    const Key = { pk: { S: "semaphore#gone/1" }, sk: { S: "lease" } };
+    await world.client.send(new DeleteItemCommand({ TableName: "locks", Key }));
+    await running.printed('"gone"');
+    const { dynamodb } = world.server;
+    const sent: string[] = [];
+    const handle = dynamodb.handle.bind(dynamodb);
+    dynamodb.handle = (operation, body) => {
+      sent.push(operation);
+      return handle(operation, body);
+    };
+    await until(() => sent.length >= 6, "six further requests");
+    dynamodb.handle = handle;
+    running.kill("SIGTERM");
+    await running.result;
+    expect(new Set(sent)).toEqual(new Set(["Scan"]));
+  });
+
+  it.each([
+    ["inspect", "--namespace"],
+    ["inspect", "--sort"],
+    ["queue", "--namespace"],
+    ["history", "--namespace"],
+    ["watch", "--namespace"],
+    ["watch", "--sort"],
+    ["release --force --reason r --holder h", "--namespace"],
+    ["release --force --reason r --holder h", "--sort"],
+    ["release --holder h", "--sort"],
+  ])(
+    "refuses %s of a semaphore with %s, which only other records have",
+    async (command, option) => {
+      const words = [...command.split(" "), "--kind", "semaphore", option, "n", "s"];
+      const { status, stderr } = await world.run(words);
+      expect(status).toBe(64);
+      expect(stderr).toContain(`holdfast: ${option} is for`);
     },
   );
 });

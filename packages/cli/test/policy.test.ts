@@ -58,13 +58,15 @@ describe("table policy", () => {
     expect(refused.stderr).toContain('"dynamolock"');
   });
 
-  it.each([[[]], [["--for", "everything"]], [["--for", "lock", "--bucket", "b"]]])(
-    "refuses %j with 64",
-    async (words) => {
-      const { status, stdout } = await world.run(["table", "policy", ...words]);
-      expect({ status, stdout }).toEqual({ status: 64, stdout: "" });
-    },
-  );
+  it.each([
+    [[]],
+    [["--for", "everything"]],
+    [["--for", "lock", "--bucket", "b"]],
+    [["--for", "lock", "--account", ""]],
+  ])("refuses %j with 64", async (words) => {
+    const { status, stdout } = await world.run(["table", "policy", ...words]);
+    expect({ status, stdout }).toEqual({ status: 64, stdout: "" });
+  });
 });
 
 describe("a process with the policy of its role", () => {

@@ -12,9 +12,9 @@
  * library has brought a higher fence. The record itself contains no fence, so other clients cannot match a fence
  * with its grant.
  */
-import type { Condition, FenceCounter, Item, LockName, RecordRef } from "holdfast/internal";
+import type { FenceCounter, Item, LockName, RecordRef } from "holdfast/internal";
 import { valueText } from "holdfast/internal";
-import { any, equals, invalid, isAbsent } from "./foreign.js";
+import { any, COUNT_DIGITS, equals, invalid, isAbsent, isCount, wholeIn } from "./foreign.js";
 
 /** A kind of companion item. */
 export interface CompanionKind {
@@ -39,12 +39,6 @@ export function longestNameWith(companions: readonly CompanionKind[]): number {
 }
 
 const FENCE = "fence";
-// The limit of a native record: a counter beyond 38 digits becomes unreadable.
-const IS_NUMBERED: Condition = {
-  kind: "below",
-  attribute: FENCE,
-  value: { N: (10n ** 37n).toString() },
-};
 
 /** Where a format stores its fences: in a companion, or nowhere. */
 export type Fences = "companion" | undefined;
@@ -61,14 +55,10 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Fenc
     count: (ref: RecordRef, seed: bigint) => ({
       key: companionKey(ref, sk ?? pk, STORED_FENCES),
       // Any other item at the key belongs to another program: the counter leaves it alone.
-      condition: any(isAbsent(pk), IS_NUMBERED),
+      condition: any(isAbsent(pk), isCount(FENCE)),
       change: { set: { ...looks, [FENCE]: { incrementFrom: seed.toString() } }, remove: [] },
     }),
-    numberIn(item) {
-      const value = item?.[FENCE];
-      const isNumber = value !== undefined && "N" in value && /^\d{1,38}$/.test(value.N);
-      return isNumber ? BigInt(value.N) : undefined;
-    },
+    numberIn: (item) => item && wholeIn(item, FENCE, COUNT_DIGITS + 1),
     isLast: (ref, number) => ({
       key: companionKey(ref, sk ?? pk, STORED_FENCES),
       condition: equals(FENCE, { N: number.toString() }),

@@ -34,13 +34,29 @@ export function stringIn(item: Item, attribute: string): string | undefined {
   return value !== undefined && "S" in value && value.S !== "" ? value.S : undefined;
 }
 
-/** Returns the whole number in an attribute; undefined for anything else. */
-export function wholeIn(item: Item, attribute: string): bigint | undefined {
+/** Returns the whole number of at most so many digits in an attribute; undefined for anything else. */
+export function wholeIn(item: Item, attribute: string, mostDigits: number): bigint | undefined {
   const value = item[attribute];
-  return value !== undefined && "N" in value && /^\d{1,38}$/.test(value.N)
+  return value !== undefined &&
+    "N" in value &&
+    /^\d+$/.test(value.N) &&
+    value.N.length <= mostDigits
     ? BigInt(value.N)
     : undefined;
 }
+
+/** The most digits of a time or a length in milliseconds: a larger number is not from a client. */
+export const LENGTH_DIGITS = 15;
+
+/** The most digits of a number that grows by one with each grant: beyond DynamoDB's 38 digits it is not exact. */
+export const COUNT_DIGITS = 37;
+
+/** Requires a number that can be raised by one. No condition can test whether it is whole. */
+export const isCount = (attribute: string): Condition =>
+  all(
+    { kind: "at-least", attribute, value: { N: "0" } },
+    { kind: "below", attribute, value: { N: (10n ** BigInt(COUNT_DIGITS)).toString() } },
+  );
 
 /** The names of a table's key attributes. */
 export interface KeyNames {

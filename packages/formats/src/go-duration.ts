@@ -11,9 +11,12 @@ const UNITS_MS: Readonly<Record<string, number>> = Object.freeze({
 
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ms|us|\u00b5s|\u03bcs|ns|h|m|s)/gy;
 
+// Go counts nanoseconds in 63 bits.
+const LONGEST_MS = 2 ** 63 / 1e6;
+
 /**
  * Parses a duration as Go's `time.ParseDuration` does: `1h2m3.5s`, `500ms`. Returns milliseconds, possibly with
- * a fraction, or undefined for other text, such as digits without a unit.
+ * a fraction, or undefined for other text, such as digits without a unit or more than 292 years.
  */
 export function goDurationMs(text: string): number | undefined {
   const unsigned = text.replace(/^[+-]/, "");
@@ -24,7 +27,7 @@ export function goDurationMs(text: string): number | undefined {
     totalMs += Number(amount) * (UNITS_MS[unit] ?? Number.NaN);
     read += part.length;
   }
-  if (read === 0 || read < unsigned.length) return undefined;
+  if (read === 0 || read < unsigned.length || totalMs >= LONGEST_MS) return undefined;
   return text.startsWith("-") ? -totalMs : totalMs;
 }
 

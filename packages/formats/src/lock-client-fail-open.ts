@@ -50,15 +50,18 @@ import { checkNoCompanion, companionKind, longestNameWith } from "./companion.js
 import {
   all,
   any,
+  COUNT_DIGITS,
   checkKeys,
   equals,
   foreignRef,
   idIn,
   invalid,
   isAbsent,
+  isCount,
   isPresent,
   KEY_NAMES,
   type KeyNames,
+  LENGTH_DIGITS,
   nameIn,
   s,
   stringIn,
@@ -178,7 +181,7 @@ const IS_HELD: Condition = { kind: "at-least", attribute: LEASE, value: n(RELEAS
 const IS_FREE: Condition = all(
   equals(LEASE, n(RELEASED_MS)),
   isPresent(GUID),
-  isPresent(TOKEN),
+  isCount(TOKEN),
   isPresent(OWNER),
 );
 
@@ -265,8 +268,8 @@ function readRecord(item: Item | undefined): Found {
   if (item === undefined) return { state: "absent" };
   const owner = stringIn(item, OWNER);
   const guid = item[GUID];
-  const fence = wholeIn(item, TOKEN);
-  const leaseMs = wholeIn(item, LEASE);
+  const fence = wholeIn(item, TOKEN, COUNT_DIGITS);
+  const leaseMs = wholeIn(item, LEASE, LENGTH_DIGITS);
   if (owner === undefined || guid === undefined || !("B" in guid)) {
     return {
       state: "foreign",
@@ -277,7 +280,10 @@ function readRecord(item: Item | undefined): Found {
     return { state: "foreign", found: `has no ${GUID_BYTES} bytes in \`${GUID}\`` };
   }
   if (fence === undefined || leaseMs === undefined || leaseMs < RELEASED_MS) {
-    return { state: "foreign", found: `has no whole number in \`${TOKEN}\` or \`${LEASE}\`` };
+    return {
+      state: "foreign",
+      found: `has no whole number, or too large a number, in \`${TOKEN}\` or \`${LEASE}\``,
+    };
   }
   const known = {
     version: Buffer.from(guid.B).toString("hex"),

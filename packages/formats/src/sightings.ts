@@ -51,7 +51,17 @@ import type {
 } from "holdfast/internal";
 import { valueText } from "holdfast/internal";
 import { type CompanionKind, companionKey } from "./companion.js";
-import { all, any, invalid, isAbsent, isPresent, s, stringIn } from "./foreign.js";
+import {
+  all,
+  any,
+  invalid,
+  isAbsent,
+  isPresent,
+  LENGTH_DIGITS,
+  s,
+  stringIn,
+  wholeIn,
+} from "./foreign.js";
 
 /** The companions that store observations. */
 export const SIGHTINGS: CompanionKind = Object.freeze({
@@ -61,8 +71,8 @@ export const SIGHTINGS: CompanionKind = Object.freeze({
 
 const SEEN = "seen";
 const SEEN_BY = "seenBy";
-// A time in milliseconds with more digits is not from a client.
-const LATEST_MS = 1e15;
+// A time with more digits is not from a client.
+const LATEST_MS = 10 ** LENGTH_DIGITS;
 
 const n = (value: number): AttributeValue => ({ N: value.toString() });
 
@@ -114,17 +124,11 @@ function seenIn({ holder, version, leaseMs }: Sighting): AttributeValue {
 
 function noteIn(item: Item | undefined): Sighting | undefined {
   const seen = item?.[SEEN];
-  const byMs = item && wholeIn(item, SEEN_BY);
+  const byMs = item && wholeIn(item, SEEN_BY, LENGTH_DIGITS);
   if (seen === undefined || !("M" in seen) || byMs === undefined) return undefined;
   const holder = stringIn(seen.M, "holder");
   const version = stringIn(seen.M, "version");
-  const leaseMs = wholeIn(seen.M, "leaseMs");
+  const leaseMs = wholeIn(seen.M, "leaseMs", LENGTH_DIGITS);
   if (holder === undefined || version === undefined || leaseMs === undefined) return undefined;
-  return { holder, version, leaseMs, byMs };
-}
-
-function wholeIn(item: Item, attribute: string): number | undefined {
-  const value = item[attribute];
-  const isWhole = value !== undefined && "N" in value && /^\d{1,15}$/.test(value.N);
-  return isWhole ? Number(value.N) : undefined;
+  return { holder, version, leaseMs: Number(leaseMs), byMs: Number(byMs) };
 }

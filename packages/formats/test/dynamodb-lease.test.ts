@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { releaseByHolder } from "../../holdfast/src/admin/index.js";
 import type { LeaseFormat } from "../../holdfast/src/core/record/format.js";
 import { inspect, mutex } from "../../holdfast/src/index.js";
 import type { AttributeValue, Item } from "../../holdfast/src/platform/table.js";
@@ -90,6 +91,16 @@ describe("a lease in this format", () => {
     expect(lease.isHeld).toBe(true);
     // A blind claim and a takeover, without a futile write in between.
     expect(network.requests.write).toBe(2);
+  });
+
+  it("is not freed by the holder id of a peer, whose record has no name", async () => {
+    const { here, nowS } = world();
+    const item = theirs("v1", nowS() + 60);
+    here.table.putItem(KEY, item);
+    const { locks } = here.client();
+    const { holder = "" } = await here.until(inspect(locks, "a"));
+    expect(await here.until(releaseByHolder(locks, "a", holder))).toBe(false);
+    expect(here.item(KEY)).toEqual({ ...item, ...KEY });
   });
 
   it("is not taken over by a fast clock while its version changes", async () => {

@@ -143,6 +143,16 @@ describe("a lock in this format", () => {
     });
   });
 
+  it("is refused as foreign, not waited for, if the lease is longer than Go can count", async () => {
+    const here = new ForeignWorld(dynamolock({ observations: "companion" }), (ms) => ms);
+    const { isReleased: _, ...held } = RELEASED;
+    here.table.putItem(KEY, { ...held, leaseDuration: s(`${"9".repeat(400)}h`) });
+    const { locks, reported } = here.client();
+    const acquiring = mutex(locks, "a").acquire({ wait: "3s" });
+    await expect(here.until(acquiring)).rejects.toMatchObject({ code: "foreign-record" });
+    expect(reported).toEqual([]);
+  });
+
   it("never writes an attribute for TTL", async () => {
     const here = new ForeignWorld(dynamolock());
     const { locks } = here.client();

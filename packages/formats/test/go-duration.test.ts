@@ -18,6 +18,7 @@ describe("a duration in Go's format", () => {
     ["-2s", -2_000],
     ["0", 0],
     ["0s", 0],
+    ["2562047h", 2_562_047 * 3_600_000],
   ])("%s is %d ms", (text, lengthMs) => {
     expect(goDurationMs(text)).toBeCloseTo(lengthMs, 9);
   });
@@ -26,6 +27,14 @@ describe("a duration in Go's format", () => {
     "%j is refused",
     (text) => expect(goDurationMs(text)).toBeUndefined(),
   );
+
+  it.each([
+    ["hours", "2562048h"],
+    ["nanoseconds", "9223372036854777856ns"],
+    ["digits without end", `${"9".repeat(400)}h`],
+  ])("is refused if it is longer than Go can count: %s", (_, text) => {
+    expect(goDurationMs(text)).toBeUndefined();
+  });
 
   it.each([
     [2_000, "2s"],

@@ -198,6 +198,22 @@ describe("a lock in this format", () => {
     expect(here.item(KEY)).toEqual({ ...item, ...KEY });
   });
 
+  it.each([
+    ["text", s("7")],
+    ["negative", n(-5)],
+    ["too large to be raised by one", { N: "9".repeat(38) }],
+  ])("is neither taken nor written if the released record's token is %s", async (_title, token) => {
+    const here = world();
+    const item = { ...theirs(1, 1), fencingToken: token };
+    here.table.putItem(KEY, item);
+    const { locks } = here.client();
+    await expect(here.until(mutex(locks, "a").acquire())).rejects.toMatchObject({
+      code: "foreign-record",
+    });
+    await here.pass(60_000);
+    expect(here.item(KEY)).toEqual({ ...item, ...KEY });
+  });
+
   it("is read at once, for any length and bytes of a forged guid", () => {
     const zeros = new Uint8Array(350_000);
     zeros[zeros.length - 1] = 1;

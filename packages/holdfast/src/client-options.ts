@@ -1,6 +1,12 @@
 import type { ClientEnvironment, HasRings, NotesGrants } from "./core/context.js";
 import { CLIENT_NAMES } from "./core/option-names.js";
-import type { AcquireOptions, ClientOptions, GrantHistory, RingChoice } from "./core/options.js";
+import {
+  type AcquireOptions,
+  type ClientOptions,
+  checkCallback,
+  type GrantHistory,
+  type RingChoice,
+} from "./core/options.js";
 import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
 import { HoldfastError } from "./errors.js";
@@ -71,7 +77,6 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
   readonly environment?: TestEnvironment | undefined;
 }
 
-const KEYS_NAMES: OptionNames<TableKeys> = { pk: true, sk: true };
 const HOLDFAST_NAMES: OptionNames<HoldfastOptions> = {
   ...CLIENT_NAMES,
   client: true,
@@ -138,7 +143,7 @@ function isTablePort(client: HoldfastOptions["client"]): client is TablePort {
 function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void {
   const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   checkNames("new Holdfast()", options, HOLDFAST_NAMES);
-  if (options.keys !== undefined) checkNames("`keys`", options.keys, KEYS_NAMES);
+  checkCallback("onError", options.onError);
   const { client } = options;
   const isObject = typeof client === "object" && client !== null;
   if (!isObject || !("send" in client || isTransport(client) || isTablePort(client))) {
@@ -156,7 +161,7 @@ function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void 
     throw refuse(`The option \`ring\` must be the result of ring().`);
   }
   if (options.format === undefined) return;
-  if ((options.format as Partial<LeaseFormat>).lease === undefined) {
+  if ((options.format as Partial<LeaseFormat> | null)?.lease === undefined) {
     throw refuse("The option `format` must be the result of a function of @holdfast/formats.");
   }
   if (options.keys !== undefined) {

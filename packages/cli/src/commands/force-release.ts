@@ -12,7 +12,7 @@ import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
-import { assertNoNamespace, isPermitKind } from "../output/permits.js";
+import { assertPlainName, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast release --force`, as parsed by commander. */
 interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -76,7 +76,7 @@ const SUBJECT = Object.freeze({
 });
 
 function holderOf({ holder, ...options }: ForceOptions): string {
-  assertNoNamespace(options);
+  assertPlainName(options);
   if (holder) return holder;
   throw usageError(
     "The holder is missing. A forced release ends one permit: add --holder ID. `holdfast inspect --kind` shows the holders.",

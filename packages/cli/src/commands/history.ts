@@ -11,7 +11,7 @@ import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { grantsBetween } from "../output/grants.js";
 import { columns, jsonLine, type Output } from "../output/output.js";
-import { assertNoNamespace, isPermitKind } from "../output/permits.js";
+import { assertPlainName, isPermitKind } from "../output/permits.js";
 import { pointAtOtherKinds } from "./other-kinds.js";
 
 /** The options of `holdfast history`, as parsed by commander. */
@@ -29,7 +29,7 @@ export async function history(
 ): Promise<number> {
   await using locks = await locksOf(options, output);
   const { kind, namespace } = options;
-  if (isPermitKind(kind)) assertNoNamespace(options);
+  if (isPermitKind(kind)) assertPlainName(options);
   const found = isPermitKind(kind)
     ? await historyOfName(locks, name, { kind })
     : await historyOfName(locks, name, { kind, namespace });

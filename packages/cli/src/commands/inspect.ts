@@ -14,7 +14,7 @@ import {
   type SortOptions,
 } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
-import { assertNoNamespace, isPermitKind, permitsText } from "../output/permits.js";
+import { assertPlainName, isPermitKind, permitsText } from "../output/permits.js";
 import { pointAtOtherKinds } from "./other-kinds.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
@@ -31,7 +31,7 @@ export async function inspect(
   const { kind, namespace } = options;
   await using locks = await locksOf(options, output);
   if (isPermitKind(kind)) {
-    assertNoNamespace(options);
+    assertPlainName(options);
     const permits = (await inspectName(locks, name, { kind })) as PermitInspection;
     output.out(output.isJson ? jsonLine(permits) : permitsText(permits, output.width));
     if (permits.state === "absent")

@@ -12,8 +12,8 @@ import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { withPending } from "../output/format.js";
-import { columns, jsonLine, type Output, seconds } from "../output/output.js";
-import { assertNoNamespace, hasPermits, isPermitKind, permitsText } from "../output/permits.js";
+import { columns, jsonLine, type Output, seconds, tellPassing } from "../output/output.js";
+import { assertPlainName, hasPermits, isPermitKind, permitsText } from "../output/permits.js";
 
 /** The options of `holdfast queue`, as parsed by commander. */
 interface QueueCommandOptions extends CommonOptions {
@@ -38,7 +38,7 @@ export async function queue(
   const { namespace } = options;
   const { kind } = options;
   const isOfPermits = isPermitKind(kind);
-  if (isOfPermits) assertNoNamespace(options);
+  if (isOfPermits) assertPlainName(options);
   const read = () =>
     isOfPermits
       ? listQueue(locks, name, { kind })
@@ -53,15 +53,27 @@ export async function queue(
   try {
     let before: string | undefined;
     while (interruptions.exitCode === undefined) {
-      const now = shown(await read());
-      if (now !== before) output.out(now);
-      before = now;
+      const listing = await read().catch((error: unknown) => tellPassing(output, error));
+      if (listing !== undefined) {
+        const now = essence(listing);
+        if (now !== before) output.out(shown(listing));
+        before = now;
+      }
       await sleep(systemTimers, WATCH_MS, true, interruptions.ending);
     }
     return interruptions.exitCode;
   } finally {
     interruptions.dispose();
   }
+}
+
+// Each renewal changes these, and the time left passes also without one.
+const PASSING = { version: undefined, endsAt: undefined, endsInMs: undefined, acquirableInMs: 0 };
+
+/** What a watch compares: equal texts have no change to print. Pure. */
+export function essence({ lock, waiters }: QueueListing | PermitQueueListing): string {
+  const permits = lock.permits.map((permit) => ({ ...permit, ...PASSING }));
+  return jsonLine([{ ...lock, ...PASSING, permits }, waiters]);
 }
 
 function described({ lock, waiters }: QueueListing | PermitQueueListing, width: number): string {

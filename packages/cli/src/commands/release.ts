@@ -4,7 +4,7 @@ import type { CommonOptions, NamespaceOptions } from "../options.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
-import { assertNoNamespace, isPermitKind } from "../output/permits.js";
+import { assertPlainName, isPermitKind } from "../output/permits.js";
 
 /** The options of `holdfast release`, as parsed by commander. */
 export interface ReleaseOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -47,7 +47,7 @@ export async function release(
     );
   }
   await using locks = await locksOf(options, output);
-  if (isPermitKind(kind)) assertNoNamespace(options);
+  if (isPermitKind(kind)) assertPlainName(options);
   const of = isPermitKind(kind) ? { kind } : { namespace };
   const isReleased = await releaseByHolder(locks, nameOf(name, options), holder, of);
   const subject = printable(`"${name}"${inNamespace(namespace)}`);

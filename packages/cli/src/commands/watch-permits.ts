@@ -5,6 +5,12 @@ import { type AnyLocks, nameText } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 import { permitChanges, permitChangeText } from "../output/permits.js";
 
+/** Tells what each scan of a watch costs. */
+export function tellCost(units: number, { err, note, isJson }: Output): void {
+  if (isJson) err(jsonLine({ scan: { readUnits: units } }));
+  else note(`Each poll scans the whole table, at ${units} read units now.`);
+}
+
 interface PermitWatchOptions {
   readonly kind: PermitKind;
   readonly prefix: string | undefined;
@@ -16,6 +22,7 @@ export class PermitWatch {
   readonly #options: PermitWatchOptions;
   readonly #output: Output;
   readonly #known = new Map<string, PermitInspection>();
+  #hasScanned = false;
 
   constructor(locks: Holdfast<AnyLocks>, options: PermitWatchOptions, output: Output) {
     this.#locks = locks;
@@ -36,15 +43,23 @@ export class PermitWatch {
   async #scan(): Promise<void> {
     const { kind, prefix } = this.#options;
     const missing = new Set(this.#known.keys());
+    let units = 0;
     for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
+      units += page.readUnits ?? 0;
       for (const found of page.locks) {
         missing.delete(found.name);
         this.#note(found);
       }
       for (const { name } of page.unreadable) missing.delete(name);
     }
+    if (!this.#hasScanned) tellCost(units, this.#output);
+    this.#hasScanned = true;
     // A scan can miss a recent record, so only a strongly consistent read shows that a record is absent.
-    for (const name of missing) await this.#inspect(name);
+    for (const name of missing) {
+      await this.#inspect(name);
+      // Otherwise each later poll would read the record again.
+      if (this.#known.get(name)?.state === "absent") this.#known.delete(name);
+    }
   }
 
   #note(found: PermitInspection): void {

@@ -24,9 +24,9 @@ export function addWatch(program: Command, onRun: (run: Run) => void): void {
           "Give either a name or a prefix: holdfast watch NAME, or holdfast watch --prefix PREFIX",
         );
       }
-      if (name === undefined && options.namespace !== undefined) {
+      if (name === undefined && (options.namespace ?? options.sort) !== undefined) {
         throw usageError(
-          "--namespace is for a single lock: give its name. --prefix watches all namespaces.",
+          "--namespace and --sort are for a single lock: give its name. --prefix watches all of them.",
         );
       }
       onRun(async (output, host) =>

@@ -1,4 +1,4 @@
-import { type Holdfast, type Inspection, inspect, isHoldfastError } from "holdfast";
+import { type Holdfast, type Inspection, inspect } from "holdfast";
 import { listLocks, type PermitKind, type RecordKind } from "holdfast/admin";
 import { durationMs, isoTimeOf, shown, sleep, systemClock, systemTimers } from "holdfast/internal";
 import { locksOf } from "../connection.js";
@@ -15,10 +15,9 @@ import {
   type SortOptions,
   withPending,
 } from "../output/format.js";
-import { jsonLine, type Output, printable, tellFailure } from "../output/output.js";
-
-import { isPermitKind } from "../output/permits.js";
-import { PermitWatch } from "./watch-permits.js";
+import { jsonLine, type Output, printable, tellPassing } from "../output/output.js";
+import { assertPlainName, isPermitKind } from "../output/permits.js";
+import { PermitWatch, tellCost } from "./watch-permits.js";
 
 /** The options of `holdfast watch`, as parsed by commander. */
 interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -44,27 +43,20 @@ export async function watch(
   const interruptions = new Interruptions(host, { withReader: true });
   await using locks = await locksOf(options, output);
   const { namespace, kind } = options;
+  if (isPermitKind(kind)) assertPlainName(options);
   const watching = isPermitKind(kind)
     ? new PermitWatch(locks, { kind, prefix: options.prefix }, output)
     : new Watch(locks, { ...options, kind }, output);
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
   try {
     while (!interruptions.ending.aborted) {
-      await watching.poll(asked).catch((error: unknown) => {
-        // Print a transient error, and continue; every further error ends the watch.
-        if (!isPassing(error)) throw error;
-        tellFailure(output, error);
-      });
+      await watching.poll(asked).catch((error: unknown) => tellPassing(output, error));
       await sleep(systemTimers, pollMs, true, interruptions.ending);
     }
     return interruptions.exitCode ?? EXIT.ok;
   } finally {
     interruptions.dispose();
   }
-}
-
-function isPassing(error: unknown): boolean {
-  return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
 }
 
 interface LockWatchOptions {
@@ -114,7 +106,7 @@ class Watch {
       const unreadable = new Set(page.unreadable.map(({ name }) => name));
       for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
     }
-    if (!this.#hasPolled) this.#printCost(units);
+    if (!this.#hasPolled) tellCost(units, this.#output);
     // A scan may be older than the record: only a strongly consistent read may conclude absence.
     for (const lock of missing.values()) await this.#inspect(lock);
   }
@@ -139,12 +131,6 @@ class Watch {
     const what = `${shown(lockText(found))}${detailsOf(found, missed)}`;
     if (isJson) out(jsonLine({ at, change, missed, ...found }));
     else out(printable(`${at}  ${change.padEnd(8)}  ${what}`));
-  }
-
-  #printCost(units: number): void {
-    const { err, note, isJson } = this.#output;
-    if (isJson) err(jsonLine({ scan: { readUnits: units } }));
-    else note(`Each poll scans the whole table, at ${units} read units now.`);
   }
 }
 

@@ -108,6 +108,13 @@ export function tellFailure(output: Output, error: unknown): number {
   return exitCode;
 }
 
+/** Reports an error after which a later poll may succeed; throws every further error. */
+export function tellPassing(output: Output, error: unknown): void {
+  const isPassing = isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
+  if (!isPassing) throw error;
+  tellFailure(output, error);
+}
+
 /** Names the options of the command line in place of the library's. */
 function inOwnOptions(message: string): string {
   return message

@@ -1,8 +1,9 @@
 import type { Inspection } from "holdfast";
 import type { InspectedPermit, PermitInspection, PermitKind } from "holdfast/admin";
 import { shown } from "holdfast/internal";
+import type { NamespaceOptions } from "../options.js";
 import { usageError } from "./exit-codes.js";
-import { type AnyLocks, endText } from "./format.js";
+import { type AnyLocks, endText, type SortOptions } from "./format.js";
 import { columns, seconds } from "./output.js";
 
 /** Whether the value of --kind is of a record with permits. */
@@ -20,10 +21,14 @@ export function hasQueue(kind: string): boolean {
   return kind === "lock" || isPermitKind(kind);
 }
 
-/** Throws a usage error for an option that is for fair locks only. */
-export function assertNoNamespace({ namespace }: { readonly namespace?: string }): void {
-  if (namespace === undefined) return;
-  throw usageError("--namespace is for fair locks only. Leave it out.");
+/** Throws a usage error for an option about the name that is for other records. */
+export function assertPlainName({ namespace, sort }: NamespaceOptions & SortOptions): void {
+  if (namespace !== undefined) {
+    throw usageError("--namespace is for fair locks only. Leave it out.");
+  }
+  if (sort !== undefined) {
+    throw usageError("--sort is for locks and leaderships only. Leave it out.");
+  }
 }
 
 const HEADING = ["OWNER", "WEIGHT", "FENCE", "LEASE", "ENDS", "SESSION", "HOLDER"] as const;

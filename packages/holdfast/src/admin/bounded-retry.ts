@@ -69,6 +69,7 @@ export class BoundedRetry {
     this.#throwIfAborted();
   }
 
+  /** Sends a request, which the caller's signal must end, too. */
   async send<T>(ask: () => Promise<Result<T>>): Promise<T> {
     this.#throwIfAborted();
     const retried = await retry(this.#context, ask, {
@@ -76,7 +77,7 @@ export class BoundedRetry {
       signal: this.#signal,
       isOver: () => this.#context.closing.aborted,
       onNoAnswer: (answer) => {
-        if (this.isOver) {
+        if (this.isOver && this.#signal?.aborted !== true) {
           const { name, kind } = this.#ref;
           throw unavailableError(name, this.#whatFailed, answer, titleOf([name], kind));
         }
@@ -108,9 +109,10 @@ type Result<T> = Answered<T> | NoAnswer | Misconfigured;
 export async function readOnce(
   context: AcquireContext,
   ref: RecordRef,
+  signal?: AbortSignal,
 ): Promise<Result<LeaseRecord>> {
   const { requestTimeoutMs } = context.settings;
-  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs, signal);
   if (answer.kind !== "found") return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }
@@ -119,11 +121,12 @@ export async function readOnce(
 export async function readWithSession(
   context: AcquireContext,
   ref: RecordRef,
+  signal?: AbortSignal,
 ): Promise<Result<LeaseRecord>> {
-  const read = await readOnce(context, ref);
+  const read = await readOnce(context, ref, signal);
   const record = read.kind === "answered" ? read.value : undefined;
   if (record?.state === "held" && record.session !== undefined) {
-    await context.sessions.look(record.session, context.settings.requestTimeoutMs);
+    await context.sessions.look(record.session, context.settings.requestTimeoutMs, signal);
   }
   return read;
 }
@@ -133,8 +136,9 @@ export async function writeOnce(
   context: AcquireContext,
   ref: RecordRef,
   write: Write,
+  signal?: AbortSignal,
 ): Promise<Result<LeaseRecord>> {
-  const answer = await context.write(write, context.settings.requestTimeoutMs);
+  const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }
@@ -145,10 +149,11 @@ export async function notifyOnce(
   context: AcquireContext,
   session: string,
   holder: string,
+  signal?: AbortSignal,
 ): Promise<Result<true>> {
   const requests = requireCapability(context.format, REQUESTS);
   const write = requests.notify(context.format.codec.refOf("session", session), holder);
-  const answer = await context.write(write, context.settings.requestTimeoutMs);
+  const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
   // Refused: the session and its leases have ended.
   return answer.kind === "applied" || answer.kind === "refused" ? NOTIFIED : answer;
 }

@@ -113,7 +113,7 @@ export async function askHolderToRelease(
   const limitMs = checkForce(options, by);
   const requests = requireCapability(context.format, REQUESTS, "forced releases");
   const retries = new BoundedRetry(context, ref, WORDING, signal, limitMs);
-  const look = () => readWithSession(context, ref);
+  const look = () => readWithSession(context, ref, signal);
   const first = await retries.send(look);
   if (first.state !== "held") return resultOf(undefined, first);
   retries.allowFor(first);
@@ -121,18 +121,20 @@ export async function askHolderToRelease(
   const forced = { holder: first.holder, by, reason, at, now: false };
   const freeIfDead = async (record: LeaseRecord): Promise<LeaseRecord | undefined> => {
     if (!names(record, first) || !isDead(context, ref, record)) return undefined;
-    const freed = await retries.send(() => freeDead(context, ref, record, forced));
+    const freed = await retries.send(() => freeDead(context, ref, record, forced, signal));
     return names(freed, first) ? undefined : freed;
   };
   const freedAtOnce = await freeIfDead(first);
   if (freedAtOnce) return resultOf(first, freedAtOnce, true);
   const request = { ...forced, kind: "release" } as const;
-  const asked = await retries.send(() => writeOnce(context, ref, requests.ask(ref, request)));
+  const ask = requests.ask(ref, request);
+  const asked = await retries.send(() => writeOnce(context, ref, ask, signal));
   if (!names(asked, first)) return resultOf(first, asked);
   retries.noteRequest();
   const { session } = asked;
-  if (session !== undefined) await retries.send(() => notifyOnce(context, session, first.holder));
-  const freeing = () => writeOnce(context, ref, freeingOf(context, ref, forced));
+  if (session !== undefined)
+    await retries.send(() => notifyOnce(context, session, first.holder, signal));
+  const freeing = () => writeOnce(context, ref, freeingOf(context, ref, forced), signal);
   for (;;) {
     if (!now) await retries.pause();
     const found = await retries.send(now ? freeing : look);

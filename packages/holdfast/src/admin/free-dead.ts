@@ -35,17 +35,18 @@ export async function freeDead(
   ref: RecordRef,
   record: HeldRecord,
   forced: ForcedRelease,
+  signal?: AbortSignal,
 ): Promise<Answered | NoAnswer | Misconfigured> {
   const decision = judge(context, ref, record);
   if (decision.kind === "end-session") {
-    const ended = await context.sessions.end(decision, forced.by, new Abort());
+    const ended = await context.sessions.end(decision, forced.by, signal ?? new Abort());
     if (ended.kind !== "applied" && ended.kind !== "refused") return ended;
   }
   // A refusal shows that the session is alive, or that it has already ended.
   if (judge(context, ref, record).kind !== "take-over") return { kind: "answered", value: record };
   const options = { keepData: true, lastHolder: record.holder, forced };
   const write = context.freeing(ref, { watched: record }, options);
-  const answer = await context.write(write, context.settings.requestTimeoutMs);
+  const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
   if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }

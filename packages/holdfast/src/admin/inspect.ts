@@ -35,7 +35,8 @@ function inspected(
   name: FormatTypes["name"],
   options: InspectOptions | InspectPermitOptions,
 ): Promise<Inspection> {
-  const { kind } = options;
+  // The options are not checked yet.
+  const kind = (options as InspectPermitOptions | null)?.kind;
   if (isPermitKind(kind)) {
     checkNames("inspect()", options as InspectPermitOptions, INSPECT_PERMIT_NAMES);
     return inspectPermits(context, permitRecordRef(context.format, name, kind));

@@ -52,22 +52,22 @@ export async function interruptHolder<S extends FormatTypes = NativeTypes>(
   options: InterruptOptions = {},
 ): Promise<InterruptedHolder | undefined> {
   const { context, defaultOwner } = partsOf(client, "interruptHolder()");
-  const { by = defaultOwner, ...others } = checkNames("interruptHolder()", options, NAMES);
+  const { by = defaultOwner, namespace, signal } = checkNames("interruptHolder()", options, NAMES);
   checkText("by", by);
-  const ref = namedRef(context.format, name, { namespace: others.namespace });
+  const ref = namedRef(context.format, name, { namespace });
   const requests = requireCapability(context.format, REQUESTS, "interruptions");
-  const retries = new BoundedRetry(context, ref, WORDING, others.signal);
-  const first = await retries.send(() => readOnce(context, ref));
+  const retries = new BoundedRetry(context, ref, WORDING, signal);
+  const first = await retries.send(() => readOnce(context, ref, signal));
   if (first.state !== "held") return undefined;
   const { holder } = first;
   const ask = requests.ask(ref, { kind: "interrupt", holder, by });
-  const asked = await retries.send(() => writeOnce(context, ref, ask));
+  const asked = await retries.send(() => writeOnce(context, ref, ask, signal));
   // The next holder is not asked: the caller may not have meant it.
   if (asked.state !== "held" || asked.holder !== holder) return undefined;
   retries.noteRequest();
   const { session } = asked;
   if (!isToldHere(context, asked) && session !== undefined) {
-    await retries.send(() => notifyOnce(context, session, holder));
+    await retries.send(() => notifyOnce(context, session, holder, signal));
   }
   return { holder, owner: asked.owner };
 }

@@ -4,9 +4,16 @@ import { keySchemaOf, type TableFormat, type TableSchema } from "./schema.js";
 
 /** A problem of a table, and its fix. */
 export interface Defect {
-  readonly check: "key" | "ttl" | "replication";
+  readonly check: "table" | "key" | "ttl" | "replication";
   readonly message: string;
   readonly fix: string;
+}
+
+/** Checks that the table serves requests: not while it is created or deleted, archived, or without its key for encryption. Pure. */
+export function statusDefects({ TableStatus: status = "ACTIVE" }: TableDescription): Defect[] {
+  if (status === "ACTIVE" || status === "UPDATING") return [];
+  const fix = "wait until it is ACTIVE, make it ACTIVE, or use another table.";
+  return [{ check: "table", message: `The table's status is ${status}`, fix }];
 }
 
 /** Checks that the table has the configured key. Some formats have fixed key names. Pure. */
@@ -88,9 +95,7 @@ export function replicaDefects(
   homeRegion: string | undefined,
 ): Defect[] {
   const regions = regionsOf(description);
-  // An older SDK has no type for this field; the server's answer contains the field anyway.
-  const { MultiRegionConsistency } = description as { MultiRegionConsistency?: string };
-  if (regions.length === 0 || MultiRegionConsistency === "STRONG") return [];
+  if (regions.length === 0 || isStrong(description)) return [];
   const defect = (message: string, fix: string): Defect[] => [
     { check: "replication", message, fix },
   ];
@@ -106,6 +111,23 @@ export function replicaDefects(
   return defect(
     `\`homeRegion\` is ${homeRegion}, but the replicas are in ${regions.join(", ")}`,
     "set `homeRegion` to a region with a replica.",
+  );
+}
+
+function isStrong(description: TableDescription): boolean {
+  // An older SDK has no type for this field; the server's answer contains the field anyway.
+  return (description as { MultiRegionConsistency?: string }).MultiRegionConsistency === "STRONG";
+}
+
+/** Describes a replication without a defect. Pure. */
+export function replicationText(description: TableDescription, homeRegion?: string): string {
+  const regions = regionsOf(description);
+  if (regions.length === 0) return "The table is in one region.";
+  return (
+    `The table is replicated to ${regions.join(", ")}` +
+    (isStrong(description)
+      ? ", with strong consistency; locks are safe."
+      : `, and the last writer wins; locks are safe if all clients take them in ${homeRegion}.`)
   );
 }
 

@@ -18,7 +18,14 @@ import { waitingForConnection, withoutRetries } from "../platform/dynamodb/sdk.j
 import type { Item } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
 import { Dates } from "./dates.js";
-import { type Defect, keyDefects, regionsOf, replicaDefects, ttlDefects } from "./defects.js";
+import {
+  type Defect,
+  keyDefects,
+  replicaDefects,
+  replicationText,
+  statusDefects,
+  ttlDefects,
+} from "./defects.js";
 import { type Finding, ok } from "./finding.js";
 import {
   type KeyKind,
@@ -126,24 +133,35 @@ function checkFeatures({ for: features = ["lock"], table, prefix = "" }: Diagnos
 
 async function examineShape(options: DiagnoseOptions): Promise<Finding[]> {
   const schema = schemaFor("native", options.keys);
-  try {
+  return examined("table", options, async () => {
     const description = await describe(options);
-    const regions = regionsOf(description);
     return [
-      ok("table", `Table "${options.table}" is ${description.TableStatus?.toLowerCase()}.`),
+      ...findingsOf("table", statusDefects(description), `Table "${options.table}" is active.`),
       ...findingsOf("key", keyDefects(description, schema), "The table has the configured key."),
-      ...findingsOf("ttl", ttlDefects(await ttlOf(options), schema), "TTL is on."),
+      // A role may describe the table, and not its TTL: then the other findings still count.
+      ...(await examined("ttl", options, async () =>
+        findingsOf("ttl", ttlDefects(await ttlOf(options), schema), "TTL is on."),
+      )),
       ...findingsOf(
         "replication",
         replicaDefects(description, options.homeRegion),
-        regions.length === 0
-          ? "The table is in one region."
-          : `The table is replicated to ${regions.join(", ")}, with strong consistency; locks are safe.`,
+        replicationText(description, options.homeRegion),
       ),
     ];
+  });
+}
+
+/** Returns the findings, or the one of the error that ended the examination. */
+async function examined(
+  check: Finding["check"],
+  options: DiagnoseOptions,
+  examine: () => Promise<Finding[]>,
+): Promise<Finding[]> {
+  try {
+    return await examine();
   } catch (error) {
     if (!isHoldfastError(error)) throw error;
-    return [troubleOf("table", error, needsDescription(options))];
+    return [troubleOf(check, error, needsDescription(options))];
   }
 }
 
@@ -193,6 +211,7 @@ class Probes {
   readonly #options: DiagnoseOptions;
   readonly #client: ReturnType<typeof withoutRetries>;
   readonly #features: readonly PolicyFeature[];
+  readonly #prefix: string;
   readonly dates: Dates;
 
   constructor(options: DiagnoseOptions) {
@@ -203,6 +222,7 @@ class Probes {
       monotonicMs: () => systemClock.monotonicMs(),
     });
     this.#features = options.for ?? ["lock"];
+    this.#prefix = options.prefix ?? "";
     this.#client = withoutRetries(options.client, (date) => this.dates.see(date));
   }
 
@@ -211,7 +231,8 @@ class Probes {
       kinds.map((kind) => () => this.#probe(action, kind)),
     );
     const scan = new ScanCommand({ TableName: this.#options.table, Limit: 1 });
-    return listsRecords(this.#features)
+    // A policy with a prefix allows no scan.
+    return listsRecords(this.#features) && this.#prefix === ""
       ? [...onRecords, () => this.#send("Scan", "", scan)]
       : onRecords;
   }
@@ -227,7 +248,7 @@ class Probes {
 
   #probe(action: RecordAction, kind: KeyKind): Promise<Finding> {
     const { keys } = schemaFor("native", this.#options.keys);
-    const name = (kind === "session" ? "" : (this.#options.prefix ?? "")) + PROBED_NAME;
+    const name = this.#prefix + PROBED_NAME;
     const { codec, queue } = nativeFormat(keys);
     const ref = codec.refOf(kind === "queue" ? "lock" : kind, name);
     const { key } = kind === "queue" ? (queue?.entryOf(ref, 0n) ?? ref) : ref;

@@ -45,7 +45,7 @@ export function hasTtl(format: LockFormat | undefined): boolean {
 
 /** Throws `invalid-argument` for features that such a table does not support. */
 export function checkForeign(features: readonly string[], format: LockFormat): void {
-  if ((format as Partial<LeaseFormat>).facts === undefined) {
+  if ((format as Partial<LeaseFormat> | null)?.facts === undefined) {
     throw invalid("The option `format` must be the result of a function of @holdfast/formats.");
   }
   const refused = features.find((one) => ON_RECORDS[one] === undefined && one !== "table");

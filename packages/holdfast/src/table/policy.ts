@@ -283,17 +283,17 @@ function check(options: PolicyOptions): void {
     );
   for (const option of ["region", "account", "partition", "bucket"] as const) {
     const value: unknown = options[option];
-    if (value !== undefined && typeof value !== "string") {
-      throw refuse(`The option \`${option}\` must be a string; it is ${valueText(value)}.`);
+    // With an empty part, a resource matches nothing.
+    if (value !== undefined && (typeof value !== "string" || value === "")) {
+      throw refuse(
+        `The option \`${option}\` must be a string that is not empty; it is ${valueText(value)}.`,
+      );
     }
   }
   if (!Array.isArray(prefixes) || prefixes.some((one) => typeof one !== "string")) {
     throw refuse("The option `prefixes` must be a list of strings.");
   }
-  if (prefixes.includes(""))
-    throw refuse(
-      "The option `prefixes` has an empty prefix, which matches every name. Leave it out.",
-    );
+  if (prefixes.includes("")) throw refuse("An empty prefix matches every name. Leave it out.");
   if (bucket !== undefined && !features.includes("object-commit")) {
     throw refuse("The option `bucket` is for the feature `object-commit` only. Leave it out.");
   }

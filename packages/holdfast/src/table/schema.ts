@@ -1,6 +1,7 @@
 import type { LeaseFormat } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../native/native.js";
 
@@ -11,6 +12,8 @@ export interface TableKeys {
   /** The sort key, a string; null for a table with a partition key alone. Default `sk`. */
   readonly sk?: string | null | undefined;
 }
+
+const KEYS_NAMES: OptionNames<TableKeys> = { pk: true, sk: true };
 
 /** Of commit records, whose layout is in `@holdfast/object-commit`. */
 const COMMIT_SCHEMA: TableSchema = {
@@ -33,7 +36,7 @@ export function schemaFor(
   format: TableFormat | LockFormat = "native",
   keys?: TableKeys,
 ): TableSchema {
-  if (typeof format === "object") return schemaOfFormat(format, keys);
+  if (typeof format === "object" && format !== null) return schemaOfFormat(format, keys);
   if (format === "native") return schemaOf(keys);
   if (format === "object-commit" && keys?.pk === undefined && keys?.sk === undefined) {
     return COMMIT_SCHEMA;
@@ -58,6 +61,7 @@ function schemaOfFormat(format: LockFormat, keys: TableKeys | undefined): TableS
 
 /** The schema for these key names. Throws `invalid-argument`. */
 export function schemaOf(keys: TableKeys = {}): TableSchema {
+  checkNames("`keys`", keys, KEYS_NAMES);
   const pk = keys.pk ?? NATIVE_KEYS.pk;
   const sk = keys.sk === undefined ? NATIVE_KEYS.sk : keys.sk;
   checkKeyName("pk", pk, "");

@@ -16,7 +16,14 @@ import { answerOf } from "../platform/dynamodb/errors.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import { isTransport } from "../platform/dynamodb/sender.js";
 import { systemTimers } from "../platform/timers.js";
-import { keyDefects, regionsOf, replicaDefects, type Ttl, ttlDefects } from "./defects.js";
+import {
+  keyDefects,
+  regionsOf,
+  replicaDefects,
+  statusDefects,
+  type Ttl,
+  ttlDefects,
+} from "./defects.js";
 import { keySchemaOf, schemaFor, type TableFormat, type TableKeys } from "./schema.js";
 
 /** Which table, and through which client. */
@@ -119,6 +126,7 @@ async function check(options: CheckTableOptions): Promise<TableReport> {
   const description = await describe(options);
   const ttl = await ttlOf(options);
   const defects = [
+    ...statusDefects(description),
     ...keyDefects(description, schema, options.format),
     ...ttlDefects(ttl, schema),
     ...replicaDefects(description, options.homeRegion),
@@ -170,7 +178,8 @@ async function untilActive(options: TableOptions, waitMs: number): Promise<Table
     if (systemClock.monotonicMs() - startMs >= waitMs) {
       throw new HoldfastError(
         "unreachable",
-        `Table "${options.table}" was created, but is not active after ${waitMs} ms. Run the same call or command again later.`,
+        `Table "${options.table}" is not active after ${waitMs} ms; its status is ${description.TableStatus ?? "unknown"}. ` +
+          "Run the same call or command again later.",
       );
     }
     await sleep(systemTimers, POLL_MS, true);

@@ -245,6 +245,28 @@ describe("a forced release", () => {
     expect(await world.until(waiting)).toBe("closed");
   });
 
+  it.each(["read", "write"] as const)(
+    "ends at once with its signal while DynamoDB does not answer its %s",
+    async (kind) => {
+      const stage = scene();
+      const { world, operator } = stage;
+      await held(stage);
+      operator.network.script((request) =>
+        request.kind === kind ? { fault: "request-lost" } : undefined,
+      );
+      const controller = new AbortController();
+      const { signal } = controller;
+      const ended = forceRelease(operator.locks, "a", { ...WHY, signal }).catch(
+        (error: unknown) => error,
+      );
+      await world.time.advance(100);
+      controller.abort("enough");
+      const fromMs = world.time.nowMs;
+      expect(await world.until(ended)).toBe("enough");
+      expect(world.time.nowMs).toBe(fromMs);
+    },
+  );
+
   it("waits until the holder is observed dead, for a lease of any length", async () => {
     const world = new World();
     const holder = world.inhabitant();

@@ -196,6 +196,28 @@ describe("interruptHolder()", () => {
     });
   });
 
+  it.each(["read", "write"] as const)(
+    "ends at once with its signal while DynamoDB does not answer its %s",
+    async (kind) => {
+      const stage = scene();
+      const { world, operator } = stage;
+      await held(stage);
+      operator.network.script((request) =>
+        request.kind === kind ? { fault: "request-lost" } : undefined,
+      );
+      const controller = new AbortController();
+      const { signal } = controller;
+      const ended = interruptHolder(operator.locks, "a", { signal }).catch(
+        (error: unknown) => error,
+      );
+      await world.time.advance(100);
+      controller.abort("enough");
+      const fromMs = world.time.nowMs;
+      expect(await world.until(ended)).toBe("enough");
+      expect(world.time.nowMs).toBe(fromMs);
+    },
+  );
+
   it.each([
     ["an empty label", { by: "" }],
     ["a label of more than 1,000 characters", { by: "x".repeat(1_001) }],

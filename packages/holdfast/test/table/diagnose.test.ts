@@ -1,8 +1,15 @@
 import { DescribeTableCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
+import { allowedBy } from "../../../../test/support/permissions.js";
 import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
 import type { DynamoDBLike } from "../../src/index.js";
-import { createTable, diagnose, type Finding } from "../../src/table/index.js";
+import {
+  createTable,
+  diagnose,
+  type Finding,
+  POLICY_FEATURES,
+  policyFor,
+} from "../../src/table/index.js";
 
 /** What `holdfast diagnose` finds where the table answers late or not at all, or is replicated. */
 
@@ -22,6 +29,8 @@ async function behind(
       (command as object) instanceof kind ? answer(() => send(command)) : send(command),
   };
 }
+
+const DENIED = { check: "permission", level: "problem", code: "access-denied" };
 
 // This client shows no `Date`: that is a finding of its own.
 const wrong = (found: readonly Finding[]): Finding[] =>
@@ -57,6 +66,25 @@ describe("a probe", () => {
     expect(slow?.message).toContain(` ${slow?.latencyMs} ms`);
     expect(slow?.latencyMs).toBeGreaterThan(1_000);
     expect(others).toEqual([]);
+  });
+});
+
+describe("a process with a policy for a prefix", () => {
+  const features = POLICY_FEATURES.filter((feature) => feature !== "object-commit");
+
+  it.each(features)("has every permission that %s needs below the prefix", async (feature) => {
+    const dynamodb = new MemoryDynamoDB({ nowMs: () => Date.now() });
+    let answers = 0;
+    // The `Date` moves with each answer, so that no diagnosis waits until it moves.
+    const wallMs = (): number => Date.now() + (answers++ % 2) * 1_000;
+    const client = memoryClient(dynamodb, { wallMs });
+    await createTable({ client, table: "locks" });
+    const options = { for: [feature], table: "locks" };
+    dynamodb.allows = allowedBy(policyFor({ ...options, prefixes: ["team/"] }).document);
+    const found = await diagnose({ ...options, client, prefix: "team/" });
+    expect(wrong(found).filter(({ level }) => level === "problem")).toEqual([]);
+    const other = wrong(await diagnose({ ...options, client, prefix: "other/" }));
+    if (feature !== "table") expect(other).toContainEqual(expect.objectContaining(DENIED));
   });
 });
 

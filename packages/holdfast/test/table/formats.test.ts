@@ -114,6 +114,7 @@ describe("the option format", () => {
     ["keys beside a format", { format: dynamolock(), keys: { pk: "id" } }, /`format`/],
     ["keys of commit records", { format: "object-commit", keys: { sk: null } }, /`keys`/],
     ["a format of one's own making", { format: { name: "x" } as LockFormat }, /holdfast\/formats/],
+    ["null", { format: null as never }, /"native" or "object-commit".*null/],
     [
       "a name of no format",
       { format: "redis" as "native" },

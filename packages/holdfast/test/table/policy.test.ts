@@ -233,8 +233,13 @@ describe("policyFor", () => {
     [{ for: ["everything" as PolicyFeature], table: "locks" }],
     [{ for: ["lock"], table: "" }],
     [{ for: ["lock"], table: "locks", prefixes: [""] }],
+    [{ for: ["lock"], table: "locks", region: "" }],
+    [{ for: ["lock"], table: "locks", account: "" }],
+    [{ for: ["lock"], table: "locks", partition: "" }],
+    [{ for: ["object-commit"], table: "locks", bucket: "" }],
     [{ for: ["lock"], table: "locks", bucket: "reports" }],
     [{ for: ["lock", "object-commit"], table: "locks" }],
+    [{ for: ["lock"], table: "locks", format: null as never }],
   ] as const)("refuses %j", (options) => {
     expect(() => policyFor(options)).toThrow(expect.objectContaining({ code: "invalid-argument" }));
   });

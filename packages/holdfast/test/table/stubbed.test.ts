@@ -2,7 +2,7 @@ import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { awsLockClient } from "../../../formats/src/index.js";
 import type { DynamoDBLike } from "../../src/index.js";
-import { checkTable, createTable } from "../../src/table/index.js";
+import { checkTable, createTable, diagnose } from "../../src/table/index.js";
 
 /** A stub's answer to one command: an output, or the name of an error. */
 type Answer = object | string;
@@ -50,6 +50,33 @@ function described(more: TableDescription = {}): { Table: TableDescription } {
 }
 
 const REPLICAS = [{ RegionName: "eu-west-1" }, { RegionName: "us-east-1" }];
+
+describe("the diagnosis of a replicated table", () => {
+  const findings = async (more: TableDescription, ttl: Answer, homeRegion?: string) => {
+    const client = stub({ DescribeTable: [described(more)], DescribeTimeToLive: [ttl] });
+    const all = await diagnose({ client, table: "locks", homeRegion });
+    return (check: string) => all.find((one) => one.check === check);
+  };
+
+  it.each([
+    ["the last writer wins", undefined],
+    ["with strong consistency", "STRONG"],
+  ] as const)("with a home region says that %s", async (words, MultiRegionConsistency) => {
+    const more = { Replicas: REPLICAS, ...(MultiRegionConsistency && { MultiRegionConsistency }) };
+    const found = await findings(more, TTL_ON, "eu-west-1");
+    expect(found("replication")).toMatchObject({
+      level: "ok",
+      message: expect.stringContaining(words),
+    });
+  });
+
+  it("shows that two regions can grant a lock, also without permission to read the TTL", async () => {
+    const found = await findings({ Replicas: REPLICAS }, "AccessDeniedException");
+    expect(found("replication")).toMatchObject({ level: "problem", code: "misconfigured" });
+    expect(found("ttl")).toMatchObject({ level: "warning" });
+    expect(found("table")).toMatchObject({ level: "ok" });
+  });
+});
 
 describe("a replicated table", () => {
   const check = (more: TableDescription, homeRegion?: string) => {
@@ -180,6 +207,28 @@ describe("a failed request about a table", () => {
     });
     const creating = createTable({ client, table: "locks", wait: 0 });
     await expect(creating).rejects.toMatchObject({ code, cause: { name } });
+  });
+
+  it.each(["CREATING", "DELETING", "ARCHIVED"] as const)(
+    "is not fit for locks while its status is %s",
+    async (TableStatus) => {
+      const answers = { DescribeTable: [described({ TableStatus })], DescribeTimeToLive: [TTL_ON] };
+      await expect(checkTable({ client: stub(answers), table: "locks" })).rejects.toMatchObject({
+        code: "misconfigured",
+        message: expect.stringContaining(TableStatus),
+      });
+      const [first] = await diagnose({ client: stub(answers), table: "locks" });
+      expect(first).toMatchObject({ check: "table", level: "problem", code: "misconfigured" });
+    },
+  );
+
+  it("is not called created if another table of its name is being deleted", async () => {
+    const deleting = described({ TableStatus: "DELETING" });
+    const client = stub({ CreateTable: ["ResourceInUseException"], DescribeTable: [deleting] });
+    await expect(createTable({ client, table: "locks", wait: 0 })).rejects.toMatchObject({
+      code: "unreachable",
+      message: expect.stringMatching(/^(?!.*created).*DELETING/),
+    });
   });
 
   it("names the missing permission, which holders of locks do not need", async () => {

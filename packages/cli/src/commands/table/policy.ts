@@ -23,7 +23,8 @@ export async function policy(options: PolicyCommandOptions, output: Output): Pro
   const { document, notes } = policyFor({
     for: wanted,
     table,
-    region,
+    // An empty variable counts as unset, as for other commands.
+    region: region || undefined,
     account,
     partition,
     bucket,
