@@ -24,6 +24,10 @@ function waiting(name: string): {
   };
 }
 
+function linesOf(file: string): number {
+  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").length : 0;
+}
+
 describe("holdfast coalesce", () => {
   it("runs the command, and exits with its status", async () => {
     const result = await world.run(["coalesce", "a", "--", "sh", "-c", "exit 7"]);
@@ -67,6 +71,23 @@ describe("holdfast coalesce", () => {
     expect(await world.run(sweep)).toMatchObject({
       ...{ status: 0, stderr: 'holdfast: No run of "c" is owed.\n' },
     });
+  });
+
+  it("ends after a signal to a further run, and keeps what is owed meanwhile", async () => {
+    const log = world.file("f.log");
+    const script = `trap 'exit 0' USR1; echo on >> "${log}"; sleep 60 & wait`;
+    const first = world.start(["coalesce", "f", "--", "sh", "-c", script]);
+    const call = ["coalesce", "f", "--", "true"];
+    await until(() => linesOf(log) === 1, "the first run");
+    await world.run(call);
+    // The command ends, and is not asked to.
+    first.kill("SIGUSR1");
+    await until(() => linesOf(log) === 2, "the second run");
+    await world.run(call);
+    first.kill("SIGTERM");
+    expect((await first.result).status).toBe(143);
+    expect(linesOf(log)).toBe(2);
+    expect(await inspect(world.locks, "f")).toMatchObject({ state: "free", isOwed: true });
   });
 
   it("ends at a signal before the command runs, and runs nothing", async () => {

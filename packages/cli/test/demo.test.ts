@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Crew } from "../src/demo/crew.js";
 import { checkLedger } from "../src/demo/ledger.js";
 import type { TableView } from "../src/serve/view-types.js";
 import { CliWorld, pause, until } from "./support.js";
@@ -66,6 +67,15 @@ describe("holdfast demo", () => {
     const text = readFileSync(String(check?.["ledger"]), "utf8");
     expect(checkLedger(text).problems).toEqual(check?.["problems"]);
   }, 40_000);
+
+  it("says why it ends if it does not wait any longer for its workers", async () => {
+    const ending = new AbortController();
+    const next = new Crew(ending.signal).next("a grant", 60_000, () => undefined);
+    ending.abort(new Error("The table is slow."));
+    await expect(next).rejects.toMatchObject({
+      ...{ code: "demo-failed", message: "The table is slow." },
+    });
+  });
 
   it("serves its table in a page until SIGINT, and leaves no process", async () => {
     const { kill, result, text } = world.start(["demo", "--serve", "--json"]);

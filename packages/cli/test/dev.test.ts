@@ -87,6 +87,13 @@ describe("holdfast dev", () => {
   });
 });
 
+const TABLE = {
+  TableName: "locks",
+  AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }],
+  KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
+  ProvisionedThroughput: { ReadCapacityUnits: 3, WriteCapacityUnits: 4 },
+};
+
 describe("holdfast dev --data", () => {
   it("keeps every answered write, also if it is killed", async () => {
     const data = world.file("kept");
@@ -120,12 +127,6 @@ describe("holdfast dev --data", () => {
     const data = world.file("long");
     const open = (): KeptDynamoDB =>
       new KeptDynamoDB(data, { nowMs: () => 0 }, (error) => expect.fail(error.message));
-    const create = {
-      TableName: "locks",
-      AttributeDefinitions: [{ AttributeName: "pk", AttributeType: "S" }],
-      KeySchema: [{ AttributeName: "pk", KeyType: "HASH" }],
-      ProvisionedThroughput: { ReadCapacityUnits: 3, WriteCapacityUnits: 4 },
-    };
     const put = (Item: object) => ["PutItem", { TableName: "locks", Item }] as const;
     const items = [...Array(30).keys()].map((n) => ({
       pk: { S: `${n}` },
@@ -133,7 +134,7 @@ describe("holdfast dev --data", () => {
       big: { B: Buffer.alloc(60_000, n).toString("base64") },
     }));
     const kept = open();
-    expect(kept.handle("CreateTable", create).status).toBe(200);
+    expect(kept.handle("CreateTable", TABLE).status).toBe(200);
     for (const item of items) expect(kept.handle(...put(item)).status).toBe(200);
     for (let count = 0; count < 10_000; count += 1) kept.handle(...put({ pk: { S: "0" } }));
     // A refused write and a read are no lines.
@@ -151,6 +152,27 @@ describe("holdfast dev --data", () => {
     }
     const described = (each: KeptDynamoDB) => each.handle("DescribeTable", { TableName: "locks" });
     expect(described(again)).toEqual(described(kept));
+  });
+
+  it("keeps a transaction once that was repeated after a start", () => {
+    const data = world.file("repeated");
+    const open = (): KeptDynamoDB =>
+      new KeptDynamoDB(data, { nowMs: () => 0 }, (error) => expect.fail(error.message));
+    const add = {
+      TableName: "locks",
+      Key: { pk: { S: "a" } },
+      UpdateExpression: "ADD amount :one",
+      ExpressionAttributeValues: { ":one": { N: "1" } },
+    };
+    const transaction = { ClientRequestToken: "t", TransactItems: [{ Update: add }] };
+    for (let start = 0; start < 3; start += 1) {
+      const kept = open();
+      if (start === 0) kept.handle("CreateTable", TABLE);
+      if (start < 2) expect(kept.handle("TransactWriteItems", transaction).status).toBe(200);
+      const { body } = kept.handle("GetItem", { TableName: "locks", Key: add.Key });
+      expect(body).toMatchObject({ Item: { amount: { N: "1" } } });
+      kept.close();
+    }
   });
 
   it("refuses a file that it cannot read, and changes nothing in it", async () => {

@@ -1,6 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspect, mutex } from "../../holdfast/src/index.js";
+import { GuardedCommand } from "../src/guard/guarded-command.js";
 import { CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
@@ -31,6 +34,31 @@ describe("holdfast lock", () => {
     writeFileSync(file, "text", { mode: 0o644 });
     expect((await world.run(["lock", "a", "--", file])).status).toBe(126);
     expect((await inspect(world.locks, "a")).state).toBe("free");
+  });
+
+  it("exits with 126, and frees the lock, for a command that the system refuses in another way", async () => {
+    symlinkSync(world.file("loop"), world.file("loop"));
+    writeFileSync(world.file("a file"), "text");
+    for (const command of [join(world.file("a file"), "command"), world.file("loop")]) {
+      const result = await world.run(["lock", "a", "--", command]);
+      expect(result).toMatchObject({
+        status: 126,
+        stderr: expect.stringMatching(/E(NOTDIR|LOOP)/),
+      });
+      expect((await inspect(world.locks, "a")).state).toBe("free");
+    }
+  });
+
+  it("frees the lock if its guard cannot be started", async () => {
+    const held = {
+      leaseMs: 30_000,
+      signal: new AbortController().signal,
+      remainingMs: () => 9_000,
+    };
+    const startGuard = () => spawn(world.file("no-such-node"), { stdio: [0, 1, 2, "ipc"] });
+    const line = { command: "true", args: [], env: {} };
+    const { outcome } = new GuardedCommand(held, line, { env: {}, startGuard });
+    expect(await outcome).toEqual({ kind: "unguarded", isGroupGone: true });
   });
 
   it("passes the lease in the environment, and arguments unchanged", async () => {

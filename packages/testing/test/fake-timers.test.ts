@@ -3,6 +3,7 @@ import { expectError } from "../../../test/support/errors.js";
 import { election } from "../../holdfast/src/election/index.js";
 import {
   all,
+  fairLock,
   Holdfast,
   type Lease,
   lossSignal,
@@ -67,6 +68,18 @@ describe("takeAway()", () => {
     expect(lease.isHeld).toBe(true);
     await time.advance(11_000);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
+  });
+
+  it("passes the waiters in the queue of the lock", async () => {
+    const { time, options, locks } = setUp();
+    const other = new Holdfast(options());
+    await time.runUntil(fairLock(locks, "a").acquire());
+    const waiting = fairLock(other, "a").acquire({ wait: "5m" });
+    await time.advance(1_000);
+    const thief = await time.runUntil(takeAway(options(), "a"));
+    expect(thief.isHeld).toBe(true);
+    await time.runUntil(thief.release());
+    expect((await time.runUntil(waiting)).isHeld).toBe(true);
   });
 
   it("rejects a client in place of its options", async () => {

@@ -10,7 +10,9 @@ import {
   semaphore,
   writeLock,
 } from "../../holdfast/src/index.js";
+import { schedule } from "../../holdfast/src/schedule/index.js";
 import { local, unlocked } from "../src/local/local.js";
+import { VirtualTime } from "../src/time/virtual-time.js";
 
 let clients: Holdfast[] = [];
 afterEach(async () => {
@@ -110,5 +112,17 @@ describe("unlocked()", () => {
     expect([reader.isHeld, other.isHeld]).toEqual([true, true]);
     await Promise.all([reader.release(), other.release()]);
     expect([reader, other].every(({ signal }) => !signal.aborted)).toBe(true);
+  });
+
+  it("runs a schedule at each instant", async () => {
+    const time = new VirtualTime();
+    const locks = unlocked({ environment: time.process() });
+    const due: number[] = [];
+    const job = schedule(locks, "report", { every: "1m" }, (run) => due.push(run.due.getTime()));
+    const startMs = time.wallMs;
+    job.start();
+    await time.advance(150_000);
+    expect(due).toEqual([startMs + 60_000, startMs + 120_000]);
+    await time.runUntil(locks.close());
   });
 });

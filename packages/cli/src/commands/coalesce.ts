@@ -12,7 +12,7 @@ import {
   isGroupGone,
   undead,
 } from "../guard/guarded-outcome.js";
-import { aborted, Interruptions } from "../guard/interruptions.js";
+import { aborted, asksToEnd, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
@@ -87,8 +87,10 @@ class Runs {
   readonly #line: Omit<CommandLine, "env">;
   readonly #interruptions: Interruptions;
   readonly #host: Host;
+  readonly #givenUp: Promise<void>;
   #isSignalled = false;
   #reportSurvivor: (held: Holding) => void = () => undefined;
+  #reportGivenUp: () => void = () => undefined;
 
   constructor(line: Omit<CommandLine, "env">, interruptions: Interruptions, host: Host) {
     this.#line = line;
@@ -97,18 +99,22 @@ class Runs {
     this.survivor = new Promise((resolve) => {
       this.#reportSurvivor = resolve;
     });
+    this.#givenUp = new Promise((resolve) => {
+      this.#reportGivenUp = resolve;
+    });
   }
 
   async run(lease: Lease): Promise<void> {
     // Only the end of this process gives up such a run, so what is owed stays in the record.
     if (this.#isSignalled || this.#interruptions.exitCode !== undefined) {
+      this.#reportGivenUp();
       return aborted(lossSignal(lease));
     }
     const held = interruptible(lease);
     const env = environmentOf(held, this.#host.env);
     const guarded = new GuardedCommand(held, { ...this.#line, env }, this.#host);
     this.#interruptions.goTo((signal) => {
-      this.#isSignalled = true;
+      if (asksToEnd(signal)) this.#isSignalled = true;
       guarded.forwardSignal(signal);
     });
     const outcome = await guarded.outcome;
@@ -124,6 +130,7 @@ class Runs {
 
   /** Resolves when nothing is owed, or after a signal. */
   async ended(locks: Holdfast<AnyLocks>): Promise<undefined> {
-    if (!this.#isSignalled) await locks.drain();
+    // A signal can also come during a further run.
+    if (!this.#isSignalled) await Promise.race([locks.drain(), this.#givenUp]);
   }
 }

@@ -10,7 +10,7 @@ import {
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { undead } from "../guard/guarded-outcome.js";
-import { aborted, exitCodeOf, Interruptions } from "../guard/interruptions.js";
+import { aborted, asksToEnd, exitCodeOf, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
@@ -104,8 +104,7 @@ export async function schedule(
   let exitCode: number | undefined;
   // A command ends first, and then the schedule: until then the command needs its lease.
   runs.onSignal((signal) => {
-    if (signal === "SIGUSR1" || signal === "SIGUSR2") return;
-    exitCode ??= exitCodeOf(signal);
+    if (asksToEnd(signal)) exitCode ??= exitCodeOf(signal);
   });
   const { cron, timeZone, every, offset, catchUp, retryAfter, overlap, atMostFor, owner } = options;
   // Without a number, as with an unset variable, the library refuses it.

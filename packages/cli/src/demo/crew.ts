@@ -12,7 +12,7 @@ export class Crew {
   readonly #listeners = new Set<(event: WorkerEvent) => void>();
   readonly #ending: AbortSignal;
 
-  /** `ending` aborts every wait for the crew. */
+  /** `ending` aborts every wait for the crew, with an error that says why. */
   constructor(ending: AbortSignal) {
     this.#ending = ending;
   }
@@ -76,7 +76,7 @@ export class Crew {
       const timer = systemTimers.set(withinMs, true, () =>
         fail(`This did not happen within ${Math.round(withinMs / 1000)} s: ${what}.`),
       );
-      const onEnding = (): void => fail("The demo was interrupted.");
+      const onEnding = (): void => fail((this.#ending.reason as Error).message);
       this.#ending.addEventListener("abort", onEnding, { once: true });
       this.#listeners.add(listener);
     });

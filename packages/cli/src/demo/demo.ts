@@ -94,7 +94,8 @@ async function perform(
   narrator.opening({ workers: WORKERS, lease: "2 s", lock, table: place.table, where, ledger });
 
   const timeUp = new AbortController();
-  const timer = systemTimers.set(LONGEST_MS, false, () => timeUp.abort());
+  const slow = new Error(`The demo did not end within ${LONGEST_MS / 1_000} s: the table is slow.`);
+  const timer = systemTimers.set(LONGEST_MS, false, () => timeUp.abort(slow));
   const crew = new Crew(AbortSignal.any([interruptions.ending, timeUp.signal]));
   crew.on((event) => narrator.worker(event));
   try {

@@ -26,6 +26,9 @@ const WRITES = new Set([
   ...["PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"],
 ]);
 
+// As long as the engine remembers the token of a transaction.
+const TOKEN_LIFE_MS = 600_000;
+
 // A held lock writes a line of some 600 bytes at each renewal.
 const MOST_LINES = 10_000;
 
@@ -37,7 +40,10 @@ const MOST_LINES = 10_000;
  */
 export class KeptDynamoDB extends MemoryDynamoDB {
   readonly #path: string;
+  readonly #nowMs: () => number;
   readonly #onFailure: (error: CliError) => void;
+  /** Until when the engine answers the token of a transaction without applying it again. */
+  readonly #tokens = new Map<unknown, number>();
   #file: number | undefined;
   #lines = 0;
 
@@ -52,6 +58,7 @@ export class KeptDynamoDB extends MemoryDynamoDB {
   ) {
     super(options);
     this.#path = join(directory, "tables.jsonl");
+    this.#nowMs = options.nowMs;
     this.#onFailure = onFailure;
     try {
       mkdirSync(directory, { recursive: true });
@@ -63,8 +70,8 @@ export class KeptDynamoDB extends MemoryDynamoDB {
   }
 
   override handle(operation: string, body: unknown): MemoryAnswer {
-    const answer = super.handle(operation, body);
-    if (answer.status !== 200 || !WRITES.has(operation)) return answer;
+    const { answer, isApplied } = this.#apply(operation, body);
+    if (!isApplied) return answer;
     try {
       this.#append({ operation, body });
     } catch (error) {
@@ -81,6 +88,22 @@ export class KeptDynamoDB extends MemoryDynamoDB {
     this.#file = undefined;
   }
 
+  /** Carries a request out. `isApplied`: it is a write that has changed the tables. */
+  #apply(operation: string, body: unknown) {
+    const token =
+      operation === "TransactWriteItems"
+        ? (body as Body | undefined)?.["ClientRequestToken"]
+        : undefined;
+    const nowMs = this.#nowMs();
+    for (const [known, untilMs] of this.#tokens) if (untilMs <= nowMs) this.#tokens.delete(known);
+    const answer = super.handle(operation, body);
+    // A repeated transaction would be refused, or applied twice, once the file has the tables without its token.
+    const isRepeated = this.#tokens.has(token);
+    const isApplied = answer.status === 200 && WRITES.has(operation) && !isRepeated;
+    if (isApplied && token !== undefined) this.#tokens.set(token, nowMs + TOKEN_LIFE_MS);
+    return { answer, isApplied };
+  }
+
   #load(): void {
     const lines = textOf(this.#path).split("\n");
     // A line without its end was not answered: the process was killed in between.
@@ -95,7 +118,7 @@ export class KeptDynamoDB extends MemoryDynamoDB {
   #applies(line: string): boolean {
     try {
       const { operation, body } = JSON.parse(line) as AppliedRequest;
-      return WRITES.has(operation) && super.handle(operation, body).status === 200;
+      return this.#apply(operation, body).isApplied;
     } catch {
       return false;
     }

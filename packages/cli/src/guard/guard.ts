@@ -36,21 +36,16 @@ class Guard {
   #exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined;
   #isOver = false;
 
-  constructor(start: StartMessage) {
+  constructor(start: StartMessage, child: ChildProcess) {
     this.#start = start;
     this.#deadline = start.deadline;
-    // `detached` calls setsid(): a separate group that the terminal's signals do not reach.
-    this.#child = spawn(start.command, start.args, {
-      env: start.env,
-      stdio: "inherit",
-      detached: true,
-    });
+    this.#child = child;
     this.#groupId = this.#child.pid;
     if (this.#groupId !== undefined) send({ kind: "started", groupId: this.#groupId });
     this.#child.once("error", (error: NodeJS.ErrnoException) => {
       if (this.#groupId !== undefined) return;
       this.#isOver = true;
-      send({ kind: "not started", code: error.code ?? error.message });
+      sendNotStarted(error);
     });
     this.#child.once("exit", (code, signal) => {
       this.#exit = { code, signal };
@@ -145,13 +140,31 @@ function send(message: FromGuard): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
 }
 
+function sendNotStarted({ code, message }: NodeJS.ErrnoException): void {
+  send({ kind: "not started", code: code ?? message });
+}
+
 let guard: Guard | undefined;
 
 function begin(start: StartMessage): void {
   if (guard !== undefined) return;
   // If the lease expired while this process was starting, the command never runs.
-  if (msUntil(start.deadline) > start.graceMs + start.marginMs) guard = new Guard(start);
+  if (msUntil(start.deadline) > start.graceMs + start.marginMs) guard = started(start);
   else send({ kind: "ended", exitCode: null, signal: null, cause: "deadline", isGroupGone: true });
+}
+
+function started(start: StartMessage): Guard | undefined {
+  const { command, args, env } = start;
+  let child: ChildProcess;
+  try {
+    // `detached` calls setsid(): a separate group that the terminal's signals do not reach.
+    child = spawn(command, args, { env, stdio: "inherit", detached: true });
+  } catch (error) {
+    // Node.js reports ENOENT and a few others by an event, and throws all others, such as ENOTDIR and E2BIG.
+    sendNotStarted(error as NodeJS.ErrnoException);
+    return undefined;
+  }
+  return new Guard(start, child);
 }
 
 process.on("message", (message: ToGuard) => {

@@ -156,8 +156,10 @@ export class GuardedCommand {
   /** Kills the group here and at once, because without the guard no process checks the deadline. */
   async #withoutGuard(): Promise<Outcome> {
     const groupId = this.#groupId;
-    // The guard died before it reported a group. There may be a running group, so the lock is not released.
-    if (groupId === undefined) return { kind: "unguarded", isGroupGone: false };
+    // A guard that could not start has started nothing. If it died before it reported a group, there may be a running
+    // group, so the lock is not released.
+    if (groupId === undefined)
+      return { kind: "unguarded", isGroupGone: this.#guard.pid === undefined };
     for (let waitedMs = 0; waitedMs < GONE_WITHIN_MS; waitedMs += LOOK_MS) {
       signalGroup(groupId, "SIGKILL");
       if (isGroupGone(groupId)) return { kind: "unguarded", isGroupGone: true };

@@ -76,6 +76,11 @@ export class Interruptions {
   }
 }
 
+/** Whether a signal asks a command to end. What SIGUSR1 and SIGUSR2 ask for is the command's own affair. */
+export function asksToEnd(signal: NodeJS.Signals): boolean {
+  return signal !== "SIGUSR1" && signal !== "SIGUSR2";
+}
+
 /** The exit status of a process that died of a signal, as in shells. */
 export function exitCodeOf(signal: NodeJS.Signals): number {
   return EXIT.signalled + constants.signals[signal];

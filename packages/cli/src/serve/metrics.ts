@@ -12,7 +12,13 @@ const OTHERS = "(others)";
 /** The prefix of a name for metrics: the part before the first slash, with the slash. Pure. */
 function prefixOf(name: string): string {
   const at = name.indexOf("/");
-  return at < 0 ? "" : name.slice(0, at + 1).slice(0, 64);
+  // Each half of a pair is printed as the same character, so that two series would have one name.
+  return at < 0
+    ? ""
+    : name
+        .slice(0, at + 1)
+        .slice(0, 64)
+        .replace(/\p{Surrogate}$/u, "");
 }
 
 /** One series: the figures of a prefix and a kind. */

@@ -24,7 +24,8 @@ export interface ServeOptions extends CommonOptions {
 }
 
 const REFRESH_RANGE = { leastMs: 500, mostMs: 3_600_000 };
-const LEAST_TOKEN = 16;
+// What a header can carry: the bearer of a token with a blank, or a line break at its end, would never be let in.
+const TOKEN = /^[\x21-\x7e]{16,}$/;
 
 /** Serves the page until a signal ends the command. Returns the exit status. */
 export async function serve(options: ServeOptions, output: Output, host: Host): Promise<number> {
@@ -53,9 +54,9 @@ export function startServing(
   const { table = "", prefix = "", refresh = "5s", allowRelease = false } = options;
   const refreshMs = durationMs("refresh", refresh, REFRESH_RANGE);
   const token = options.token || randomBytes(24).toString("base64url");
-  if (token.length < LEAST_TOKEN) {
+  if (!TOKEN.test(token)) {
     throw usageError(
-      `The token must have at least ${LEAST_TOKEN} characters: HOLDFAST_SERVE_TOKEN, or --token.`,
+      "The token must have at least 16 characters of ASCII, without blanks or line breaks: HOLDFAST_SERVE_TOKEN, or --token.",
     );
   }
   const port = portOf(options.port);

@@ -3,6 +3,7 @@ import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspect, mutex } from "../../../holdfast/src/index.js";
 import { refusalOf } from "../../src/serve/access.js";
+import { startServing } from "../../src/serve/serve.js";
 import { ServeWorld, TOKEN } from "./world.js";
 
 let world: ServeWorld;
@@ -23,6 +24,14 @@ describe("the server of the page", () => {
     }
     const host = `localhost:${world.server.port}`;
     expect((await world.send("/api/table", { headers: { host } })).status).toBe(200);
+  });
+
+  it("refuses a short token, and one that no header can carry", () => {
+    for (const token of ["short", `${TOKEN}\n`, ` ${TOKEN}`, `${TOKEN}\u00e9`]) {
+      expect(() => startServing(world.cli.locks, { token })).toThrow(
+        expect.objectContaining({ code: "usage" }),
+      );
+    }
   });
 
   it("accepts its own Host without the port 80, as browsers send it", () => {

@@ -224,6 +224,14 @@ describe("the metrics", () => {
     expect(kindsOf("longest_wait_seconds")).toEqual(queued);
   });
 
+  it("cut a long prefix before a character that would be halved", async () => {
+    const rows = ["\u{1f600}", "\u{1d4b3}"].map((last) =>
+      row({ name: `${"a".repeat(63)}${last}/x` }),
+    );
+    const view = { rows, unreadable: [] } as unknown as TableView;
+    expect(await figuresOf(view, NO_BREAKS)).toMatchObject([{ prefix: "a".repeat(63), held: 2 }]);
+  });
+
   it("count each kind under 50 prefixes, and the rest under one more", async () => {
     const rows = Array.from({ length: 500 }, (_, at) => row({ name: `p${at}/x` }));
     const view = { rows, unreadable: [] } as unknown as TableView;

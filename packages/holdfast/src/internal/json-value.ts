@@ -78,8 +78,11 @@ function encodeObject(value: object, depth: number): AttributeValue {
   if (prototype !== Object.prototype && prototype !== null) {
     throw refuse(`the data contains an instance of ${prototype?.constructor?.name ?? "a class"}`);
   }
-  // The AWS SDK cannot parse a refusal with this key in its item: waiters would report an unavailable table.
-  if (Object.hasOwn(value, "__proto__")) throw refuse('the data contains a key "__proto__"');
+  // The AWS SDK cannot parse a refusal with the first key in its item: waiters would report an unavailable table. DynamoDB
+  // refuses the second one.
+  for (const key of ["__proto__", ""]) {
+    if (Object.hasOwn(value, key)) throw refuse(`the data contains a key "${key}"`);
+  }
   const entries = Object.entries(value)
     .filter(([, entry]) => entry !== undefined)
     .map(([name, entry]) => [name, encode(entry, depth + 1)] as const);

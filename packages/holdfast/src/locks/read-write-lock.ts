@@ -1,4 +1,5 @@
 import { type Holdfast, partsOf } from "../client.js";
+import { emitGrant } from "../core/events.js";
 import type { Hold } from "../core/hold/hold.js";
 import { HeldLease, handleOf, type Lease } from "../core/hold/lease.js";
 import { exchange } from "../core/permits/exchange.js";
@@ -91,7 +92,10 @@ export async function downgrade(lease: Lease): Promise<Lease> {
     weight: 1,
     limit: MOST_READERS,
   };
-  const reader = exchange(hold as Hold, to).then((read) => HeldLease.toCaller(read) as Lease);
+  const reader = exchange(hold as Hold, to).then((read) => {
+    emitGrant(read, "hand-over", 0);
+    return HeldLease.toCaller(read) as Lease;
+  });
   noteHeir(lease, reader);
   return reader;
 }

@@ -209,6 +209,8 @@ export class ScheduledJob implements AsyncDisposable {
         return { atMs: step.atMs, afterMs: shown.overInMs };
       case "look":
         this.#nextMs = step.atMs;
+        // Without a table, nothing but this object remembers the runs.
+        if (this.#place.context.isUnlocked) this.#known = shown;
         return step.atMs === undefined ? NEVER : { atMs: step.atMs };
     }
   }

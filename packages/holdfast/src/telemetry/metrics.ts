@@ -31,7 +31,7 @@ type Instruments = ReturnType<typeof instruments>;
 export function measured(meter: Meter, nameOf: NameOf) {
   const to = instruments(meter);
   const about = (subject: NamedSubject, more: Attributes = {}): Attributes => {
-    const name = nameOf(subject);
+    const name = nameIn(nameOf, subject);
     const named = name === undefined ? {} : { "holdfast.name": name };
     return { "holdfast.kind": subject.kind, ...named, ...more };
   };
@@ -44,6 +44,15 @@ export function measured(meter: Meter, nameOf: NameOf) {
       ...assignmentsTold(to, about),
     },
   };
+}
+
+/** An error of the user's function must not end the process: the publisher of an event knows nothing of its subscribers. */
+function nameIn(nameOf: NameOf, subject: NamedSubject): string | undefined {
+  try {
+    return nameOf(subject);
+  } catch {
+    return undefined;
+  }
 }
 
 type About = (subject: NamedSubject, more?: Attributes) => Attributes;

@@ -19,7 +19,7 @@ export interface TelemetryOptions {
   /**
    * Returns the attribute `holdfast.name` for a subject; undefined for no attribute. Every different result
    * becomes a separate time series forever, so keep the number small: a prefix, or only known names. Default:
-   * no attribute. Spans always have the name.
+   * no attribute, as for a subject at which it throws. Spans always have the name.
    */
   readonly nameOf?: ((subject: NamedSubject) => string | undefined) | undefined;
 }

@@ -79,7 +79,7 @@ describe("a JSON value in a table", () => {
       .double({ noNaN: true, noDefaultInfinity: true })
       .filter((value) => value === 0 || (Math.abs(value) > 1e-129 && Math.abs(value) < 1e125))
       .map((value) => value + 0);
-    const NAMES = fc.string().filter((name) => name !== "__proto__");
+    const NAMES = fc.string({ minLength: 1 }).filter((name) => name !== "__proto__");
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: "small" },
@@ -116,6 +116,12 @@ describe("a JSON value in a table", () => {
     // A value `__proto__`, or the prototype itself, is not such a key.
     expect(encodeJson(["__proto__"])).toEqual({ L: [{ S: "__proto__" }] });
     expect(encodeJson(Object.create(null))).toEqual({ M: {} });
+  });
+
+  it("must not have an empty key at any depth, which DynamoDB refuses", () => {
+    for (const data of [{ "": 1 }, [{ a: { "": null } }]]) {
+      expect(() => encodeJson(data)).toThrow('contains a key ""');
+    }
   });
 
   it("from another client may have a key `__proto__`", () => {

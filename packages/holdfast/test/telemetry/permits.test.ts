@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it } from "vitest";
 import { World } from "../../../../test/support/world.js";
 import { type GrantEvent, LEASE_CHANNELS } from "../../src/core/events.js";
-import { readLock, semaphore } from "../../src/index.js";
+import { downgrade, readLock, semaphore, writeLock } from "../../src/index.js";
 
 const seen: [string, GrantEvent][] = [];
 const listeners = [LEASE_CHANNELS.grant, LEASE_CHANNELS.release, LEASE_CHANNELS.refusal].map(
@@ -31,6 +31,23 @@ describe("the events of permits", () => {
       [LEASE_CHANNELS.refusal, { ...of, code: "not-acquired" }],
       [LEASE_CHANNELS.grant, { kind: "read-write", name: "rw", holder: reader.holder }],
       [LEASE_CHANNELS.release, { ...of, holder, fence }],
+    ]);
+  });
+
+  it("tell of the permit of a writer that becomes a reader", async () => {
+    seen.length = 0;
+    for (const [channel, listener] of listeners) subscribe(channel, listener);
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const writer = await world.until(writeLock(locks, "rw").acquire());
+    const reader = await world.until(downgrade(writer));
+    await world.until(reader.release());
+    const { grant, release } = LEASE_CHANNELS;
+    expect(seen.filter(([, { kind }]) => kind !== "session")).toMatchObject([
+      [grant, { holder: writer.holder, how: "claim" }],
+      [release, { holder: writer.holder }],
+      [grant, { holder: reader.holder, how: "hand-over" }],
+      [release, { holder: reader.holder }],
     ]);
   });
 });

@@ -185,6 +185,19 @@ describe("the metrics", () => {
     expect(sessions).toMatchObject([{ count: 6 }]);
   });
 
+  it("have no name, and end no process, where `nameOf` throws", async () => {
+    start({
+      nameOf: () => {
+        throw new Error("of the test");
+      },
+    });
+    const world = new World();
+    const { locks } = world.inhabitant();
+    await world.until(mutex(locks, "a").run(async () => undefined));
+    const [point] = await pointsOf("holdfast.lease.grants");
+    expect(point?.attributes).toEqual({ "holdfast.kind": "lock", "holdfast.grant": "claim" });
+  });
+
   it("of assignments count the names of the process, and their changes", async () => {
     start({ nameOf: ({ name }) => name });
     const world = new World();

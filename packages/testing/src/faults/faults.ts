@@ -121,7 +121,7 @@ export class FaultyTable implements TablePort {
 
   /** Injects this fault into the next request of this kind, or into the next `times` (default 1) requests. */
   next(kind: RequestKind | "any", fault: Fault, times = 1): void {
-    this.#queued.push({ kind, fault, left: times });
+    if (times > 0) this.#queued.push({ kind, fault, left: times });
   }
 
   /** Sets the script that chooses the faults of later requests; undefined removes the script. */

@@ -12,7 +12,7 @@ import { releaseByHolder } from "holdfast/admin";
  * Takes a held lock away from its holder and acquires it, as a client does that considers the holder dead. The holder
  * learns of this at its next renewal, with the reason `stolen`. Resolves with the new lease: release it when the test
  * wants the lock to be free. Pass the `client` and the `table` of the code under test, and the `environment` of a test
- * in virtual time. Rejects with `invalid-argument` if the lock is not held.
+ * in virtual time. Passes the waiters of a queue. Rejects with `invalid-argument` if the lock is not held.
  * @example
  * const thief = await takeAway({ client, table: "locks" }, "report");
  */
@@ -33,5 +33,9 @@ export async function takeAway(options: HoldfastOptions, name: string): Promise<
     );
   }
   await releaseByHolder(locks, name, holder);
-  return mutex(locks, name).acquire({ wait: 0, renew: "manual" });
+  // Past the waiters of a queue, which would have the turn.
+  const lease = await mutex(locks, name).tryAcquire({ renew: "manual", barge: true });
+  if (lease !== null) return lease;
+  const message = `Another client acquired lock "${name}" as soon as it was taken away.`;
+  throw new HoldfastError("not-acquired", message, { lockName: name });
 }

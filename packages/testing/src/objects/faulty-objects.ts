@@ -103,7 +103,7 @@ export class FaultyObjects implements ObjectPort {
 
   /** Injects this fault into the next request of this kind, or into the next `times` requests. */
   next(kind: ObjectRequestKind, fault: ObjectFault, times = 1): void {
-    this.#queued.push({ kind, fault, left: times });
+    if (times > 0) this.#queued.push({ kind, fault, left: times });
   }
 
   /** Sets the script that chooses the faults of later requests; undefined removes the script. */

@@ -96,7 +96,7 @@ export class ProxyPlan {
   script: ProxyScript | undefined;
 
   queue(match: ProxyMatch, fault: ProxyFault, times: number): void {
-    this.#queued.push({ match, fault, left: times });
+    if (times > 0) this.#queued.push({ match, fault, left: times });
   }
 
   clear(): void {

@@ -20,7 +20,7 @@ export class Dial {
 
   constructor(time: TrueTime, startMs: number, rate: number) {
     this.#time = time;
-    this.#shownMs = startMs;
+    this.#shownMs = checkedMs(startMs);
     this.#sinceMs = time.nowMs;
     this.#rate = checkedRate(rate);
   }
@@ -41,7 +41,7 @@ export class Dial {
 
   stepBy(byMs: number): void {
     this.#settle();
-    this.#shownMs += byMs;
+    this.#shownMs += checkedMs(byMs);
   }
 
   setRate(rate: number): void {
@@ -59,6 +59,14 @@ export class Dial {
     this.#shownMs = this.read();
     this.#sinceMs = this.#time.nowMs;
   }
+}
+
+function checkedMs(ms: number): number {
+  if (Number.isFinite(ms)) return ms;
+  throw new HoldfastError(
+    "invalid-argument",
+    `A clock must be set by a number of milliseconds; it is ${valueText(ms)}.`,
+  );
 }
 
 function checkedRate(rate: number): number {

@@ -1,5 +1,5 @@
 import { HoldfastError } from "holdfast";
-import type { Clock, Timer, Timers } from "holdfast/internal";
+import { type Clock, type Timer, type Timers, valueText } from "holdfast/internal";
 import { Dial, type TrueTime } from "./dial.js";
 
 /** The deviations of a virtual process from an ideal process. */
@@ -66,6 +66,12 @@ export class VirtualProcess {
   /** For `VirtualTime.process()`, which creates processes. */
   constructor(time: TrueTime, startMs: number, wallMs: number, options: ProcessOptions) {
     const { rate = 1, bootStepMs = 10 } = options;
+    if (!(bootStepMs > 0 && Number.isFinite(bootStepMs))) {
+      throw new HoldfastError(
+        "invalid-argument",
+        `The step of the boot clock must be above 0; it is ${valueText(bootStepMs)}.`,
+      );
+    }
     this.#monotonic = new Dial(time, startMs, rate);
     // The boot clock of a machine is ahead of its monotonic clock after the first suspend.
     this.#boot = new Dial(time, startMs + 70_000, rate);
@@ -248,8 +254,12 @@ export class VirtualProcess {
     this.network.set(0, true, () => {
       if (this.#state !== "running") return;
       const run = this.#backlog.shift();
-      run?.();
-      this.#deliverBacklog();
+      try {
+        run?.();
+      } finally {
+        // Also after an exception, which ends the advance of time: what is left would hold up all later deliveries.
+        this.#deliverBacklog();
+      }
     });
   }
 }

@@ -56,6 +56,12 @@ describe("FaultyTable", () => {
     expect(faulty.clockCorrectionMs).toBe(7);
   });
 
+  it("injects no fault that is planned for no request", async () => {
+    const { faulty, claim } = setUp();
+    for (const times of [0, -1, Number.NaN]) faulty.next("write", { fault: "throttled" }, times);
+    expect((await claim()).kind).toBe("applied");
+  });
+
   it("delays requests by the given latency", async () => {
     const { time, memory, faulty } = setUp({ latency: () => ({ requestMs: 30, responseMs: 20 }) });
     const answer = faulty.write(CLAIM, CALL);

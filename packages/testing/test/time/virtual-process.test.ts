@@ -64,6 +64,17 @@ describe("the clocks of a virtual process", () => {
     expect(firedAtMs).toEqual([1, 1, 2]);
   });
 
+  it("refuse what would make them no number", () => {
+    const time = new VirtualTime();
+    const wrong = { code: "invalid-argument" };
+    for (const options of [{ bootStepMs: 0 }, { bootStepMs: -1 }, { wallOffsetMs: Number.NaN }]) {
+      expect(() => time.process(options)).toThrow(expect.objectContaining(wrong));
+    }
+    const process = time.process();
+    expect(() => process.stepWall(Number.NaN)).toThrow(expect.objectContaining(wrong));
+    expect(process.clock.wallMs()).toBe(time.wallMs);
+  });
+
   it("step the wall clock without an effect on timers", async () => {
     const time = new VirtualTime();
     const process = time.process();
@@ -151,6 +162,19 @@ describe("a paused process", () => {
     process.pause();
     await time.advance(100);
     process.resume({ first: "io" });
+    await time.advance(0);
+    expect(seen).toEqual(["answer", "timer 1", "after timer 1", "timer 2"]);
+  });
+
+  it("delivers the rest after a callback that throws", async () => {
+    const { time, process, seen } = busyProcess();
+    process.pause();
+    process.deliver(() => {
+      throw new Error("of the test");
+    });
+    await time.advance(100);
+    process.resume({ first: "io" });
+    await expect(time.advance(0)).rejects.toThrow("of the test");
     await time.advance(0);
     expect(seen).toEqual(["answer", "timer 1", "after timer 1", "timer 2"]);
   });

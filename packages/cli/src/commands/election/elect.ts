@@ -11,7 +11,7 @@ import {
   isGroupGone,
   undead,
 } from "../../guard/guarded-outcome.js";
-import { Interruptions } from "../../guard/interruptions.js";
+import { asksToEnd, Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
 import { EXIT, failureOf } from "../../output/exit-codes.js";
@@ -143,7 +143,7 @@ class Reign {
     this.#interruptions.goTo((signal) => {
       guarded.forwardSignal(signal);
       // Stop leading only after the command has ended: until then the command needs the term.
-      if (signal !== "SIGUSR1" && signal !== "SIGUSR2") ended.then(() => this.#ending.abort());
+      if (asksToEnd(signal)) ended.then(() => this.#ending.abort());
     });
     const over = new AbortController();
     const ended = guarded.outcome.finally(() => over.abort());
