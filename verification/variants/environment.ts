@@ -289,6 +289,16 @@ export const SURROUNDINGS: readonly Variant[] = [
     },
   },
   {
+    name: "one-date-corrects-the-clock",
+    what: "A single wrong `Date` moves the clock of fences and TTL.",
+    rules: ["R9", "R10"],
+    edits: [{ in: { DynamoDBTable }, from: "this.#lastAheadMs ?? aheadMs", to: "aheadMs" }],
+    caughtBy: {
+      test: "packages/holdfast/test/platform/dynamodb/table.test.ts",
+      title: "believes no single date after a right one",
+    },
+  },
+  {
     name: "no-deadline-of-a-call",
     what: "The client waits for an unanswered request without a limit.",
     rules: ["R6"],

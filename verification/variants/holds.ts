@@ -320,6 +320,17 @@ export const HOLDS: readonly Variant[] = [
     },
   },
   {
+    name: "length-change-given-up-forgotten",
+    what: "After a change of length was given up, the old length counts, though the record may have a shorter one.",
+    rules: ["R5"],
+    edits: [{ in: { Hold }, from: "Math.min(askedMs, record.leaseMs)", to: "askedMs" }],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/hold.test.ts",
+      title:
+        "counts in later renewals, if it was given up and shorter: waiters watch for its length",
+    },
+  },
+  {
     name: "length-change-by-holder",
     what: "A refused change of length counts as applied because the record still names the holder.",
     rules: ["R5"],

@@ -48,14 +48,14 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
     // rings, since nobody could close its port.
     const settings = resolveAcquire([options], owner, environment.format.facts.defaults);
     actingMs({ ...environment, settings: client }, settings.leaseMs);
-    const context = new AcquireContext(environment, client);
     const session = options.sharedSession as StartsSession | false | undefined;
-    const shared = session ? session.start(options, context, settings) : undefined;
+    const start = session ? session.prepare(options, environment, settings) : undefined;
+    const context = new AcquireContext(environment, client);
     this.#parts = {
       context,
       clientOptions: { lease, renew, wait, poll, onWait },
       defaultOwner: owner,
-      shared,
+      shared: start?.(context),
       running: new Set(),
     };
   }

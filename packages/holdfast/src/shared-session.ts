@@ -1,6 +1,7 @@
 import type { HoldfastOptions } from "./client-options.js";
 import type { AcquireContext } from "./core/acquire/context.js";
 import type { AcquireSettings } from "./core/acquire/settings.js";
+import type { ClientEnvironment } from "./core/context.js";
 import { requireCapability } from "./core/record/capability.js";
 import type { FormatTypes } from "./core/record/format-types.js";
 import { SharedSession } from "./core/session/shared.js";
@@ -14,16 +15,18 @@ import { HoldfastError } from "./errors.js";
 import type { Duration } from "./internal/duration.js";
 import { SESSIONS } from "./native/native-sessions.js";
 import { sharedClock } from "./platform/clock.js";
+import type { Timers } from "./platform/timers.js";
 import { schemaOf } from "./table/schema.js";
 
 /** Starts the session of a client. */
 export interface StartsSession {
   readonly kind: "shared session";
-  start(
+  /** Checks the options before the client exists, and returns what starts its session. Throws `invalid-argument`. */
+  prepare(
     options: HoldfastOptions<FormatTypes>,
-    context: AcquireContext,
+    environment: Pick<ClientEnvironment, "format" | "timers">,
     settings: AcquireSettings,
-  ): SharedSession;
+  ): (context: AcquireContext) => SharedSession;
 }
 
 /**
@@ -55,13 +58,10 @@ export function sharedSession(asked?: {
   checkSharedSession(asked);
   const session: StartsSession = {
     kind: "shared session",
-    start(options, context, settings) {
-      requireCapability(context.format, SESSIONS);
-      return new SharedSession(
-        context,
-        settings,
-        threadFrom(asked, options, context, settings.leaseMs),
-      );
+    prepare(options, { format, timers }, settings) {
+      requireCapability(format, SESSIONS);
+      const thread = threadFrom(asked, options, timers, settings.leaseMs);
+      return (context) => new SharedSession(context, settings, thread);
     },
   };
   return session;
@@ -74,7 +74,7 @@ export function sharedSession(asked?: {
 function threadFrom(
   asked: SharedSessionOptions | undefined,
   options: HoldfastOptions<FormatTypes>,
-  { timers }: AcquireContext,
+  timers: Timers,
   leaseMs: number,
 ): ThreadSettings | undefined {
   const choice = resolveThread(asked, leaseMs);

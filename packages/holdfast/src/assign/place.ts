@@ -52,7 +52,7 @@ export class Place {
     lease.signal.addEventListener("abort", end, { once: true });
     if (lease.signal.aborted) end();
     // A run may release its lease itself, which aborts no signal.
-    lease.onReleased(end);
+    lease.released.add(end);
     const { requested } = lease.hold;
     requested.onWanted(({ kind, by }) => {
       if (kind !== "announced") return;

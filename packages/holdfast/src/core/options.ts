@@ -163,7 +163,8 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
    * The client calls this whenever a read shows a new number of waiters before this waiter. The first waiter has the
    * number 0. The number is exact up to 16, except that a waiter with one waiter before it may learn only after 5 s
    * that this waiter gave up. Further back, the client subtracts the grants that it sees from its last count. It counts
-   * at half the distance, and at least once a renewal period. An error of the callback ends the acquisition.
+   * at half the distance, and at least once a renewal period. An error that it throws ends the acquisition; a rejection
+   * of an async callback goes to the client's `onError`.
    */
   readonly onPosition?: ((position: number) => void) | undefined;
   /**

@@ -19,6 +19,8 @@ export class OutageWatch {
   #last: Unavailable | undefined;
   #sinceMs = 0;
   #failures = 0;
+  /** How many requests of the client were served until the last failure. */
+  #served = 0;
   /** Whether the time has passed after which the next failure tells. */
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
@@ -60,6 +62,7 @@ export class OutageWatch {
     }
     this.#last = unavailable;
     this.#failures += 1;
+    this.#served = this.#context.outages.served;
     if (kind === "denied") this.#onDenied(unavailable);
     else if (kind === this.#toldKind) return;
     else if (this.#isDue) this.#tell();
@@ -102,11 +105,13 @@ export class OutageWatch {
 
   readonly #onTimer = (): void => {
     this.#timer = undefined;
+    const { served } = this.#context.outages;
     const leftMs = this.#fromMs + this.#leastMs - this.#context.nowMs();
     // Other requests of this client were answered meanwhile.
     if (leftMs > 0) this.#setTimer(leftMs);
-    // A single refused request is not an outage: the next failure tells.
-    else if (this.#failures > 1 || this.#last?.kind === "unknown") this.#tell();
+    // A single refused request is not an outage, and another request may be served since: the next failure tells.
+    else if (this.#last?.kind === "unknown" || (this.#failures > 1 && this.#served === served))
+      this.#tell();
     else this.#isDue = true;
   };
 

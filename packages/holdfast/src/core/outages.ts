@@ -7,12 +7,12 @@ export class Outages {
   /** The operation of each request that was refused, by the answer, or by the error in it. */
   readonly #refused = new WeakMap<object, string>();
   readonly #told = new Set<string>();
-  #wasServed = false;
+  #served = 0;
   #silentSinceMs: number | undefined;
 
-  /** Whether DynamoDB has ever served a request of this client. */
-  get wasServed(): boolean {
-    return this.#wasServed;
+  /** How many requests of this client DynamoDB has served. */
+  get served(): number {
+    return this.#served;
   }
 
   /** When the first request since the last answer failed, by the monotonic clock; undefined if none has. */
@@ -35,7 +35,7 @@ export class Outages {
     if (isNoAnswer(answer)) this.#refused.set(answer, operation);
     else if (answer.error !== undefined) this.#refused.set(answer.error, operation);
     else {
-      this.#wasServed = true;
+      this.#served += 1;
       if (this.#told.size > 0) this.#told.delete(`denied ${operation}`);
       if (this.#told.size > 0) this.#told.delete(`throttled ${operation}`);
     }

@@ -1,5 +1,6 @@
 import { type ErrorCode, HoldfastError, isHoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
+import { valueText } from "../internal/value-text.js";
 import type { NoAnswer } from "../platform/retry.js";
 import type { Queued } from "./admission.js";
 import type { Kind, RecordRef } from "./record/format.js";
@@ -100,7 +101,7 @@ export function phraseOf({ name, kind }: Named): string {
 
 /** The error for `onError` of a callback that threw while the client works for the record. */
 export function threwError(callback: string, ref: Named, cause: unknown): HoldfastError {
-  const what = cause instanceof Error ? cause.message : String(cause);
+  const what = cause instanceof Error ? cause.message : valueText(cause);
   const message = `The \`${callback}\` callback of ${phraseOf(ref)} threw: ${what}`;
   return new HoldfastError("outcome-unknown", message, { lockName: ref.name, cause });
 }

@@ -20,7 +20,7 @@ import { printAs } from "../internal/printed.js";
 export class MultiLease implements Handle {
   readonly holds: readonly Hold[];
   readonly #leases: readonly HeldLease[];
-  readonly #released: (() => void)[] = [];
+  readonly released = new Set<() => void>();
   readonly #lossSignal = new LossSignal(() => this.#check());
   /** Aborts also when the holder of one of the locks is interrupted. */
   readonly #signal = new LossSignal(() => this.#check());
@@ -123,17 +123,13 @@ export class MultiLease implements Handle {
     return this.#release;
   }
 
-  onReleased(listener: () => void): void {
-    this.#released.push(listener);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     const { context } = this.#first.hold;
     await this.release().catch((error: HoldfastError) => context.report(error));
   }
 
   async #releaseAll(options?: ReleaseOptions): Promise<void> {
-    for (const listener of this.#released) listener();
+    for (const listener of this.released) listener();
     // All leases end in this process before the first request is sent.
     const released = await Promise.allSettled(this.#leases.map((lease) => lease.release(options)));
     const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));

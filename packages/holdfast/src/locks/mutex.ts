@@ -18,6 +18,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
+import { threwError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import type { AsksHolder } from "./asking.js";
@@ -217,7 +218,9 @@ export class Mutex implements Lock {
     if (!this.#isFair && onPlaceExpired === undefined && onPosition === undefined) {
       return { ...settings, queueing: BEHIND_OTHERS };
     }
-    const inQueue = checkQueueOptions({ onPlaceExpired, onPosition });
+    const inQueue = checkQueueOptions({ onPlaceExpired, onPosition }, (cause) =>
+      this.#context.report(threwError("onPosition", this.#ref, cause)),
+    );
     return { ...settings, queueing: queueing(this.#isFair ? "at once" : "behind others", inQueue) };
   }
 

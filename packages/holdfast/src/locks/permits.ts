@@ -19,7 +19,7 @@ import type { AbsentRecord, SharedRecord } from "../core/record/permits.js";
 import type { SharedKind } from "../core/record/ref.js";
 import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
-import { titleOf } from "../core/unavailable.js";
+import { threwError, titleOf } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
@@ -230,10 +230,13 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     const life = this.#sessions;
     const settings = resolveAcquire(layers, defaultOwner, context.format.facts.defaults);
     const lengths = given === undefined ? {} : lengthsOf(given);
-    const inQueue = checkQueueOptions({
-      onPlaceExpired: asked.onPlaceExpired ?? own.onPlaceExpired,
-      onPosition: asked.onPosition ?? own.onPosition,
-    });
+    const inQueue = checkQueueOptions(
+      {
+        onPlaceExpired: asked.onPlaceExpired ?? own.onPlaceExpired,
+        onPosition: asked.onPosition ?? own.onPosition,
+      },
+      (cause) => context.report(threwError("onPosition", this.#ref, cause)),
+    );
     return { settings: { ...settings, ...lengths, keptAliveBy: life }, inQueue };
   }
 

@@ -1,5 +1,5 @@
 import type { Hold } from "../core/hold/hold.js";
-import { handleOf, type Lease } from "../core/hold/lease.js";
+import { checkFunction, handleOf, type Lease, untilEnd } from "../core/hold/lease.js";
 import type { WantedBy } from "../core/hold/requested.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
@@ -77,17 +77,9 @@ export function listen(lease: Lease<FormatTypes>, every: Duration): () => void {
   const everyMs = durationMs("every", every, LISTEN_RANGE);
   lease.assertHeld();
   const ears = handle.holds.map((hold) => new Ear(hold, everyMs));
-  const stop = (): void => {
+  return untilEnd(handle, () => {
     for (const ear of ears) ear.stop();
-  };
-  handle.lossSignal.addEventListener("abort", stop, { once: true });
-  handle.onReleased(stop);
-  return stop;
-}
-
-function checkFunction(call: string, given: unknown): void {
-  if (typeof given === "function") return;
-  throw new HoldfastError("invalid-argument", `The last argument of ${call} must be a function.`);
+  });
 }
 
 class Ear {

@@ -9,7 +9,7 @@ import {
   resolveAcquire,
   resolveLease,
 } from "../../src/core/options.js";
-import { sharedSession } from "../../src/index.js";
+import { Holdfast, sharedSession } from "../../src/index.js";
 
 const refused = expect.objectContaining({ code: "invalid-argument" });
 
@@ -67,6 +67,14 @@ describe("client options", () => {
   it.each(WRONG.map((options) => [options]))("refuse %j", (options) => {
     expect(() => resolveClient(options)).toThrowError(refused);
   });
+
+  it.each(["client", "table", "format", "keys", "history", "ring", "onError"])(
+    "refuse null as `%s`",
+    (name) => {
+      const options = { client: { send: () => undefined }, table: "locks", [name]: null };
+      expect(() => new Holdfast(options as never)).toThrowError(refused);
+    },
+  );
 });
 
 describe("acquire options", () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import {
   existsSync,
   mkdirSync,
@@ -9,7 +9,7 @@ import {
   statSync,
   utimesSync,
 } from "node:fs";
-import { connect, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -21,6 +21,7 @@ import {
   type HoldfastError,
   type HoldfastOptions,
   mutex,
+  sharedSession,
 } from "../../src/index.js";
 import { systemClock } from "../../src/platform/clock.js";
 import { systemTimers } from "../../src/platform/timers.js";
@@ -254,6 +255,19 @@ describe("a ring over sockets", () => {
     socket.emit("connect");
     // Once more for the handle by which it has connected.
     expect(unreferenced).toBe(2);
+  });
+
+  it("is not begun by a constructor that throws", async () => {
+    const { port, server: taken } = await server(() => undefined);
+    taken.close();
+    await once(taken, "close");
+    const wrong = sharedSession({ thread: true, mayBlock: "1s" });
+    const options = { client: table(), table: "locks", ring: ring({ host: LOOPBACK, port }) };
+    expect(() => new Holdfast({ ...options, sharedSession: wrong })).toThrow("mayBlock");
+    await settled(20);
+    const next = createServer().listen(port, LOOPBACK);
+    await once(next, "listening");
+    next.close();
   });
 
   it("tells a client that cannot listen, which works on", async () => {

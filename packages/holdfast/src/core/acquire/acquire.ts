@@ -167,9 +167,10 @@ export function localTurn({
   const waiter = new LocalWaiter<HoldSettings, GrantResult>(settings, settings.queueing, (why) =>
     why === undefined ? cancellation.onResponse() : cancellation.onNoResponse(why),
   );
-  localQueue.wait(waiter);
+  // Before the wait, which tells the waiter its position: its listener may give up.
   cancellation.signal.addEventListener("abort", () =>
     localQueue.leave(waiter, cancellation.error()),
   );
+  localQueue.wait(waiter);
   return waiter.turn;
 }

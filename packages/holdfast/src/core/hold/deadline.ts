@@ -45,13 +45,9 @@ export class Deadline {
    * the two starts can change their order.
    */
   earlier(other: Deadline): Deadline {
-    return Deadline.#of(this.#clock, [...this.#spans, ...other.#spans]);
-  }
-
-  static #of(clock: Clock, spans: readonly Span[]): Deadline {
-    const deadline = new Deadline(clock, { monotonicMs: 0, wallMs: 0, bootMs: 0 }, 0);
-    deadline.#spans = spans;
-    return deadline;
+    const both = new Deadline(this.#clock, { monotonicMs: 0, wallMs: 0, bootMs: 0 }, 0);
+    both.#spans = [...this.#spans, ...other.#spans];
+    return both;
   }
 }
 

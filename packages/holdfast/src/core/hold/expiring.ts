@@ -6,7 +6,7 @@ import type { FormatTypes } from "../record/format-types.js";
 import { threwError } from "../unavailable.js";
 import { actingMs } from "./deadline.js";
 import type { Hold } from "./hold.js";
-import { handleOf, type Lease } from "./lease.js";
+import { checkFunction, handleOf, type Lease, untilEnd } from "./lease.js";
 
 // Checks every quarter of `within`: the holder may shorten the lease, and a timer follows only one of the three clocks.
 const CHECKS = 4;
@@ -27,21 +27,20 @@ export function onExpiring(
   listener: () => void,
 ): () => void {
   const handle = handleOf("onExpiring()", lease);
+  checkFunction("onExpiring()", listener);
   lease.assertHeld();
   const withinMs = durationMs("within", within, RANGE);
   for (const hold of handle.holds) checkWithin(hold, withinMs);
-  const stop = (): void => {
-    for (const alarm of alarms) alarm.stop();
-  };
   // The first alarm of several locks speaks for all.
   const once = (): unknown => {
-    stop();
+    end();
     return listener();
   };
   const alarms = handle.holds.map((hold) => new Alarm(hold, withinMs, once));
-  handle.lossSignal.addEventListener("abort", stop, { once: true });
-  handle.onReleased(stop);
-  return stop;
+  const end = untilEnd(handle, () => {
+    for (const alarm of alarms) alarm.stop();
+  });
+  return end;
 }
 
 function checkWithin({ context, leaseMs, settings }: Hold, withinMs: number): void {

@@ -236,14 +236,11 @@ export class Hold implements Kept {
 
   /** Ends the hold after the garbage collection of its last handle, unless the loss signal may be in use. */
   forget(): void {
-    if (!this.handles.remove() || this.#isWatched || !this.isHeld) return;
+    const isWatched = this.signal.isGiven || this.lossSignal.isGiven;
+    if (!this.handles.remove() || isWatched || !this.isHeld) return;
     this.end("forgotten");
     this.context.forgot(this, this.context.nowMs() + this.leaseMs);
     if (this.#loss !== undefined) this.context.report(this.#loss);
-  }
-
-  get #isWatched(): boolean {
-    return this.signal.isGiven || this.lossSignal.isGiven;
   }
 
   /** Reports, once, an earlier loss from the answer to the release. */
@@ -371,7 +368,9 @@ export class Hold implements Kept {
   }
 
   /** Notes an acknowledged renewal that was sent at `start`. Only such a renewal moves the deadline. */
-  renewed(start: Instant, leaseMs: number, record: HeldRecord): void {
+  renewed(start: Instant, askedMs: number, record: HeldRecord): void {
+    // A change of length that was given up may have been applied, and waiters watch for the length in the record.
+    const leaseMs = Math.min(askedMs, record.leaseMs);
     this.#leaseMs = leaseMs;
     this.#version = record.version;
     const end = this.#leaseEnd.renewed(this.deadlineFrom(start, leaseMs), record, leaseMs);
@@ -395,13 +394,16 @@ export class Hold implements Kept {
 
   /** The values of a renewal that DynamoDB may apply late or twice. */
   renewal(leaseMs: number, data?: NumberedData, now?: Instant): Renewal {
-    const endMs = this.#leaseEnd.nextMs(leaseMs, now);
-    return { ...this.exactRenewal(leaseMs, data, now), endMs };
+    const renewal = this.exactRenewal(leaseMs, data, now);
+    return { ...renewal, endMs: this.#leaseEnd.endMs };
   }
 
   /** The values of a renewal on the exact version, which may set an earlier end: DynamoDB applies it once or never. */
   exactRenewal(leaseMs: number, data?: NumberedData, now?: Instant): Renewal {
-    return { ...this.context.renewal(this.#version, leaseMs, now), data };
+    const renewal = { ...this.context.renewal(this.#version, leaseMs, now), data };
+    // The record may have this end although no answer has said so, and a plain renewal must not set an earlier one.
+    this.#leaseEnd.learn(renewal);
+    return renewal;
   }
 
   /** Sends one write under the hold. The item of the answer decides whether the lease is lost. */

@@ -1,4 +1,4 @@
-import { type Instant, instantOf } from "../../platform/clock.js";
+import { instantOf } from "../../platform/clock.js";
 import type { ClientContext } from "../context.js";
 import type { HeldRecord } from "../record/record.js";
 import { Deadline } from "./deadline.js";
@@ -18,9 +18,8 @@ export class LeaseEnd {
     this.#endMs = endMs;
   }
 
-  /** Returns the end for a renewal that begins `now`. Undefined if the table's time is not known. */
-  nextMs(leaseMs: number, now?: Instant): number | undefined {
-    this.#endMs = latest(this.#endMs, this.#context.tableClock.endOf(leaseMs, now));
+  /** The end for the next renewal. Undefined if the table's time is not known. */
+  get endMs(): number | undefined {
     return this.#endMs;
   }
 
@@ -43,9 +42,9 @@ export class LeaseEnd {
     return { deadline: this.limit(own, record), isTooEarly };
   }
 
-  /** Notes the record that refused a renewal: the next renewal must not set an earlier end than this record has. */
-  learn({ endMs }: HeldRecord): void {
-    this.#endMs = latest(this.#endMs, endMs);
+  /** Notes the end that the record has or may have: the next renewal must not set an earlier end. */
+  learn({ endMs }: Pick<HeldRecord, "endMs">): void {
+    if (endMs !== undefined) this.#endMs = Math.max(endMs, this.#endMs ?? endMs);
   }
 
   /**
@@ -58,9 +57,4 @@ export class LeaseEnd {
     if (span === undefined) return deadline;
     return deadline.earlier(new Deadline(clock, span.start, span.lengthMs));
   }
-}
-
-function latest(one: number | undefined, other: number | undefined): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Math.max(one, other);
 }

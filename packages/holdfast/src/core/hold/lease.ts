@@ -126,8 +126,21 @@ export interface Handle extends Lease<FormatTypes> {
   readonly holds: readonly Hold[];
   /** The reasons to stop, with the loss, and the loss alone. */
   readonly lossSignal: AbortSignal;
-  /** Calls `listener` once, when this handle is released. */
-  onReleased(listener: () => void): void;
+  /** What is called when this handle is released. */
+  readonly released: Set<() => void>;
+}
+
+/** Calls `stop` at the loss or the release of a lease. Returns a function that calls it sooner. Leaves no listener. */
+export function untilEnd(handle: Handle, stop: () => void): () => void {
+  const { lossSignal, released } = handle;
+  const end = (): void => {
+    lossSignal.removeEventListener("abort", end);
+    released.delete(end);
+    stop();
+  };
+  lossSignal.addEventListener("abort", end);
+  released.add(end);
+  return end;
 }
 
 /** Returns the handle behind a caller's lease. Throws `invalid-argument`. */
@@ -138,6 +151,12 @@ export function handleOf(caller: string, lease: Lease<FormatTypes>): Handle {
     "invalid-argument",
     `The first argument of ${caller} must be a lease, as \`acquire()\` and \`run()\` give it.`,
   );
+}
+
+/** Throws `invalid-argument` unless the last argument of a call is a function. */
+export function checkFunction(call: string, given: unknown): void {
+  if (typeof given === "function") return;
+  throw new HoldfastError("invalid-argument", `The last argument of ${call} must be a function.`);
 }
 
 /**
@@ -152,7 +171,7 @@ export function lossSignal(lease: Lease<FormatTypes>): AbortSignal {
 /** The lease of one record. */
 export class HeldLease implements Handle {
   readonly #hold: Hold;
-  readonly #released: (() => void)[] = [];
+  readonly released = new Set<() => void>();
   #lastData: unknown;
   #release: Promise<void> | undefined;
 
@@ -270,10 +289,6 @@ export class HeldLease implements Handle {
     return this.#release;
   }
 
-  onReleased(listener: () => void): void {
-    this.#released.push(listener);
-  }
-
   /** Sets the data for the release, in the same request, or for that of `close()`, too. Needs `keepData`. */
   leave(lastData: unknown, alsoAtClose = false): void {
     this.#lastData = lastData;
@@ -304,7 +319,7 @@ export class HeldLease implements Handle {
 
   async #releaseOnce(keepData: boolean): Promise<void> {
     const hold = this.#hold;
-    for (const listener of this.#released) listener();
+    for (const listener of this.released) listener();
     hold.context.finalization.unwatch(this);
     if (!hold.handles.remove()) return;
     if (hold.kept && (await hold.kept.release(hold, this.#lastData !== undefined))) return;

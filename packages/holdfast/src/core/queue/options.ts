@@ -15,15 +15,23 @@ export const FAIR_DEFAULTS = Object.freeze({
   poll: FAIR_POLL,
 });
 
-/** Checks the options of a waiter. Throws `invalid-argument`. */
-export function checkQueueOptions(options: QueueOptions): QueueOptions {
-  const { onPlaceExpired, onPosition } = options;
+/**
+ * Checks the options of a waiter. Throws `invalid-argument`. `onRejected` receives the rejection of an async `onPosition`,
+ * which nobody awaits.
+ */
+export function checkQueueOptions(
+  { onPlaceExpired, onPosition }: QueueOptions,
+  onRejected: (cause: unknown) => void = () => undefined,
+): QueueOptions {
   if (onPlaceExpired !== undefined && !["requeue", "fail"].includes(onPlaceExpired)) {
     throw new HoldfastError(
       "invalid-argument",
       `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is ${valueText(onPlaceExpired)}.`,
     );
   }
-  checkCallback("onPosition", onPosition);
-  return options;
+  const told = checkCallback("onPosition", onPosition);
+  return {
+    onPlaceExpired,
+    onPosition: told && ((position) => void Promise.resolve(told(position)).catch(onRejected)),
+  };
 }

@@ -1,6 +1,7 @@
-import type { HoldfastError } from "../../errors.js";
+import { HoldfastError } from "../../errors.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
+import { valueText } from "../../internal/value-text.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { SessionKeepAlive } from "./keep-alive.js";
 import { setLife } from "./life.js";
@@ -91,8 +92,12 @@ export class Session implements AsyncDisposable {
       readonly leases?: "release" | "end" | undefined;
     } = {},
   ): Promise<void> {
-    checkNames("close()", options, CLOSE_NAMES);
-    return this.#life.close(options.leases ?? "release");
+    const { leases = "release" } = checkNames("close()", options, CLOSE_NAMES);
+    if (leases === "release" || leases === "end") return this.#life.close(leases);
+    throw new HoldfastError(
+      "invalid-argument",
+      `The option \`leases\` must be "release" or "end"; it is ${valueText(leases)}.`,
+    );
   }
 
   /** Closes the session without throwing: passes the error of an unanswered request to the client's `onError`. */

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { asSentence } from "../../internal/sentence.js";
+import { valueText } from "../../internal/value-text.js";
 
 /** The thread could not renew in a block, and the session has expired. `trouble` is text for the message. */
 export function neverRenewed(session: string, trouble: string): HoldfastError {
@@ -12,7 +13,7 @@ export function neverRenewed(session: string, trouble: string): HoldfastError {
 
 /** The thread has failed, and the main thread renews again. */
 export function threadFailed(session: string, cause: unknown): HoldfastError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = cause instanceof Error ? cause.message : valueText(cause);
   return new HoldfastError(
     "outcome-unknown",
     `The thread that renews session ${session} failed: ${asSentence(why)} The main thread renews the session now, so ` +

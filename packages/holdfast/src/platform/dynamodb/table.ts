@@ -67,6 +67,8 @@ export class DynamoDBTable implements TablePort {
   readonly #clock: Clock;
   readonly #timers: Timers;
   #clockCorrectionMs = 0;
+  /** By how much the last `Date` was ahead of the wall clock. */
+  #lastAheadMs: number | undefined;
 
   constructor(
     client: DynamoDBLike | Transport,
@@ -139,21 +141,16 @@ export class DynamoDBTable implements TablePort {
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
     const input = transactionInput(this.#table, transaction);
     const sentMs = this.#clock.monotonicMs();
-    const bounds = new Bounds(this.#timers, call);
-    const dating = this.#dating();
-    const told = await bounds.answerTo<object, TransactionAnswer>(
-      this.#send("TransactWriteItems", input, bounds.signal, dating.onDate),
-      (error) => {
-        const cancelled = cancellationOf(error, this.#table);
-        if (cancelled !== undefined) return this.#asSent(cancelled);
-        const ended = answerOf(error, this.#table, "UpdateItem", this.#use);
-        return ended.kind === "refused" ? { kind: "unknown", cause: error } : ended;
-      },
-    );
-    if (told.kind === "output") return { kind: "applied", dateMs: dating.dateMs };
-    const answer = wellFormed(told);
+    const ended = (error: unknown): TransactionAnswer => {
+      const cancelled = cancellationOf(error, this.#table);
+      if (cancelled !== undefined) return this.#asSent(cancelled);
+      const answer = answerOf(error, this.#table, "UpdateItem", this.#use);
+      return answer.kind === "refused" ? { kind: "unknown", cause: error } : answer;
+    };
+    const answer = await this.#bounded("TransactWriteItems", input, call, ended);
+    if (answer.kind === "output") return { kind: "applied", dateMs: answer.dateMs };
     const unread = unreadIn(answer);
-    if (unread === undefined) return { ...this.#placed(answer, call), dateMs: dating.dateMs };
+    if (unread === undefined) return answer;
     return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
   }
 
@@ -216,11 +213,7 @@ export class DynamoDBTable implements TablePort {
   /** Sends the write of one item. If the SDK cannot parse a refusal, reads the item and answers with what it finds. */
   async #change(operation: Operation, key: Item, input: object, call: Call): Promise<Answered> {
     const sentMs = this.#clock.monotonicMs();
-    const bounds = new Bounds(this.#timers, call);
-    const dating = this.#dating();
-    const full = { TableName: this.#table, ...input };
-    const sent = this.#send(operation, full, bounds.signal, dating.onDate);
-    const answer = await this.#answerTo(operation, sent, bounds, dating, call);
+    const answer = await this.#ask(operation, input, call);
     const unread = unreadIn(answer);
     if (unread === undefined) return answer;
     return refusalRead(unread.cause, key, this.#reading, this.#rest(call, sentMs));
@@ -237,25 +230,24 @@ export class DynamoDBTable implements TablePort {
   }
 
   #ask(operation: Operation, input: object, call: Call): Promise<Answered> {
-    const bounds = new Bounds(this.#timers, call);
-    const dating = this.#dating();
     const full = { TableName: this.#table, ...input };
-    const sent = this.#send(operation, full, bounds.signal, dating.onDate);
-    return this.#answerTo(operation, sent, bounds, dating, call);
+    return this.#bounded(operation, full, call, (error) =>
+      this.#asSent(answerOf(error, this.#table, operation, this.#use)),
+    );
   }
 
-  async #answerTo(
+  /** Sends one request within its bounds. `ended` returns the answer that an error stands for. */
+  async #bounded<Failure extends { readonly kind: string }>(
     operation: Operation,
-    sent: Promise<unknown>,
-    bounds: Bounds,
-    dating: Dating,
+    input: object,
     call: Call,
-  ): Promise<Answered> {
-    const answer = await bounds.answerTo<Output, Exclude<Answered, { readonly kind: "output" }>>(
-      sent,
-      (error) => this.#asSent(answerOf(error, this.#table, operation, this.#use)),
-    );
-    return { ...this.#placed(wellFormed(answer), call), dateMs: dating.dateMs };
+    ended: (error: unknown) => Failure,
+  ) {
+    const bounds = new Bounds(this.#timers, call);
+    const dating = this.#dating();
+    const sent = this.#send(operation, input, bounds.signal, dating.onDate);
+    const answer = wellFormed(await bounds.answerTo<Output, Failure>(sent, ended));
+    return { ...this.#placed(answer, call), dateMs: dating.dateMs };
   }
 
   /** Adds the endpoint to the result of a request that was not answered, and that the caller did not abort. */
@@ -286,7 +278,11 @@ export class DynamoDBTable implements TablePort {
   #compareClocks(serverMs: number | undefined): void {
     if (serverMs === undefined) return;
     const aheadMs = serverMs - this.#clock.wallMs();
-    this.#clockCorrectionMs = Math.abs(aheadMs) > AN_HOUR_MS ? aheadMs : 0;
+    // A single `Date` may be wrong by any length. So of the last two, the one nearer to the wall clock counts.
+    const beforeMs = this.#lastAheadMs ?? aheadMs;
+    this.#lastAheadMs = aheadMs;
+    const nearerMs = Math.abs(beforeMs) < Math.abs(aheadMs) ? beforeMs : aheadMs;
+    this.#clockCorrectionMs = Math.abs(nearerMs) > AN_HOUR_MS ? nearerMs : 0;
   }
 }
 

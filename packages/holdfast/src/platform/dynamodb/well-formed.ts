@@ -17,18 +17,21 @@ interface Answer {
 }
 
 /**
- * Returns the answer, or `unknown` if an item in it has a value that is no attribute value, such as null. DynamoDB sends
- * no such value, so another server or a proxy does. All formats would fail on it.
+ * Returns the answer, or `unknown` if it has no output, or an item in it has a value that is no attribute value, such as
+ * null. DynamoDB sends no such answer, so another server, a proxy or a wrapper of the client does. All formats would fail
+ * on it.
  */
 export function wellFormed<A extends Answer>(answer: A): A | Unknown {
-  const { Attributes, Item: found, Items = [], LastEvaluatedKey } = answer.output ?? {};
+  const { kind, output } = answer;
+  const { Attributes, Item: found, Items = [], LastEvaluatedKey } = output ?? {};
   const items = [Attributes, found, LastEvaluatedKey, answer.item];
   const refused = (answer.refusals ?? []).map((refusal) => refusal?.item);
   const isWell =
+    (kind !== "output" || Object(output) === output) &&
     Array.isArray(Items) &&
     [...items, ...refused, ...Items].every((item) => item === undefined || isItem(item));
   if (isWell) return answer;
-  const what = "An item in the answer has a value that is no attribute value of DynamoDB.";
+  const what = "The answer has no output, or a value that DynamoDB never sends.";
   return { kind: "unknown", cause: new Error(what) };
 }
 

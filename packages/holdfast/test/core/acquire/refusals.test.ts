@@ -354,11 +354,23 @@ const NOBODY_ANSWERS: readonly Row[] = [
   ],
   [
     "a callback before the end that throws a text",
-    about("outcome-unknown", /: no time$/),
+    about("outcome-unknown", /: "no time"$/),
     async (scene) => {
       const lease = await acquired(scene, { renew: "manual" });
       onExpiring(lease, "5s", () => {
         throw "no time";
+      });
+      await scene.world.time.advance(26_000);
+      return () => Promise.reject(scene.mine.reported[0]);
+    },
+  ],
+  [
+    "a callback before the end that throws what has no text",
+    about("outcome-unknown", /: an object$/),
+    async (scene) => {
+      const lease = await acquired(scene, { renew: "manual" });
+      onExpiring(lease, "5s", () => {
+        throw Object.create(null);
       });
       await scene.world.time.advance(26_000);
       return () => Promise.reject(scene.mine.reported[0]);

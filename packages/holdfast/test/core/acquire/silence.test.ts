@@ -268,6 +268,14 @@ describe("a table that answers nothing", () => {
     expect(errors).toEqual([]);
   });
 
+  it("is reported once by many calls, also while it ends for one after another", async () => {
+    mine.network.script(() => (world.time.nowMs < 5_000 ? { fault: "throttled" } : undefined));
+    const names = Array.from({ length: 300 }, (_, at) => `lock ${at}`);
+    const got = names.map((name) => mutex(mine.locks, name).acquire({ wait: "10m" }));
+    await world.until(Promise.all(got));
+    expect(errors.map(({ code }) => code)).toEqual(["throttled"]);
+  });
+
   it("is reported with the reason if the table refuses every request", async () => {
     await world.until(mutex(world.inhabitant().locks, "a").acquire());
     mutex(mine.locks, "a")

@@ -1,7 +1,10 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { World } from "../../../../../test/support/world.js";
+import { handleOf } from "../../../src/core/hold/lease.js";
 import { election } from "../../../src/election/index.js";
-import { mutex, onExpiring } from "../../../src/index.js";
+import { lossSignal, mutex, onExpiring } from "../../../src/index.js";
+import { listen } from "../../../src/requests/index.js";
 
 /** Acquires a lock with a 30 s lease and a renewal every 10 s, unless the options differ. */
 async function held(options: object = {}) {
@@ -16,6 +19,29 @@ async function held(options: object = {}) {
 }
 
 describe("an onExpiring listener", () => {
+  it.each(["onExpiring", "listen"])(
+    "leaves nothing behind when it was cancelled: %s",
+    async (by) => {
+      const { world, process, lease, listener } = await held({ renew: "manual" });
+      const timers = process.pendingTimers();
+      const { released } = handleOf("test", lease);
+      for (let times = 0; times < 20; times += 1) {
+        const cancel = by === "listen" ? listen(lease, "1s") : onExpiring(lease, "5s", listener);
+        cancel();
+      }
+      onExpiring(lease, "5s", listener);
+      expect([released.size, getEventListeners(lossSignal(lease), "abort").length]).toEqual([1, 1]);
+      await world.until(lease.release());
+      expect([released.size, getEventListeners(lossSignal(lease), "abort").length]).toEqual([0, 0]);
+      expect(process.pendingTimers()).toBe(timers);
+    },
+  );
+
+  it("must be a function", async () => {
+    const { lease } = await held();
+    expect(() => onExpiring(lease, "5s", undefined as never)).toThrow("must be a function");
+  });
+
   it("waits after each acknowledged renewal, and fires once without renewals", async () => {
     const { world, network, lease, calls, listener } = await held();
     onExpiring(lease, "8s", listener);

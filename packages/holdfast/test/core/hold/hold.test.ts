@@ -8,7 +8,7 @@ import { resolveClient } from "../../../src/core/client-settings.js";
 import type { HeldLease } from "../../../src/core/hold/lease.js";
 import { resolveAcquire } from "../../../src/core/options.js";
 import type { HeldRecord, Version } from "../../../src/core/record/record.js";
-import { HoldfastError, mutex } from "../../../src/index.js";
+import { type Duration, HoldfastError, mutex } from "../../../src/index.js";
 
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
@@ -216,6 +216,37 @@ describe("a change of length", () => {
       expect(world.record("a")).toMatchObject({ leaseMs: { N: "20000" }, version: { N: "2" } });
     },
   );
+
+  /** A lease of 30 s, after a change of length that was applied unanswered, and given up because of refused credentials. */
+  async function givenUp(length: Duration) {
+    const world = new World({ dates: (trueMs) => trueMs });
+    const { locks, network } = world.inhabitant();
+    const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s", renew: "manual" }));
+    const error = new HoldfastError("access-denied", "Expired.");
+    network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    network.next("write", { fault: "misconfigured", error });
+    await expect(world.until(lease.renew({ lease: length }))).rejects.toBe(error);
+    return { world, lease };
+  }
+
+  // rule: protocol 25
+  it("counts in later renewals, if it was given up and shorter: waiters watch for its length", async () => {
+    const { world, lease } = await givenUp("2s");
+    const rival = mutex(world.inhabitant().locks, "a");
+    const waiting = rival.acquire({ lease: "2s" });
+    await world.time.advance(100);
+    await world.until(lease.renew());
+    expect(lease.leaseMs).toBe(2_000);
+    const other = await world.until(waiting);
+    expect([lease.isHeld, other.isHeld]).toEqual([false, true]);
+  });
+
+  it("lets data be written with a renewal, if it was given up and longer", async () => {
+    const { world, lease } = await givenUp("60s");
+    await world.until(lease.renew({ data: 1 }));
+    expect(lease.remainingMs()).toBeGreaterThan(29_000);
+    expect(lease.remainingMs()).toBeLessThan(30_000);
+  });
 });
 
 describe("a lease", () => {

@@ -399,6 +399,12 @@ describe("a client with a shared session", () => {
     await world.until(released ?? Promise.resolve());
   });
 
+  it("refuses another end of its leases than the two, and stays open", async () => {
+    const { session, leases } = await scene();
+    expect(() => session.close({ leases: "realease" as never })).toThrow('"release" or "end"');
+    expect([session.isHeld, leases[0]?.isHeld]).toEqual([true, true]);
+  });
+
   it("lets a lease of another length renew itself", async () => {
     const { world, holder } = await shared(1);
     const other = await world.until(mutex(holder.locks, "b", { lease: 6_000 }).acquire());

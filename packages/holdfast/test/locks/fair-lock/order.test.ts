@@ -177,6 +177,38 @@ describe("a wait for a fair lock", () => {
     expect(entriesIn(world)).toHaveLength(1);
     await world.until(held.release());
   });
+
+  it.each(["in the holder's process", "in another"])(
+    "gives up at once if its listener aborts the signal, %s",
+    async (where) => {
+      const { world, holder, held } = await queueOf(0);
+      const { locks } = where === "in another" ? world.inhabitant() : holder;
+      const giveUp = new AbortController();
+      const reason = new Error("too far");
+      const failed = fairLock(locks, NAME).acquire({
+        wait: FOR_EVER,
+        signal: giveUp.signal,
+        onPosition: () => giveUp.abort(reason),
+      });
+      await expect(world.until(failed, 5_000)).rejects.toBe(reason);
+      await world.until(held.release());
+      await world.until((await world.until(fairLock(locks, NAME).acquire())).release());
+    },
+  );
+
+  it("reports the rejection of an async listener, and waits on", async () => {
+    const { world, held } = await queueOf(0);
+    const { locks, reported } = world.inhabitant();
+    const onPosition = async (): Promise<never> => {
+      throw new Error("enough");
+    };
+    const waiting = fairLock(locks, NAME).acquire({ wait: FOR_EVER, onPosition });
+    await world.time.advance(2_000);
+    expect(reported[0]).toMatchObject({ lockName: NAME, cause: { message: "enough" } });
+    expect(reported[0]?.message).toContain("onPosition");
+    await world.until(held.release());
+    expect((await world.until(waiting)).isHeld).toBe(true);
+  });
 });
 
 describe("a queue", () => {

@@ -232,10 +232,22 @@ describe.each(WAYS)("the table port $way", ({ way, over }) => {
           throw new Error("at once");
         },
       },
+      { config: {}, send: () => Promise.resolve(undefined) },
+      { config: {}, send: () => Promise.resolve(null) },
+      { config: {}, send: () => undefined as never },
     ];
     for (const one of broken) {
-      const answer = await new DynamoDBTable(one, table).read(read, CALL);
-      expect(answer).toMatchObject({ kind: "unknown" });
+      const of = new DynamoDBTable(one, table);
+      const answers = await Promise.all([
+        of.read(read, CALL),
+        of.query(query, CALL),
+        of.scan(scan, CALL),
+        of.write(writeOf("x"), CALL),
+        of.write({ ...writeOf("x"), as: "put" }, CALL),
+        of.write({ ...writeOf("x"), as: "delete" }, CALL),
+        of.transact({ writes: [writeOf("x")], token: "t" }, CALL),
+      ]);
+      expect(answers.map(({ kind }) => kind)).toEqual(answers.map(() => "unknown"));
     }
   });
 
@@ -267,6 +279,20 @@ describe.each(WAYS)("the table port $way", ({ way, over }) => {
       proxy.dateShiftMs = 3 * HOUR_MS;
       expect(await fresh.write(writeOf("refused"), CALL)).toMatchObject({ kind: "refused" });
       expect(fresh.clockCorrectionMs).toBeGreaterThan(2 * HOUR_MS);
+    });
+
+    // rule: R9, R10, protocol 6
+    it("believes no single date after a right one", async () => {
+      const fresh = new DynamoDBTable(over(client), table);
+      for (const shiftMs of [0, -400 * 24 * HOUR_MS, 0, 400 * 24 * HOUR_MS, 0]) {
+        proxy.dateShiftMs = shiftMs;
+        await fresh.read(read, CALL);
+        expect(fresh.clockCorrectionMs).toBe(0);
+      }
+      proxy.dateShiftMs = 3 * HOUR_MS;
+      await fresh.read(read, CALL);
+      await fresh.read(read, CALL);
+      expect(Math.abs(fresh.clockCorrectionMs - 3 * HOUR_MS)).toBeLessThan(5_000);
     });
 
     it("drops the correction after the clock was set right", async () => {
