@@ -27,8 +27,10 @@ const ONCE_FAILED = (
     [2_127_057, undefined],
     [2_108_597, "world"],
     [70_113, undefined],
+    [67, "cloned world"],
+    [95, "cloned world"],
   ] as const
-).slice(0, countOf("HOLDFAST_SIM_WORLD", 1, 15));
+).slice(0, countOf("HOLDFAST_SIM_WORLD", 1, 17));
 const LENGTH_MS = 60_000;
 
 describe("processes with every operation on the same names, under faults,", () => {

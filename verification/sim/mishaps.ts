@@ -231,7 +231,7 @@ export class Mishaps {
     const { plan, happened } = this.#scenery;
     const name = plan.names[this.#random.integer(0, plan.names.length - 1)];
     const pk = `${this.#random.chance(0.5) ? "lock" : "queue"}#${name}`;
-    happened(`outage of ${pk}`, undefined);
+    happened("outage of a record or of its queue", undefined);
     const fault = this.#random.chance(0.5) ? "request-lost" : "throttled";
     const isHit: FaultScript = (request) =>
       keysOf(request).some((key) => textIn(key, "pk") === pk) ? { fault } : undefined;

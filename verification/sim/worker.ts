@@ -8,6 +8,7 @@ import { inMs } from "../../packages/holdfast/src/internal/duration.js";
 import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Incarnation } from "./incarnation.js";
 import { pollOf } from "./plan.js";
+import { giveUpChange } from "./world/operations/aims.js";
 
 /** Runs one worker of a process until the end: acquires locks, acts under each lease, releases. */
 export async function work(self: Incarnation, random: SeededRandom): Promise<void> {
@@ -149,7 +150,10 @@ export async function byHand(self: Incarnation, random: SeededRandom, lease: Lea
 }
 
 async function changeLength(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
-  const leaseMs = random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500);
+  const drawnMs = random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500);
+  const isGivenUp = drawnMs % 2 === 0 && giveUpChange(self, lease.name);
+  // Renewals by the old length then come too late for those who watch by the new one.
+  const leaseMs = isGivenUp ? Math.ceil(lease.leaseMs * 0.4) : drawnMs;
   const acknowledged = self.run.lengthAsked(lease);
   await lease.renew({ lease: inMs(leaseMs) });
   acknowledged(leaseMs);

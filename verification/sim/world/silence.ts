@@ -22,6 +22,8 @@ interface Run {
   /** When the first of them failed; the first after the last answer to any call. By the clock of the process. */
   sinceMs: number;
   failures: number;
+  /** The operation of the last of them. */
+  operation: string;
 }
 
 /** The time of a waiting call since its last request with a result. */
@@ -142,11 +144,12 @@ export class Silence {
     const { run } = unserved;
     if (run?.trouble === trouble) {
       run.failures += 1;
+      run.operation = operation;
       // A table that has answered another call meanwhile was not away.
       if (trouble === "unknown" && run.sinceMs < this.#answeredMs) run.sinceMs = this.#nowMs;
       return;
     }
-    unserved.run = { trouble, sinceMs: this.#nowMs, failures: 1 };
+    unserved.run = { trouble, sinceMs: this.#nowMs, failures: 1, operation };
     if (trouble !== "denied") this.#expectLater(waiter, unserved.run, this.#boundMs + SLACK_MS);
   }
 
@@ -165,15 +168,19 @@ export class Silence {
       const { unserved } = waiter;
       if (!waiter.isWaiting || unserved?.run !== run) return;
       const again = (afterMs: number): void => this.#expectLater(waiter, run, afterMs);
-      const { trouble, sinceMs, failures } = run;
+      const { trouble, sinceMs, failures, operation } = run;
       const isSilence = trouble === "unknown";
       if (isSilence && sinceMs < this.#answeredMs) return again(SLACK_MS);
       const leftMs = sinceMs + this.#boundMs + SLACK_MS - this.#nowMs;
       if (leftMs > 0) return again(leftMs);
       // One refused request is not an outage.
       if (!isSilence && failures === 1) return again(SLACK_MS);
-      // A refusal may be one of a single item, while the table serves the others: one notice is enough.
-      const beganMs = isSilence ? this.#servedMs : unserved.servedMs;
+      // A refusal may be one of a single item, or of an operation, while the table serves the others: one notice is enough.
+      const refusedMs = Math.min(
+        unserved.servedMs,
+        this.#servedOfMs.get(operation) ?? BEGINNING_MS,
+      );
+      const beganMs = isSilence ? this.#servedMs : refusedMs;
       if (this.#toldMs >= beganMs) return again(this.#boundMs);
       if (!isSure) return this.#expectLater(waiter, run, SLACK_MS, true);
       this.#fail(waiter, `within ${this.#boundMs} ms of requests that are ${trouble}`, sinceMs);

@@ -19,8 +19,6 @@ export class OutageWatch {
   #last: Unavailable | undefined;
   #sinceMs = 0;
   #failures = 0;
-  /** How many requests of the client were served until the last failure. */
-  #served = 0;
   /** Whether the time has passed after which the next failure tells. */
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
@@ -62,7 +60,6 @@ export class OutageWatch {
     }
     this.#last = unavailable;
     this.#failures += 1;
-    this.#served = this.#context.outages.served;
     if (kind === "denied") this.#onDenied(unavailable);
     else if (kind === this.#toldKind) return;
     else if (this.#isDue) this.#tell();
@@ -105,12 +102,14 @@ export class OutageWatch {
 
   readonly #onTimer = (): void => {
     this.#timer = undefined;
-    const { served } = this.#context.outages;
     const leftMs = this.#fromMs + this.#leastMs - this.#context.nowMs();
     // Other requests of this client were answered meanwhile.
     if (leftMs > 0) this.#setTimer(leftMs);
-    // A single refused request is not an outage, and another request may be served since: the next failure tells.
-    else if (this.#last?.kind === "unknown" || (this.#failures > 1 && this.#served === served))
+    // A single refused request is no outage, and one that another call has told of may be over: the next failure tells.
+    else if (
+      this.#last?.kind === "unknown" ||
+      (this.#failures > 1 && this.#context.outages.toldMs < this.#sinceMs)
+    )
       this.#tell();
     else this.#isDue = true;
   };
@@ -126,7 +125,7 @@ export class OutageWatch {
     if (this.#last === undefined) return;
     this.#toldKind = this.#last.kind;
     this.#toldAtMs = this.#context.nowMs();
-    if (!outages.isNews(this.#last)) return;
+    if (!outages.isNews(this.#last, this.#toldAtMs)) return;
     this.#context.report(outageError(tableName, this.#last, this.#context.nowMs() - this.#fromMs));
   }
 }
@@ -135,7 +134,8 @@ const RETRIED = "Calls and releases are retried.";
 
 /** Tells the client's `onError` that DynamoDB refused the credentials of a release, once for each outage. */
 export function tellOfRefusal(context: ClientContext, denied: Denied): void {
-  if (context.outages.isNews(denied)) context.report(outageError(context.tableName, denied, 0));
+  if (context.outages.isNews(denied, context.nowMs()))
+    context.report(outageError(context.tableName, denied, 0));
 }
 
 /** Returns the error for `onError`. It is not about a single lock, so it has no `lockName`. */

@@ -7,12 +7,18 @@ export class Outages {
   /** The operation of each request that was refused, by the answer, or by the error in it. */
   readonly #refused = new WeakMap<object, string>();
   readonly #told = new Set<string>();
-  #served = 0;
+  #wasServed = false;
+  #toldMs = -1;
   #silentSinceMs: number | undefined;
 
-  /** How many requests of this client DynamoDB has served. */
-  get served(): number {
-    return this.#served;
+  /** Whether DynamoDB has ever served a request of this client. */
+  get wasServed(): boolean {
+    return this.#wasServed;
+  }
+
+  /** When `onError` last received an outage, by the monotonic clock. */
+  get toldMs(): number {
+    return this.#toldMs;
   }
 
   /** When the first request since the last answer failed, by the monotonic clock; undefined if none has. */
@@ -35,7 +41,7 @@ export class Outages {
     if (isNoAnswer(answer)) this.#refused.set(answer, operation);
     else if (answer.error !== undefined) this.#refused.set(answer.error, operation);
     else {
-      this.#served += 1;
+      this.#wasServed = true;
       if (this.#told.size > 0) this.#told.delete(`denied ${operation}`);
       if (this.#told.size > 0) this.#told.delete(`throttled ${operation}`);
     }
@@ -45,13 +51,14 @@ export class Outages {
    * Whether `onError` has not received this outage yet. Then notes that it has. An outage without answers is one of all
    * requests; a refusal is one of the requests of its operation, because a policy or a capacity may allow the others.
    */
-  isNews(unavailable: Unavailable): boolean {
+  isNews(unavailable: Unavailable, nowMs: number): boolean {
     const { kind } = unavailable;
     const operation = this.operationOf(unavailable);
     const key =
       kind === "unknown" ? kind : `${kind === "denied" ? kind : "throttled"} ${operation}`;
     if (this.#told.has(key)) return false;
     this.#told.add(key);
+    this.#toldMs = nowMs;
     return true;
   }
 

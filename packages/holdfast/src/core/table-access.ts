@@ -290,7 +290,7 @@ export class TableAccess {
    */
   mayHeal({ code, cause }: HoldfastError): boolean {
     if (code === "access-denied") return true;
-    return this.outages.served > 0 && isWithoutCredentials((cause as Error | undefined)?.name);
+    return this.outages.wasServed && isWithoutCredentials((cause as Error | undefined)?.name);
   }
 
   // A request without any answer does not show whether answers have a `Date`.

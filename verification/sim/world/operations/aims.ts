@@ -122,6 +122,24 @@ function isAimedAt({ script, aims }: Incarnation): boolean {
   return script !== undefined || aims.size > 0;
 }
 
+/**
+ * Loses the answer to the next change of a lease's length, and refuses it when it is sent again, so that its caller gives it
+ * up; only in a cloned world. Returns whether it does.
+ */
+export function giveUpChange(self: Incarnation, lock: string): boolean {
+  if (self.run.plan.kind !== "cloned world" || isAimedAt(self)) return false;
+  const isChange: Hits = ({ key, change }) =>
+    textIn(key, "pk") === `lock#${lock}` &&
+    change.set["holder"] === undefined &&
+    change.set["leaseMs"] !== undefined;
+  const refuse = (): Fault => ({ fault: "misconfigured", error: EXPIRED });
+  strikeOnce(self, isChange, () => {
+    strikeOnce(self, isChange, refuse);
+    return { fault: "response-lost", unknownAfterMs: 1 };
+  });
+  return true;
+}
+
 /** Delays the next update of a lock's data. */
 export function slowUpdate(self: Incarnation, lock: string, delayMs: number): void {
   if (!hasFaults(self)) return;
