@@ -151,9 +151,8 @@ export async function byHand(self: Incarnation, random: SeededRandom, lease: Lea
 
 async function changeLength(self: Incarnation, random: SeededRandom, lease: Lease): Promise<void> {
   const drawnMs = random.integer(Math.ceil(lease.leaseMs * 0.7), lease.leaseMs + 500);
-  const isGivenUp = drawnMs % 2 === 0 && giveUpChange(self, lease.name);
   // Renewals by the old length then come too late for those who watch by the new one.
-  const leaseMs = isGivenUp ? Math.ceil(lease.leaseMs * 0.4) : drawnMs;
+  const leaseMs = giveUpChange(self, lease.name) ? Math.ceil(lease.leaseMs * 0.2) : drawnMs;
   const acknowledged = self.run.lengthAsked(lease);
   await lease.renew({ lease: inMs(leaseMs) });
   acknowledged(leaseMs);
