@@ -11,15 +11,19 @@ try {
     // Askable in the block, too: a dead thread shows as an early end.
     const fromMs = performance.now();
     let lostAfterMs;
+    let lostAtMs;
     while (task.blockMs && performance.now() - fromMs < task.blockMs) {
       if (task.sleeps) Atomics.wait(cell, 0, 0, 50);
       else blockFor(50);
       if (lostAfterMs === undefined && task.asks && !lease.isHeld) {
         lostAfterMs = performance.now() - fromMs;
+        lostAtMs = Date.now();
       }
     }
     const isHeld = lease.isHeld;
-    say("unblocked", { isHeld, aborted: lease.signal.aborted, lostAfterMs });
+    const { aborted } = lease.signal;
+    // The wall clock is that of all processes, and does not depend on when a message arrives.
+    say("unblocked", { isHeld, aborted, lostAfterMs, lostAtMs, atMs: Date.now() });
   });
   say("kept");
 } catch (error) {

@@ -41,7 +41,6 @@ export class Places {
     const last = BigInt(digits ?? 0);
     const first = last - (numberIn(before, "data") ?? 1n) + 1n;
     const places = this.#removed.get(name) ?? [];
-    // Of a late copy of an entry the waiter had left already.
     this.#removed.set(name, [...places, { first, last }]);
   }
 }
