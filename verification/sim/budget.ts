@@ -4,11 +4,13 @@ const WINDOW_MS = 1_000;
 /** The limit for the requests of a call during a lease, with the rollback. */
 const MOST_PER_CALL = 12;
 const MOST_PER_POLL = 3;
+/** The grant of a call that has waited for longer than the calls are remembered, its corrected end, and its place. */
+const MOST_PER_GRANT = 3;
 
 /**
  * Limits the requests of one process per second, whatever the faults: three for each pause of its contenders for each
- * name, three for each pause and each name of an acquisition of several locks, and a fixed number for each call in the
- * last two leases. Finds loops without a pause.
+ * name, three for each pause and each name of an acquisition of several locks, three for a grant of each, and a fixed number
+ * for each call in the last two leases. Finds loops without a pause.
  */
 export class Budget {
   readonly #fail: (what: string) => void;
@@ -26,7 +28,7 @@ export class Budget {
     this.#fail = fail;
     const polls = (WINDOW_MS * (1 + plan.maxClockDrift)) / (0.75 * plan.poll.min);
     this.#names = plan.names.length;
-    this.#mostPolls = MOST_PER_POLL * Math.ceil(polls);
+    this.#mostPolls = MOST_PER_POLL * Math.ceil(polls) + MOST_PER_GRANT;
     this.#rememberedMs = 2 * plan.leaseMs[1] + WINDOW_MS;
   }
 

@@ -4,15 +4,10 @@ import { recordIn } from "../witness.js";
 import { namedIn } from "./items.js";
 import type { Wrong } from "./steps.js";
 
-/** A place that was removed: its tickets. */
-interface Removed {
-  readonly first: bigint;
-  readonly last: bigint;
-}
-
 /** The places in queues that the table has removed: a waiter that has lost its place must not go on with its ticket. */
 export class Places {
-  readonly #removed = new Map<string, Removed[]>();
+  /** The tickets of the removed places, by the name of the queue. */
+  readonly #removed = new Map<string, Set<bigint>>();
   readonly #sent = new Set<string>();
 
   /** Judges the first send of a grant. `isOwn`: the process holds the lock, and hands it on within itself. */
@@ -25,9 +20,9 @@ export class Places {
     this.#sent.add(holder);
     // Nobody else can have been granted a later ticket meanwhile.
     if (namedIn(condition).some((named) => isOwn(named.holder))) return undefined;
-    const places = this.#removed.get(name) ?? [];
-    const isRemoved = places.some(({ first, last }) => first <= ticket && ticket <= last);
-    return isRemoved ? ["R2", "asked for a grant by a place that it had lost"] : undefined;
+    return this.#removed.get(name)?.has(ticket) === true
+      ? ["R2", "asked for a grant by a place that it had lost"]
+      : undefined;
   }
 
   /** Sees a write that the table has applied. */
@@ -40,7 +35,8 @@ export class Places {
       return;
     const last = BigInt(digits ?? 0);
     const first = last - (numberIn(before, "data") ?? 1n) + 1n;
-    const places = this.#removed.get(name) ?? [];
-    this.#removed.set(name, [...places, { first, last }]);
+    const tickets = this.#removed.get(name) ?? new Set();
+    for (let ticket = first; ticket <= last; ticket += 1n) tickets.add(ticket);
+    this.#removed.set(name, tickets);
   }
 }
