@@ -82,6 +82,7 @@ export class Mishaps {
       case "sessions":
         return this.#drawOf(this.#isTame ? TAME_SESSIONS : SESSIONS);
       case "cloned world":
+        // In no other kind: one draw more would change the runs of the seeds that once failed.
         if (this.#random.chance(0.1)) return this.#losePartition;
         return this.#drawOf(weightsOf(this.#scenery.plan));
       case "world":

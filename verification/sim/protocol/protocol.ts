@@ -285,7 +285,8 @@ export class Protocol {
     };
     if (!isStrong && known !== undefined && isOlder({ fence, version }, known)) {
       // A late copy, or a read of an old state, is new to a waiter that watches by itself, as of the entries of a queue, and
-      // to a client that has forgotten what nobody watched. It goes on from what it sees, and the table refuses its write.
+      // to a client that has forgotten what nobody watched. The waiter continues from that state, and the table refuses the
+      // write.
       const of = `${key} ${holder} ${version}`;
       if (!this.#passed.has(of)) this.#passed.set(of, shown);
       return;
