@@ -31,6 +31,23 @@ const MOVE = `  moveTo: (ref, held, renewal, session) => ({
 /** Defects in sessions, which keep alive locks without renewals of their own. */
 export const SESSIONS: readonly Variant[] = [
   {
+    name: "close-leaves-young-leases",
+    what: "A session that ends without releases leaves the records that have not moved to it yet.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: 'leases === "release" || !hold.living.isMoved',
+        to: 'leases === "release"',
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/session/session.test.ts",
+      title:
+        "also releases the locks and places that are not on the session yet, with one write each",
+    },
+  },
+  {
     name: "session-opens-beside-renewals",
     what: "A lease renews itself while its client opens the session, and moves a period later.",
     rules: [],

@@ -301,7 +301,9 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     const holds = [...this.#leases];
     const now = instantOf(this.#context.clock);
     for (const hold of holds) hold.end("closed", undefined, now);
-    if (leases === "release") await freeAll(this.#context, holds);
+    // A record that does not name the session yet would stay held for its whole lease.
+    const own = holds.filter((hold) => leases === "release" || !hold.living.isMoved);
+    await freeAll(this.#context, own);
     await this.#lease.release();
   }
 

@@ -86,8 +86,9 @@ export class Session implements AsyncDisposable {
     options: {
       /**
        * What happens to the leases on the session. `"release"` (default) releases each lease, with one write for each.
-       * `"end"` ends all leases with the session, in one write. The next client that acquires such a lock reads the
-       * session first.
+       * `"end"` ends all leases with the session, in one write, and releases only leases and places in queues that have
+       * not moved to the session yet, with one write for each. The next client that acquires a lock that ended with the
+       * session reads the session first.
        */
       readonly leases?: "release" | "end" | undefined;
     } = {},

@@ -5,6 +5,7 @@ import {
   World,
 } from "../../../../../test/support/world.js";
 import {
+  fairLock,
   type Holdfast,
   type HoldfastError,
   inspect,
@@ -331,6 +332,24 @@ describe("closing a session", () => {
     );
     expect(result?.fence).toBe((leases[0] as Lease).fence + 1n);
     expect({ writes, reads }).toEqual({ writes: 2, reads: 1 });
+  });
+
+  it("also releases the locks and places that are not on the session yet, with one write each", async () => {
+    const { world, holder, session } = await scene(["moved"]);
+    const rival = world.inhabitant(LENGTHS);
+    const theirs = await world.until(fairLock(rival.locks, "queue").acquire());
+    await world.until(mutex(holder.locks, "young", { session }).acquire());
+    const waiting = fairLock(holder.locks, "queue", { session })
+      .acquire({ wait: "1h" })
+      .catch(String);
+    await world.time.advance(RENEW_MS / 2);
+    const closing = await world.requests(() => session.close({ leases: "end" }));
+    expect(closing).toMatchObject({ writes: 3 });
+    await world.until(waiting);
+    await world.until(theirs.release());
+    for (const name of ["young", "queue"]) {
+      expect((await world.until(mutex(rival.locks, name).tryAcquire()))?.isHeld).toBe(true);
+    }
   });
 
   it("happens when the client closes", async () => {
