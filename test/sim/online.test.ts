@@ -43,6 +43,17 @@ describe("the request budget reports", () => {
     expect(told(60, 0, 3)).toEqual([]);
     expect(told(200, 0, 3)).toHaveLength(1);
   });
+
+  it("a place that is removed again and again, but not the removal of many places", () => {
+    const removals = (placeOf: (send: number) => string): string[] => {
+      const wrong: string[] = [];
+      const budget = new Budget(plan, (what) => wrong.push(what));
+      for (let send = 0; send < 500; send += 1) budget.sent(0, placeOf(send));
+      return wrong;
+    };
+    expect(removals((send) => `ticket//${send}`)).toEqual([]);
+    expect(removals(() => "ticket//1")).toHaveLength(1);
+  });
 });
 
 interface Scene {

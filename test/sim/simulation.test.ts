@@ -44,11 +44,12 @@ describe("the core in simulated time, under faults", () => {
   }, 120_000);
 
   it.each([
-    [
-      154,
-      "the grant of a call that had waited for two leases counted as more than its polls explain",
-    ],
+    [154, "the grant of a call that had waited for two leases was over its budget"],
     [579, "a session that closed left its places in queues"],
+    [1_032, "a machine whose clocks stood still counted as knowing that it had lost its place"],
+    [2_080, "the removals of sixteen places in a second counted as a loop"],
+    [2_212, "a waiter behind dead waiters on sessions counted as late"],
+    [2_551, "a newcomer behind more than forty dead waiters counted as blocked"],
   ])(
     "holds every invariant in the long form with seed %i, in which %s",
     async (seed) => {

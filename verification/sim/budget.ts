@@ -10,7 +10,8 @@ const MOST_PER_GRANT = 3;
 /**
  * Limits the requests of one process per second, whatever the faults: three for each pause of its contenders for each
  * name, three for each pause and each name of an acquisition of several locks, three for a grant of each, and a fixed number
- * for each call in the last two leases. Finds loops without a pause.
+ * for each call in the last two leases; and the first removal of each place in a queue, since a waiter may remove those of
+ * many dead processes at once. Finds loops without a pause.
  */
 export class Budget {
   readonly #fail: (what: string) => void;
@@ -23,6 +24,7 @@ export class Budget {
   /** The names of all acquisitions that poll by themselves: now, and the most in this window. */
   #polling = 0;
   #mostPolling = 0;
+  readonly #removed = new Set<string>();
 
   constructor(plan: Plan, fail: (what: string) => void) {
     this.#fail = fail;
@@ -42,7 +44,12 @@ export class Budget {
     this.#mostPolling = Math.max(this.#mostPolling, this.#polling);
   }
 
-  sent(nowMs: number): void {
+  /** Counts a request, unless it is the first to remove this place. */
+  sent(nowMs: number, removed?: string): void {
+    if (removed !== undefined && !this.#removed.has(removed)) {
+      this.#removed.add(removed);
+      return;
+    }
     if (nowMs >= this.#windowFromMs + WINDOW_MS) {
       this.#windowFromMs = nowMs;
       this.#sent = 0;

@@ -262,7 +262,7 @@ export class Incarnation {
         return run.time.nowMs;
       },
       note: (event: NoteOf) => this.note(event),
-      sent: () => budget().sent(run.time.nowMs),
+      sent: (removed?: string) => budget().sent(run.time.nowMs, removed),
       releasedAgain: (name: string, holder = "") => {
         // The release of a lost lease helps waiters, and costs a request also after the client has freed the record.
         if (!this.#released.has(holder)) return;

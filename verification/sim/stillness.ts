@@ -62,6 +62,24 @@ export class Stillness {
     return this.#ofStanding(name, this.#records.get(name) ?? BEGINNING);
   }
 
+  /** The length of a process's place, in milliseconds; 0 without a place. */
+  placeLeaseMs(name: string, by: string): number {
+    return this.#ownPlace(name, by)?.[1].leaseMs ?? 0;
+  }
+
+  /**
+   * How many tickets the places before a waiter may have: those that are there, or were there after this moment. Several
+   * waiters of a process share a place.
+   */
+  ticketsBefore(name: string, by: string, atMs: number): bigint {
+    const own = this.#ownPlace(name, by)?.[0];
+    if (own === undefined) return 0n;
+    const first = [...(this.#places.get(name) ?? [])]
+      .filter(([, place]) => place.holder !== undefined || place.sinceMs > atMs)
+      .reduce((least, [ticket]) => (ticket < least ? ticket : least), own);
+    return own - first;
+  }
+
   /** Since when the places before a waiter are unchanged or gone. A waiter without a place is behind all others. */
   placesBefore(name: string, by: string): readonly Still[] {
     const all = [...(this.#places.get(name) ?? [])];

@@ -1,3 +1,4 @@
+import { WINDOW } from "../../packages/holdfast/src/core/queue/predecessors.js";
 import type { Checker } from "./checker.js";
 import type { Timed, Violation } from "./history.js";
 import { Scene } from "./scene.js";
@@ -109,11 +110,19 @@ export const inTime: Checker = (history, { longestStillMs, maxClockDrift }) => {
         if (event.atMs <= silentMs + longestStillMs) continue;
         // A waiter looks at the queue and removes the dead places, and only then watches the record.
         const sinceMs = Math.max(waiter.sinceMs, stillness.takenMs(name, waiter.by));
-        const places = stillness
-          .placesBefore(name, waiter.by)
-          .map(
-            (place) => watchedMs(place, { sinceMs }, maxClockDrift) + watchMs(still, maxClockDrift),
-          );
+        const before = stillness.placesBefore(name, waiter.by);
+        // With many tickets before it, a waiter reads the queue once a period, and so sees a change and a death late.
+        const periodMs = stillness.placeLeaseMs(name, waiter.by) / 3 / (1 - maxClockDrift);
+        const isFar = stillness.ticketsBefore(name, waiter.by, sinceMs) > WINDOW;
+        const lookMs = isFar ? 2 * periodMs : 0;
+        // It watches the sessions of further places once that of the nearest is silent for a period and two polls.
+        const silentFromMs = Math.max(...before.map((place) => place.sinceMs));
+        const sessionsFromMs = Math.max(sinceMs, silentFromMs) + periodMs + 2 * longestStillMs;
+        const places = before.map((place) => {
+          const fromMs = place.standing.session === undefined ? sinceMs : sessionsFromMs;
+          const removedMs = watchedMs(place, { sinceMs: fromMs }, maxClockDrift) + lookMs;
+          return removedMs + watchMs(still, maxClockDrift);
+        });
         if (event.atMs <= Math.max(...places) + 2 * longestStillMs) continue;
         const waitedMs = event.atMs - Math.max(waiter.sinceMs, still.sinceMs);
         reported.add(standing);

@@ -125,8 +125,8 @@ export class Protocol {
     if (this.#closed.has(by))
       this.#fail("R13", `${by} sent a ${request.kind} after its client had closed`);
     // Several locks are asked for with places that may have been lost in one of the queues: the table refuses a ticket that
-    // was passed.
-    if (request.kind === "write") {
+    // was passed. A machine that stands still with all its clocks cannot know what it has lost.
+    if (request.kind === "write" && this.#of.terms.isExclusive) {
       const isOwn = (one: string) => this.#owners.get(one) === by;
       this.#failBy(by, request.write, this.#places.sent(request.write, isOwn));
     }
