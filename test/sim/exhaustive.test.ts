@@ -7,11 +7,11 @@ import { type Found, found, type Share, searchAll } from "../../verification/exh
 /** Runs every placement of one fault, some at a time. */
 async function searched(kind: (typeof KINDS)[number]["name"]): Promise<Found[]> {
   const all: Found[] = [];
-  await searchAll([kind], { faults: 1, isWhole: false }, async (placements, onFound) => {
+  await searchAll([kind], { faults: 1, isWhole: false }, async (placements, isLast, onFound) => {
     const left = [...placements];
     const work = async (): Promise<void> => {
       for (let next = left.shift(); next !== undefined; next = left.shift()) {
-        const one = await found(next);
+        const one = await found(next, isLast);
         all.push(one);
         onFound(one);
       }
@@ -41,7 +41,7 @@ describe("every placement of one fault", () => {
       await searchAll(
         ["mutex"],
         { faults: 3, isWhole: false, ...(share && { share }) },
-        (all, on) => {
+        (all, _, on) => {
           for (const placement of all) {
             const hash = nameOf(placement);
             run.push(hash);

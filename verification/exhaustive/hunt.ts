@@ -19,11 +19,11 @@ process.on("unhandledRejection", () => undefined);
 Error.stackTraceLimit = 0;
 
 const names = KINDS.map(({ name }) => name);
-await searchAll(names, { faults: 1, isWhole: false }, async (placements, onFound) => {
+await searchAll(names, { faults: 1, isWhole: false }, async (placements, isLast, onFound) => {
   const left = [...placements];
   const work = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      const one = await found(next);
+      const one = await found(next, isLast);
       onFound(one);
       if (one.violations.length === 0) continue;
       const invariants = [...new Set(one.violations.map(({ invariant }) => invariant))];

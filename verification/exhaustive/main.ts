@@ -8,7 +8,7 @@ import { nameOf, type Placement, placementOf } from "./placement.js";
 import { Report } from "./report.js";
 import { run } from "./run.js";
 import { type Found, found, type Share, searchAll } from "./search.js";
-import { Workers } from "./workers.js";
+import { type Chunk, Workers } from "./workers.js";
 
 const HELP = `node scripts/exhaustive.mjs [options]
   Runs the shipped code with every placement of up to two faults, for every kind of lock. Ends with 1 if a run breaks an
@@ -86,9 +86,9 @@ async function main(): Promise<number> {
   const workers = new Workers(new URL(import.meta.url), numberOf("workers", values.workers, 1));
   const report = new Report();
   const depth = { faults, isWhole: values.whole, share: shareOf(values.share) };
-  await searchAll(kindsOf(values.kind), depth, (placements, onFound) => {
+  await searchAll(kindsOf(values.kind), depth, (placements, isLast, onFound) => {
     report.begins(placements);
-    return workers.run(placements, (one) => {
+    return workers.run(placements, isLast, (one) => {
       report.add(one);
       onFound(one);
       return !(values.stop && report.bad > 0);
@@ -105,12 +105,12 @@ const AT_ONCE = 20;
 function serve(port: NonNullable<typeof parentPort>): void {
   // Injected errors are created by the hundred thousand; their stacks are never read.
   Error.stackTraceLimit = 0;
-  port.on("message", async (placements: readonly Placement[]) => {
+  port.on("message", async ({ placements, isLast }: Chunk) => {
     const left = [...placements];
     const results: Found[] = [];
     const work = async (): Promise<void> => {
       for (let next = left.shift(); next !== undefined; next = left.shift()) {
-        results.push(await found(next));
+        results.push(await found(next, isLast));
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));

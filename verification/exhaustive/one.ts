@@ -5,5 +5,5 @@ import { found } from "./search.js";
 // A rejection without a handler is part of the defect, and must not end the run.
 process.on("unhandledRejection", () => undefined);
 
-const { violations } = await found(placementOf(process.argv[2] ?? ""));
+const { violations } = await found(placementOf(process.argv[2] ?? ""), true);
 process.stdout.write(`${JSON.stringify(violations)}\n`, () => process.exit(0));

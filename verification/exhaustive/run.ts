@@ -59,15 +59,22 @@ class Placing {
   readonly later: Moment[] = [];
   depth = 0;
   isOver = false;
+  readonly #isLast: boolean;
   readonly #left: Placed[];
 
-  constructor(placed: readonly Placed[]) {
+  constructor(placed: readonly Placed[], isLast: boolean) {
     this.#left = [...placed];
+    this.#isLast = isLast;
+  }
+
+  /** Whether no moment from now on matters. */
+  get isDone(): boolean {
+    return this.isOver || (this.#isLast && this.#left.length === 0);
   }
 
   /** Returns what happens at a moment, of these choices. */
   at<C extends Choice>(point: string, choices: readonly C[]): C | undefined {
-    if (choices.length === 0 || this.isOver) return undefined;
+    if (choices.length === 0 || this.isDone) return undefined;
     const [next] = this.#left;
     if (next === undefined) {
       this.later.push({ point, choices: choices.map(({ name }) => name) });
@@ -88,7 +95,7 @@ class Placing {
 /** One run: two processes use one kind of lock, and meet exactly the faults of a placement. */
 class Run implements Stage {
   readonly time = new VirtualTime();
-  readonly trace = new Trace(this.time);
+  readonly trace: Trace;
   readonly protocol: Protocol;
   readonly reported: Error[] = [];
   readonly isRough: boolean;
@@ -104,10 +111,11 @@ class Run implements Stage {
   readonly #exchange: Exchange;
   #writer = "";
 
-  constructor(placement: Placement) {
+  constructor(placement: Placement, isLast: boolean) {
     this.#placement = placement;
+    this.trace = new Trace(this.time, !isLast);
     this.#kind = KINDS.find(({ name }) => name === placement.kind) ?? KINDS[0];
-    this.#placing = new Placing(placement.placed);
+    this.#placing = new Placing(placement.placed, isLast);
     let give = (_: LeaseTransfer | undefined): void => undefined;
     const transfer = new Promise<LeaseTransfer | undefined>((resolve) => {
       give = resolve;
@@ -179,7 +187,7 @@ class Run implements Stage {
   readonly handedOut: Stage["handedOut"] = (self, lease) => this.#records.handedOut(self, lease);
 
   readonly faultOf: Stage["faultOf"] = (self, request) => {
-    if (self.sent > MOST_REQUESTS) return undefined;
+    if (self.sent > MOST_REQUESTS || this.#placing.isDone) return undefined;
     const fitting = REQUEST_CHOICES.filter(
       ({ name, isFor }) => isFor(request) && (name !== DELETED || this.#mayDelete(request)),
     );
@@ -188,7 +196,7 @@ class Run implements Stage {
   };
 
   readonly happeningOf: Stage["happeningOf"] = (self, point, at) => {
-    if (self.sent > MOST_REQUESTS) return undefined;
+    if (self.sent > MOST_REQUESTS || this.#placing.isDone) return undefined;
     const hasThird = this.#actors.some(({ name }) => name === "c");
     const fitting = PROCESS_CHOICES.filter(
       ({ only, happens }) =>
@@ -328,7 +336,10 @@ function costsOf(kind: Placement["kind"]): Promise<Costs> {
   return known;
 }
 
-/** Runs one placement. Rejects if one of its faults never happens. */
-export function run(placement: Placement): Promise<Result> {
-  return new Run(placement).run();
+/**
+ * Runs one placement. Rejects if one of its faults never happens. With `isLast`, no further fault is to be placed: the
+ * result has no hash and no later moments.
+ */
+export function run(placement: Placement, isLast = false): Promise<Result> {
+  return new Run(placement, isLast).run();
 }

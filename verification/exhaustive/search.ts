@@ -15,10 +15,10 @@ export interface Found {
   readonly costs: { readonly endMs: number; readonly requests: number };
 }
 
-/** Runs a placement for the search. */
-export async function found(placement: Placement): Promise<Found> {
+/** Runs a placement for the search; `isLast`: one that no other extends. */
+export async function found(placement: Placement, isLast: boolean): Promise<Found> {
   try {
-    const { violations, hash, depth, later, costs } = await run(placement);
+    const { violations, hash, depth, later, costs } = await run(placement, isLast);
     return { placement, violations, hash, depth, later, costs };
   } catch (error) {
     const violations = [{ invariant: "error", atMs: 0, what: String(error) }];
@@ -86,8 +86,12 @@ interface Depth {
   readonly share?: Share;
 }
 
-/** Runs placements, and calls back with each result. */
-type RunAll = (placements: readonly Placement[], onFound: (one: Found) => void) => Promise<void>;
+/** Runs placements, and calls back with each result. `isLast`: no other placements extend these. */
+type RunAll = (
+  placements: readonly Placement[],
+  isLast: boolean,
+  onFound: (one: Found) => void,
+) => Promise<void>;
 
 /**
  * Runs every placement of up to so many faults, level by level. A share has its part of the last level but one, and all of
@@ -103,7 +107,7 @@ export async function searchAll(
   for (let level = 0; level <= faults && next.length > 0; level += 1) {
     if (level > 0 && level === faults - 1) next = next.filter((one) => isIn(share, one));
     const isLast = level === faults;
-    await runAll(next, (one) => {
+    await runAll(next, isLast, (one) => {
       // Of the last level, which is by far the largest, nothing is kept.
       if (!isLast) distinct.add(one);
     });

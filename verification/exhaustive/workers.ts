@@ -2,6 +2,12 @@ import { Worker } from "node:worker_threads";
 import type { Placement } from "./placement.js";
 import type { Found } from "./search.js";
 
+/** What a worker is sent. */
+export interface Chunk {
+  readonly placements: readonly Placement[];
+  readonly isLast: boolean;
+}
+
 // Small enough against a long tail in a single worker, large enough against idle workers.
 const CHUNK = 200;
 // The garbage of a run dies with the run: rare collections have little to copy.
@@ -22,7 +28,11 @@ export class Workers {
   }
 
   /** Runs all placements, unless `onFound` returns false for one of them. */
-  async run(placements: readonly Placement[], onFound: (one: Found) => boolean): Promise<void> {
+  async run(
+    placements: readonly Placement[],
+    isLast: boolean,
+    onFound: (one: Found) => boolean,
+  ): Promise<void> {
     let from = 0;
     let isStopped = false;
     const feed = (worker: Worker): Promise<void> =>
@@ -31,7 +41,7 @@ export class Workers {
           const chunk = placements.slice(from, from + CHUNK);
           from += CHUNK;
           if (chunk.length === 0 || isStopped) resolve();
-          else worker.postMessage(chunk);
+          else worker.postMessage({ placements: chunk, isLast } satisfies Chunk);
         };
         worker.removeAllListeners("message");
         worker.removeAllListeners("error");
