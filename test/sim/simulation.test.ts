@@ -49,6 +49,7 @@ describe("the core in simulated time, under faults", () => {
     [1_032, "a machine whose clocks stood still counted as knowing that it had lost its place"],
     [2_080, "the removals of sixteen places in a second counted as a loop"],
     [2_212, "a waiter behind dead waiters on sessions counted as late"],
+    [6_824, "a place that a second send created again counted as lost"],
     [2_551, "a newcomer behind more than forty dead waiters counted as blocked"],
   ])(
     "holds every invariant in the long form with seed %i, in which %s",

@@ -45,6 +45,13 @@ const BEGINNING: Standing = {
   session: undefined,
 };
 
+function leastOf(tickets: readonly bigint[]): bigint | undefined {
+  return tickets.reduce<bigint | undefined>(
+    (least, ticket) => (least === undefined || ticket < least ? ticket : least),
+    undefined,
+  );
+}
+
 /** Since when records are unchanged, at one point of a history which is read in order. */
 export class Stillness {
   readonly #scene: Scene;
@@ -68,16 +75,18 @@ export class Stillness {
   }
 
   /**
-   * How many tickets the places before a waiter may have: those that are there, or were there after this moment. Several
-   * waiters of a process share a place.
+   * The most tickets that the places before a waiter can have: those that are there, or were there after this moment. A
+   * place may have all tickets since the last one of the place before it, for several waiters of its process.
    */
   ticketsBefore(name: string, by: string, atMs: number): bigint {
     const own = this.#ownPlace(name, by)?.[0];
     if (own === undefined) return 0n;
-    const first = [...(this.#places.get(name) ?? [])]
-      .filter(([, place]) => place.holder !== undefined || place.sinceMs > atMs)
-      .reduce((least, [ticket]) => (ticket < least ? ticket : least), own);
-    return own - first;
+    const all = [...(this.#places.get(name) ?? [])];
+    const isThere = ([, { holder, sinceMs }]: [bigint, Place]): boolean =>
+      holder !== undefined || sinceMs > atMs;
+    const first = leastOf(all.filter(isThere).map(([ticket]) => ticket)) ?? own;
+    const older = all.map(([ticket]) => ticket).filter((ticket) => ticket < first);
+    return own - older.reduce((last, ticket) => (ticket > last ? ticket : last), 0n);
   }
 
   /** Since when the places before a waiter are unchanged or gone. A waiter without a place is behind all others. */

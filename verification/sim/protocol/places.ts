@@ -31,12 +31,17 @@ export class Places {
     // The tickets of a new record may begin anew.
     if (kind === "lock" && before === undefined) this.#removed.delete(name);
     const [ticketKind, , digits] = (textIn(key, "sk") ?? "").split("/");
-    if (kind !== "place" || ticketKind !== "ticket" || before === undefined || after !== undefined)
-      return;
+    const place = before ?? after;
+    if (kind !== "place" || ticketKind !== "ticket" || place === undefined) return;
+    if (before !== undefined && after !== undefined) return;
     const last = BigInt(digits ?? 0);
-    const first = last - (numberIn(before, "data") ?? 1n) + 1n;
+    const first = last - (numberIn(place, "data") ?? 1n) + 1n;
     const tickets = this.#removed.get(name) ?? new Set();
-    for (let ticket = first; ticket <= last; ticket += 1n) tickets.add(ticket);
+    for (let ticket = first; ticket <= last; ticket += 1n) {
+      // A second send of the write that creates a place may create it again.
+      if (after === undefined) tickets.add(ticket);
+      else tickets.delete(ticket);
+    }
     this.#removed.set(name, tickets);
   }
 }
