@@ -37,8 +37,8 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { SessionKeepAlive },
-        from: 'leases === "release" || !hold.living.isMoved',
-        to: 'leases === "release"',
+        from: 'leases === "release" ? holds : own',
+        to: 'leases === "release" ? holds : []',
       },
     ],
     caughtBy: {

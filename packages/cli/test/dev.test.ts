@@ -175,6 +175,30 @@ describe("holdfast dev --data", () => {
     }
   });
 
+  it("applies a transaction again whose token came back after ten minutes, as before the start", () => {
+    const path = world.file("forgotten");
+    let nowMs = 0;
+    const open = (): KeptDynamoDB =>
+      new KeptDynamoDB(path, { nowMs: () => nowMs }, (error) => expect.fail(error.message));
+    const Key = { pk: { S: "a" } };
+    const add = {
+      ...{ TableName: "locks", Key, UpdateExpression: "ADD amount :one" },
+      ExpressionAttributeValues: { ":one": { N: "1" } },
+    };
+    const kept = open();
+    kept.handle("CreateTable", TABLE);
+    for (const token of ["t", "t", "", ""]) {
+      nowMs += 660_000;
+      const transaction = { ClientRequestToken: token, TransactItems: [{ Update: add }] };
+      expect(kept.handle("TransactWriteItems", transaction).status).toBe(200);
+    }
+    kept.close();
+    const again = open();
+    onTestFinished(() => again.close());
+    const { body } = again.handle("GetItem", { TableName: "locks", Key });
+    expect(body).toMatchObject({ Item: { amount: { N: "4" } } });
+  });
+
   it("refuses a file that it cannot read, and changes nothing in it", async () => {
     const data = world.file("broken");
     mkdirSync(data);

@@ -3,10 +3,10 @@
 import {
   type AttributeValue,
   type Found,
-  hasPrototypeKey,
   type Item,
   type LeaseDefaults,
   looksLike,
+  refusedKeyIn,
 } from "holdfast/internal";
 import { invalid, stringIn } from "./foreign.js";
 
@@ -99,9 +99,10 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
       `The option \`attributes\` must not name \`${taken}\`, an attribute of the record itself.`,
     );
   }
-  // The same rule as for user data of native records: other clients could not parse a refusal that has this item.
-  if (hasPrototypeKey(attributes)) {
-    throw invalid('The option `attributes` must not have a key "__proto__", at any depth.');
+  // The same rule as for user data of native records.
+  const refused = refusedKeyIn(attributes);
+  if (refused !== undefined) {
+    throw invalid(`The option \`attributes\` must not have a key "${refused}", at any depth.`);
   }
   const untyped = Object.entries(attributes).find(([, value]) => !isTyped(value));
   if (untyped !== undefined) {

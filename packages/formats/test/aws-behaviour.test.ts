@@ -354,17 +354,19 @@ describe("further attributes", () => {
 });
 
 describe("further attributes", () => {
-  it.each(['{"__proto__":{"S":"x"}}', '{"x":{"M":{"a":{"L":[{"M":{"__proto__":{"S":"x"}}}]}}}}'])(
-    "must not have the key of a prototype: %s",
-    async (text) => {
-      const { locks } = world().client();
-      const acquiring = mutex(locks, "a").acquire({ attributes: JSON.parse(text) });
-      await expect(acquiring).rejects.toMatchObject({
-        code: "invalid-argument",
-        message: expect.stringContaining("__proto__"),
-      });
-    },
-  );
+  it.each([
+    ["__proto__", '{"__proto__":{"S":"x"}}'],
+    ["__proto__", '{"x":{"M":{"a":{"L":[{"M":{"__proto__":{"S":"x"}}}]}}}}'],
+    ["", '{"":{"S":"x"}}'],
+    ["", '{"x":{"M":{"a":{"L":[{"M":{"":{"S":"x"}}}]}}}}'],
+  ])("must not have the key %j, as in %s", async (key, text) => {
+    const { locks } = world().client();
+    const acquiring = mutex(locks, "a").acquire({ attributes: JSON.parse(text) });
+    await expect(acquiring).rejects.toMatchObject({
+      code: "invalid-argument",
+      message: expect.stringContaining(`"${key}"`),
+    });
+  });
 });
 
 describe("a renewal", () => {

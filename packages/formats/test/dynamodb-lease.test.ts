@@ -145,6 +145,16 @@ describe("a lease in this format", () => {
     expect(expiries).toEqual(expiries.toSorted((left, right) => left - right));
   });
 
+  it("keeps its length in renewals, also beyond the longest lease that waiters watch", async () => {
+    const here = new ForeignWorld(dynamodbLease());
+    const { locks } = here.client();
+    const lease = await here.until(mutex(locks, "a").acquire({ lease: "5m" }));
+    await here.pass(3_600_000);
+    expect([lease.isHeld, lease.leaseMs]).toEqual([true, 300_000]);
+    await here.until(lease.renew({ lease: "10m" }));
+    expect(lease.remainingMs()).toBeGreaterThan(580_000);
+  });
+
   it("is deleted by its own release only", async () => {
     const { here, nowS } = world();
     const { locks } = here.client();

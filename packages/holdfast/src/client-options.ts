@@ -1,16 +1,10 @@
 import type { ClientEnvironment, HasRings, NotesGrants } from "./core/context.js";
 import { CLIENT_NAMES } from "./core/option-names.js";
-import {
-  type AcquireOptions,
-  type ClientOptions,
-  checkCallback,
-  type GrantHistory,
-  type RingChoice,
-} from "./core/options.js";
+import type { AcquireOptions, ClientOptions, GrantHistory, RingChoice } from "./core/options.js";
 import type { LeaseFormat } from "./core/record/format.js";
 import type { FormatTypes, LockFormat, NativeTypes } from "./core/record/format-types.js";
-import { HoldfastError } from "./errors.js";
-import { checkNames, type OptionNames } from "./internal/option-names.js";
+import type { HoldfastError } from "./errors.js";
+import { checkCallback, checkNames, type OptionNames, refuse } from "./internal/option-names.js";
 import { tell } from "./internal/tell.js";
 import { nativeFormat } from "./native/native.js";
 import { type Clock, systemClock } from "./platform/clock.js";
@@ -141,7 +135,6 @@ function isTablePort(client: HoldfastOptions["client"]): client is TablePort {
 }
 
 function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void {
-  const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   checkNames("new Holdfast()", options, HOLDFAST_NAMES);
   checkCallback("onError", options.onError);
   const { client } = options;

@@ -1,5 +1,13 @@
 import { HoldfastError } from "holdfast";
-import { COMMIT_METADATA, type OptionNames, type StreamBody, valueText } from "holdfast/internal";
+import {
+  COMMIT_METADATA,
+  checkCallback,
+  type OptionNames,
+  type StreamBody,
+  tell,
+  valueText,
+  warn,
+} from "holdfast/internal";
 import type { PutContent } from "./writes.js";
 
 /**
@@ -29,7 +37,10 @@ export interface PutOptions extends OperationOptions {
   readonly contentType?: string | undefined;
   /** The user's own metadata; printable ASCII. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** The committer calls this while it sends a stream. For text and bytes, it calls this once, at the end. */
+  /**
+   * The committer calls this while it sends a stream. For text and bytes, it calls this once, at the end. An error of the
+   * callback does not change the put: it becomes a warning of the process.
+   */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -64,9 +75,7 @@ const refuse = (message: string): HoldfastError => new HoldfastError("invalid-ar
 export function contentOf(given: ObjectBody, options: PutOptions): PutContent {
   const body = bodyOf(given);
   const { contentType, onProgress } = options;
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw refuse("The option `onProgress` must be a function.");
-  }
+  checkCallback("onProgress", onProgress);
   if (contentType !== undefined && !isPrintable(contentType)) {
     throw refuse("The option `contentType` must be a string of printable ASCII.");
   }
@@ -74,8 +83,16 @@ export function contentOf(given: ObjectBody, options: PutOptions): PutContent {
     body,
     contentType,
     metadata: checkMetadata(options.metadata),
-    onBytes: onProgress && ((sentBytes) => onProgress({ sentBytes, totalBytes: body.length })),
+    onBytes:
+      onProgress &&
+      ((sentBytes) => tell(onProgress, { sentBytes, totalBytes: body.length }, onProgressThrew)),
   };
+}
+
+// An error in the callback must neither hide a commit nor break a stream.
+function onProgressThrew(cause: unknown): void {
+  const what = cause instanceof Error ? cause.message : valueText(cause);
+  warn(new Error(`The \`onProgress\` callback threw: ${what}`, { cause }));
 }
 
 function bodyOf(given: ObjectBody): Uint8Array | StreamBody {

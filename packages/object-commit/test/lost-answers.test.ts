@@ -213,6 +213,30 @@ describe("a stream", () => {
     expect(times.read).toBe(1);
   });
 
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("enough");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("enough"))],
+  ])("and bytes are put although the listener %s, which is a warning", async (_how, onProgress) => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    const world = worldOf("conditional");
+    const { committer } = world.writer({ strategy: "conditional" });
+    const put = { stream: stream(["12", "345"], { read: 0 }), length: 5 };
+    await world.until(committer.putIfAbsent("a", put, { onProgress }));
+    await world.until(committer.putIfAbsent("b", "678", { onProgress }));
+    expect([world.text("a"), world.text("b")]).toEqual(["12345", "678"]);
+    await new Promise(setImmediate);
+    process.off("warning", onWarning);
+    expect(warnings).toHaveLength(3);
+    expect(warnings[0]).toMatchObject({ message: expect.stringContaining("onProgress") });
+  });
+
   it.each(STRATEGIES)("is not sent again with %s after any fault", async (strategy) => {
     const faults = [
       ["request-lost", "outcome-unknown"],

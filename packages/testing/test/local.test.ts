@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { listLocks } from "../../holdfast/src/admin/index.js";
+import { listLocks, setLimit } from "../../holdfast/src/admin/index.js";
 import { election } from "../../holdfast/src/election/index.js";
 import {
   downgrade,
@@ -112,6 +112,13 @@ describe("unlocked()", () => {
     expect([reader.isHeld, other.isHeld]).toEqual([true, true]);
     await Promise.all([reader.release(), other.release()]);
     expect([reader, other].every(({ signal }) => !signal.aborted)).toBe(true);
+  });
+
+  it("accepts any limit of a semaphore", async () => {
+    const locks = unlocked();
+    clients.push(locks);
+    expect(await setLimit(locks, "s", 3)).toEqual({ before: undefined, limit: 3, used: 0 });
+    expect((await semaphore(locks, "s", { permits: 5 }).acquire()).isHeld).toBe(true);
   });
 
   it("runs a schedule at each instant", async () => {

@@ -90,10 +90,8 @@ export class KeptDynamoDB extends MemoryDynamoDB {
 
   /** Carries a request out. `isApplied`: it is a write that has changed the tables. */
   #apply(operation: string, body: unknown) {
-    const token =
-      operation === "TransactWriteItems"
-        ? (body as Body | undefined)?.["ClientRequestToken"]
-        : undefined;
+    const given = (body as Body | undefined)?.["ClientRequestToken"];
+    const token = operation === "TransactWriteItems" && given !== "" ? given : undefined;
     const nowMs = this.#nowMs();
     for (const [known, untilMs] of this.#tokens) if (untilMs <= nowMs) this.#tokens.delete(known);
     const answer = super.handle(operation, body);
@@ -118,7 +116,10 @@ export class KeptDynamoDB extends MemoryDynamoDB {
   #applies(line: string): boolean {
     try {
       const { operation, body } = JSON.parse(line) as AppliedRequest;
-      return this.#apply(operation, body).isApplied;
+      if (this.#apply(operation, body).isApplied) return true;
+      // The token of this line had been forgotten when the line was written.
+      const again = { ...(body as Body), ClientRequestToken: undefined };
+      return this.#apply(operation, again).isApplied;
     } catch {
       return false;
     }

@@ -31,6 +31,8 @@ export async function changeLimit(
   checkPermits(limit);
   const permits = requireCapability(context.format, PERMITS);
   const ref = permits.refOf("semaphore", checkName(name));
+  // Without a table, no limit is stored, and none counts.
+  if (context.isUnlocked) return { before: undefined, limit, used: 0 };
   const { requestTimeoutMs } = context.settings;
   const read = await answered(context, name, () =>
     context.read({ key: ref.key, consistent: true }, requestTimeoutMs),

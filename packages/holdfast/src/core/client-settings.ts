@@ -1,5 +1,5 @@
-import { HoldfastError } from "../errors.js";
 import { type DurationRange, durationMs } from "../internal/duration.js";
+import { refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
 
@@ -18,8 +18,6 @@ export interface ClientSettings {
 const DAY_MS = 24 * 3_600_000;
 const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
 const CLOCK_ERROR_RANGE: DurationRange = { leastMs: 0, mostMs: DAY_MS };
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Resolves the options of a client. Throws `invalid-argument`. */
 export function resolveClient(options: ClientOptions): ClientSettings {

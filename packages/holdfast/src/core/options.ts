@@ -1,6 +1,5 @@
-import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkCallback, checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { Item } from "../platform/table.js";
 import type { Grant } from "./record/format.js";
@@ -262,7 +261,6 @@ const LEAST_WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: DAY_MS };
 const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: DAY_MS };
 
 const LONGEST_OWNER_BYTES = 1_000;
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /**
  * Resolves the options of one acquisition. `layers`: first the acquisition's options, then the mutex's, then
@@ -381,12 +379,6 @@ function waitOf(asked: Wait | undefined, defaults: LeaseDefaults, leaseMs: numbe
   if (asked !== undefined) return resolveWait(asked, leaseMs, drift);
   const leastMs = durationMs("wait", defaults.leastWait ?? 0, LEAST_WAIT_RANGE);
   return resolveWait(defaults.wait, leaseMs, drift, leastMs);
-}
-
-/** Throws `invalid-argument` for a value that is neither a function nor undefined. */
-export function checkCallback<F>(option: string, value: F): F {
-  if (value === undefined || typeof value === "function") return value;
-  throw refuse(`The option \`${option}\` must be a function.`);
 }
 
 function checkExisting(option: string, value: ExistingData): ExistingData {

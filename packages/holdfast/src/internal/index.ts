@@ -74,7 +74,7 @@ export {
   type StoreAnswer,
   type StreamBody,
 } from "../platform/objects.js";
-export { defaultOwner } from "../platform/process.js";
+export { defaultOwner, warn } from "../platform/process.js";
 export { type Random, systemRandom } from "../platform/random.js";
 export {
   AGAIN,
@@ -120,9 +120,10 @@ export { ttlOf } from "../table/table.js";
 export { Breaks } from "./breaks.js";
 export { causeText, noAnswerText } from "./cause-text.js";
 export { type Duration, type DurationRange, durationMs } from "./duration.js";
-export { hasPrototypeKey } from "./json-value.js";
-export { checkNames, type OptionNames } from "./option-names.js";
+export { refusedKeyIn } from "./json-value.js";
+export { checkCallback, checkNames, type OptionNames } from "./option-names.js";
 export { serialisable } from "./printed.js";
 export { shown, visible, withoutHidden } from "./shown.js";
 export { sleep } from "./sleep.js";
+export { tell } from "./tell.js";
 export { valueText } from "./value-text.js";

@@ -17,6 +17,9 @@ const LONGEST_BYTES = 350_000;
 // DynamoDB refuses numbers of smaller or larger magnitude.
 const SMALLEST = 1e-130;
 const LARGEST = 9.99e125;
+// The AWS SDK cannot parse a refusal with the first key in its item: waiters would report an unavailable table. DynamoDB
+// refuses the second one.
+const REFUSED_KEYS = ["__proto__", ""];
 
 const refuse = (why: string): HoldfastError =>
   new HoldfastError("invalid-argument", `The data of a lock must be a JSON value: ${why}.`);
@@ -78,9 +81,7 @@ function encodeObject(value: object, depth: number): AttributeValue {
   if (prototype !== Object.prototype && prototype !== null) {
     throw refuse(`the data contains an instance of ${prototype?.constructor?.name ?? "a class"}`);
   }
-  // The AWS SDK cannot parse a refusal with the first key in its item: waiters would report an unavailable table. DynamoDB
-  // refuses the second one.
-  for (const key of ["__proto__", ""]) {
+  for (const key of REFUSED_KEYS) {
     if (Object.hasOwn(value, key)) throw refuse(`the data contains a key "${key}"`);
   }
   const entries = Object.entries(value)
@@ -89,10 +90,16 @@ function encodeObject(value: object, depth: number): AttributeValue {
   return { M: Object.fromEntries(entries) };
 }
 
-/** Whether a value has a key `__proto__` at any depth. */
-export function hasPrototypeKey(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
-  return Object.hasOwn(value, "__proto__") || Object.values(value).some(hasPrototypeKey);
+/** Returns the key at any depth of a value that no record may have; undefined if there is none. */
+export function refusedKeyIn(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return undefined;
+  const own = REFUSED_KEYS.find((key) => Object.hasOwn(value, key));
+  return (
+    own ??
+    Object.values(value)
+      .map(refusedKeyIn)
+      .find((key) => key !== undefined)
+  );
 }
 
 /**

@@ -37,6 +37,13 @@ export function checkNames<O extends object>(call: string, options: O, known: Op
   return options;
 }
 
-function refuse(message: string): HoldfastError {
+/** Throws `invalid-argument` for a value that is neither a function nor undefined. */
+export function checkCallback<F>(option: string, value: F): F {
+  if (value === undefined || typeof value === "function") return value;
+  throw refuse(`The option \`${option}\` must be a function.`);
+}
+
+/** The error for a wrong option. */
+export function refuse(message: string): HoldfastError {
   return new HoldfastError("invalid-argument", message);
 }

@@ -2,7 +2,7 @@ import { partsOf } from "../client.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
 import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkCallback, checkNames, type OptionNames } from "../internal/option-names.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { systemTimers } from "../platform/timers.js";
 
@@ -59,7 +59,8 @@ const LOCK_NAMES: OptionNames<LockOptions<unknown, LambdaContext, unknown>> = {
 
 /** Checks the options when the handler is wrapped, at the cold start. Throws `invalid-argument`. */
 export function checkLockOptions(options: object): void {
-  checkNames("withLock()", options, LOCK_NAMES);
+  const { onBusy } = checkNames<{ onBusy?: unknown }>("withLock()", options, LOCK_NAMES);
+  checkCallback("onBusy", onBusy);
 }
 
 /** The stored result of a run. */

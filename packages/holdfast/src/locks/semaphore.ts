@@ -1,6 +1,7 @@
 import { type Holdfast, partsOf } from "../client.js";
 import { emitLimit } from "../core/events.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { threwError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
@@ -60,7 +61,8 @@ export function semaphore(
      * What to do if the table has another limit than `permits`. `"refuse"`: reject with `limit-mismatch`; only a waiter that
      * was in the queue when the limit changed goes on waiting, under the new limit. A function: use the limit in the table,
      * and tell the function both numbers, once a client for each limit found. By default the caller uses the limit in the
-     * table, and only the event `limit` of `holdfast/events` tells of it. What the function throws ends the acquisition.
+     * table, and only the event `limit` of `holdfast/events` tells of it. What the function throws ends the acquisition; a
+     * rejection of an async function goes to the client's `onError`.
      */
     readonly onLimitMismatch?:
       | "refuse"
@@ -85,7 +87,11 @@ export function semaphore(
   const kind = "semaphore";
   const onLimit = (found: number, owner: string): void => {
     emitLimit({ kind, name }, owner, { found, permits });
-    if (typeof onLimitMismatch === "function") onLimitMismatch({ found, permits });
+    if (typeof onLimitMismatch !== "function") return;
+    // Nobody awaits an async function.
+    void Promise.resolve(onLimitMismatch({ found, permits })).catch((cause) =>
+      parts.context.report(threwError("onLimitMismatch", { kind, name }, cause)),
+    );
   };
   const of = { kind, name, limit: permits, onLimit: mayTell ? onLimit : undefined } as const;
   return new Permits(parts, of, others);

@@ -5,7 +5,7 @@ import {
   isHoldfastError,
   mutex,
 } from "../index.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkCallback, checkNames, type OptionNames } from "../internal/option-names.js";
 import { replaceMethod } from "./method.js";
 
 /** Options of {@link WithLock}. */
@@ -55,6 +55,7 @@ export function WithLock(
   options: WithLockOptions = {},
 ): MethodDecorator {
   const { fair = false, onBusy, ...asked } = checkNames("@WithLock()", options, WITH_LOCK_NAMES);
+  checkCallback("onBusy", onBusy);
   return (target, _key, descriptor) => {
     replaceMethod(target, descriptor as PropertyDescriptor, async (locks, call, given) => {
       const named = typeof name === "function" ? name(...given) : name;

@@ -11,6 +11,7 @@ import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
 import { sleep } from "../internal/sleep.js";
+import { valueText } from "../internal/value-text.js";
 import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
@@ -216,12 +217,16 @@ async function call(options: TableOptions, command: unknown, expected?: string):
     );
   }
   try {
-    return await options.client.send(command as never);
+    const output: unknown = await options.client.send(command as never);
+    // A wrapper of a client may answer with nothing.
+    if (Object(output) !== output) throw new Error("The answer has no output.");
+    return output;
   } catch (error) {
-    if (expected !== undefined && (error as { name?: unknown }).name === expected) return {};
+    const { name } = Object(error) as { name?: unknown };
+    if (expected !== undefined && name === expected) return {};
     const answer = answerOf(error, options.table, operationOf(command));
     if (answer.kind === "misconfigured") throw answer.error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = error instanceof Error ? error.message : valueText(error);
     throw new HoldfastError(
       answer.kind === "throttled" ? "throttled" : "unreachable",
       `${operationOf(command)} of table "${options.table}" failed: ${asSentence(message)} ` +

@@ -2,7 +2,7 @@ import { createNoopMeter, type Meter, metrics, trace } from "@opentelemetry/api"
 import { ASSIGNMENT_CHANNEL } from "../assign/events.js";
 import { LEASE_CHANNELS } from "../core/events.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
-import { checkNames } from "../internal/option-names.js";
+import { checkCallback, checkNames } from "../internal/option-names.js";
 import { listenTo } from "../platform/diagnostics.js";
 import { SCHEDULE_CHANNEL } from "../schedule/events.js";
 import { measured } from "./metrics.js";
@@ -34,6 +34,7 @@ const CHANNELS: readonly string[] = [
 export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   checkNames("startTelemetry()", options, TELEMETRY_NAMES);
   const { meter, tracer = trace.getTracer("holdfast"), nameOf = () => undefined } = options;
+  checkCallback("nameOf", nameOf);
   const parts: { readonly told: Handlers; readonly end?: () => void }[] = [];
   if (meter === undefined) parts.push(measuredLater(nameOf));
   else if (meter !== false) parts.push(measured(meter, nameOf));

@@ -166,6 +166,13 @@ describe("a handler with a lock", () => {
     await theirs.release();
   });
 
+  it("refuses an onBusy that is no function, when the handler is wrapped", () => {
+    const wrong = { ...options(), onBusy: 503 as never };
+    const refused = expect.objectContaining({ code: "invalid-argument" });
+    expect(() => withLock(wrong, () => "done")).toThrowError(refused);
+    expect(() => lockMiddleware(wrong)).toThrowError(refused);
+  });
+
   it("answers a busy invocation with the result of onBusy, and keeps other errors", async () => {
     const theirs = await mutex(rivals, "order/42").acquire({ owner: "them" });
     const seen: unknown[] = [];

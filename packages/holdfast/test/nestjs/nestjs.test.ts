@@ -241,6 +241,12 @@ describe("a method with @WithLock", () => {
     await rival.close();
   });
 
+  it("is refused with an onBusy that is no function, when the class is defined", () => {
+    expect(() => WithLock("order/8", { onBusy: "busy" as never })).toThrowError(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
   it("has the outcome of onBusy if the lock is held, and keeps the errors of the method", async () => {
     const client = new MemoryTable();
     const rival = new Holdfast({ client, table: "locks" });

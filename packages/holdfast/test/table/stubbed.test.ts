@@ -1,5 +1,6 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
+import { expectError } from "../../../../test/support/errors.js";
 import { awsLockClient } from "../../../formats/src/index.js";
 import type { DynamoDBLike } from "../../src/index.js";
 import { checkTable, createTable, diagnose } from "../../src/table/index.js";
@@ -237,5 +238,32 @@ describe("a failed request about a table", () => {
     await expect(checking).rejects.toMatchObject({
       message: expect.stringContaining("DescribeTable"),
     });
+  });
+});
+
+describe("a client, such as a wrapper, that is no client of the AWS SDK", () => {
+  it.each<[string, () => unknown]>([
+    ["answers with nothing", () => undefined],
+    [
+      "throws nothing",
+      () => {
+        throw undefined;
+      },
+    ],
+    [
+      "throws a value without text",
+      () => {
+        throw Object.create(null);
+      },
+    ],
+  ])("counts as unreachable if it %s", async (_what, act) => {
+    const client: DynamoDBLike = { config: {}, send: async () => act() };
+    const options = { client, table: "locks" };
+    const unreachable = { code: "unreachable", mentions: ["locks"] } as const;
+    await expectError(checkTable(options), unreachable);
+    await expectError(createTable({ ...options, wait: 0 }), unreachable);
+    expect(await diagnose(options)).toContainEqual(
+      expect.objectContaining({ check: "table", code: "unreachable" }),
+    );
   });
 });

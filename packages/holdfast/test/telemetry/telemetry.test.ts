@@ -198,6 +198,12 @@ describe("the metrics", () => {
     expect(point?.attributes).toEqual({ "holdfast.kind": "lock", "holdfast.grant": "claim" });
   });
 
+  it("are refused with a `nameOf` that is no function", () => {
+    expect(() => start({ nameOf: "order/" as never })).toThrowError(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
   it("of assignments count the names of the process, and their changes", async () => {
     start({ nameOf: ({ name }) => name });
     const world = new World();

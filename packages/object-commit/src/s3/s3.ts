@@ -168,7 +168,11 @@ export class S3Objects implements ObjectPort {
     const bounds = new Bounds(this.#timers, call);
     const sendAnd = async (): Promise<Result> => {
       const abortSignal = abortSignalOf(bounds.signal);
-      const output = await this.#client.send(command as HeadObjectCommand, { abortSignal });
+      const output: unknown = await this.#client.send(command as HeadObjectCommand, {
+        abortSignal,
+      });
+      // A wrapper of a client may answer with nothing.
+      if (Object(output) !== output) throw new Error("The answer has no output.");
       return then(output as Output);
     };
     return bounds.answerTo<Result, ObjectAbsent | ObjectRefused | ObjectTrouble>(

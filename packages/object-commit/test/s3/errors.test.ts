@@ -51,6 +51,24 @@ const kindOf = (error: unknown): string => {
   return answer.kind === "misconfigured" ? answer.error.code : answer.kind;
 };
 
+describe("a client, such as a wrapper, that answers without an output, or throws nothing", () => {
+  const clientOf = (send: () => Promise<unknown>) => new S3Objects({ config: {}, send }, "reports");
+  it.each([
+    ["no output", clientOf(async () => undefined)],
+    ["no error", clientOf(() => Promise.reject(undefined))],
+  ])("has an unknown outcome: %s", async (_title, wrapped) => {
+    const copy = { from: "a", source: SOURCE, key: "b", commitId: "1" } as never;
+    const answers = [
+      wrapped.head("a", CALL),
+      wrapped.get("a", CALL),
+      wrapped.put({ key: "a", body, commitId: "1" }, CALL),
+      wrapped.copy(copy, CALL),
+      wrapped.remove({ key: "a" }, CALL),
+    ];
+    for (const answer of answers) expect(await answer).toMatchObject({ kind: "unknown" });
+  });
+});
+
 describe("the answer to an object store's error", () => {
   it.each<[string, number | undefined, string]>([
     ["PreconditionFailed", 412, "refused"],

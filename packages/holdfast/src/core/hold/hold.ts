@@ -369,8 +369,10 @@ export class Hold implements Kept {
 
   /** Notes an acknowledged renewal that was sent at `start`. Only such a renewal moves the deadline. */
   renewed(start: Instant, askedMs: number, record: HeldRecord): void {
-    // A change of length that was given up may have been applied, and waiters watch for the length in the record.
-    const leaseMs = Math.min(askedMs, record.leaseMs);
+    // A change of length that was given up may have been applied, and waiters watch for the length in the record. Where
+    // versions are texts, each renewal sets its whole length, and the record may have none.
+    const leaseMs =
+      typeof record.version === "string" ? askedMs : Math.min(askedMs, record.leaseMs);
     this.#leaseMs = leaseMs;
     this.#version = record.version;
     const end = this.#leaseEnd.renewed(this.deadlineFrom(start, leaseMs), record, leaseMs);

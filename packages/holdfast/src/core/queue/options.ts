@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../errors.js";
+import { checkCallback } from "../../internal/option-names.js";
 import { valueText } from "../../internal/value-text.js";
-import { type AcquireOptions, checkCallback, FAIR_POLL } from "../options.js";
+import { type AcquireOptions, FAIR_POLL } from "../options.js";
 
 /** Options of a waiter in a queue. */
 export type QueueOptions = Pick<AcquireOptions, "onPlaceExpired" | "onPosition">;

@@ -301,9 +301,12 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     const holds = [...this.#leases];
     const now = instantOf(this.#context.clock);
     for (const hold of holds) hold.end("closed", undefined, now);
-    // A record that does not name the session yet would stay held for its whole lease.
-    const own = holds.filter((hold) => leases === "release" || !hold.living.isMoved);
-    await freeAll(this.#context, own);
+    // The end of the session does not free a record that does not name it yet, which would stay held for its whole lease.
+    const own = holds.filter((hold) => !hold.living.isMoved);
+    const errors = await freeAll(this.#context, leases === "release" ? holds : own);
+    for (const error of errors) {
+      if (own.some(({ ref }) => ref.name === error.lockName)) this.#context.report(error);
+    }
     await this.#lease.release();
   }
 

@@ -78,8 +78,9 @@ export class Session implements AsyncDisposable {
   /**
    * Closes the session. Ends every lease on the session with reason `closed`, and every acquisition that waits for a
    * lease on the session with `closed`. First releases the leases, 256 at a time and for at most the client's
-   * `closeTimeout`. Then frees the record of the session, with one write; this also frees the locks that could not be
-   * released. Rejects with `outcome-unknown` if DynamoDB did not answer that write within twice the request timeout:
+   * `closeTimeout`. Then frees the record of the session, with one write; this also frees the locks on the session that
+   * could not be released. Of a lock that had not moved to the session yet, the client's `onError` receives the error.
+   * Rejects with `outcome-unknown` if DynamoDB did not answer that write within twice the request timeout:
    * all locks are then free when the lease of the session expires. Idempotent.
    */
   close(

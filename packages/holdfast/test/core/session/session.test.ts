@@ -352,6 +352,24 @@ describe("closing a session", () => {
     }
   });
 
+  it.each(["release", "end"] as const)(
+    "with %j tells of a lock that is not on the session yet and could not be released",
+    async (how) => {
+      const { world, holder, session } = await scene(["moved"], { closeTimeout: "1s" });
+      await world.until(mutex(holder.locks, "young", { session }).acquire());
+      holder.network.script((request) =>
+        request.kind === "write" && isOf("lock", request.write.key)
+          ? { fault: "request-lost" }
+          : undefined,
+      );
+      await world.until(session.close({ leases: how }));
+      expect(holder.reported).toMatchObject([{ code: "outcome-unknown", lockName: "young" }]);
+      const rival = world.inhabitant(LENGTHS);
+      expect((await world.until(mutex(rival.locks, "moved").tryAcquire()))?.isHeld).toBe(true);
+      expect(await world.until(mutex(rival.locks, "young").tryAcquire())).toBeNull();
+    },
+  );
+
   it("happens when the client closes", async () => {
     const { world, holder, session, leases } = await scene(["a", "b"]);
     await world.until(holder.locks.close());

@@ -37,6 +37,19 @@ describe("a semaphore with another limit in the table", () => {
     stop();
   });
 
+  it("reports the rejection of an async listener, and goes on", async () => {
+    const world = new World();
+    const [first, other] = [world.inhabitant(), world.inhabitant()];
+    await world.until(of(first, 2).acquire());
+    const onLimitMismatch = async (): Promise<never> => {
+      throw new Error("enough");
+    };
+    const three = semaphore(other.locks, "s", { permits: 3, onLimitMismatch });
+    expect((await world.until(three.acquire())).isHeld).toBe(true);
+    expect(other.reported).toMatchObject([{ lockName: "s", cause: { message: "enough" } }]);
+    expect(other.reported[0]?.message).toContain("onLimitMismatch");
+  });
+
   it("takes up a change at its next step, and grants nothing while more is held than a lower limit", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(), world.inhabitant()];
