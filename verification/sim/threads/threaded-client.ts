@@ -108,12 +108,9 @@ export function threadedClient(
   const shared = new SharedSession(context, resolveAcquire([clientOptions], "threaded"), {
     ...{ mayBlockMs, start, clock: main.clock },
   });
-  const mutex = (name: string) =>
-    new Mutex(
-      MUTEX,
-      { context, clientOptions, defaultOwner: "threaded", shared, running: new Set() },
-      name,
-      undefined,
-    );
-  return { main, network, context, reported, threads, mutex, close: () => closeAll(context) };
+  const running = new Set<never>();
+  const parts = { context, clientOptions, defaultOwner: "threaded", shared, running };
+  const mutex = (name: string) => new Mutex(MUTEX, parts, name, undefined);
+  const close = () => closeAll(context);
+  return { main, network, context, parts, reported, threads, mutex, close };
 }

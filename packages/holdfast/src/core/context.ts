@@ -145,7 +145,8 @@ export class ClientContext extends TableAccess {
   readonly ownPermits = new Set<string>();
   readonly abandoned = new AbandonedIds();
   readonly #running = new Set<Promise<unknown>>();
-  readonly #closing = new Abort();
+  /** Aborts when the client begins to close. */
+  readonly closing = new Abort();
 
   constructor(environment: ClientEnvironment, settings: ClientSettings) {
     // A local hand-off is a single write, without time to count a fence.
@@ -166,18 +167,13 @@ export class ClientContext extends TableAccess {
     this.rings = environment.startRings?.(this);
   }
 
-  /** Aborts when the client begins to close. */
-  get closing(): SignalLike {
-    return this.#closing;
-  }
-
   /** Whether the client has no table, so that every lock is free. */
   get isUnlocked(): boolean {
     return this.table.isUnlocked === true;
   }
 
   beginClosing(): void {
-    this.#closing.abort();
+    this.closing.abort();
   }
 
   /** Spreads a length by a random fraction. */

@@ -44,7 +44,7 @@ export function troubleOf(unavailable: Exclude<Unavailable, { readonly kind: "de
     case "skewed":
       return {
         code: "unreachable",
-        why: "DynamoDB refused every request, because the time in the request's signature is wrong",
+        why: "DynamoDB refused every request, because the time in its signature is wrong",
         advice: "Set the clock of this machine.",
       };
     case "queued":
@@ -123,12 +123,12 @@ export function unreadable(
 ): HoldfastError {
   // The condition of a claim cannot test whether a number is whole, so DynamoDB can apply a claim to a foreign record.
   const written = wasClaimed
-    ? "DynamoDB applied the claim to the record all the same, and the client undoes the claim"
+    ? "The claim was applied, and the client undoes the claim"
     : "Nothing was written";
   return found.state === "foreign"
     ? new HoldfastError(
         "foreign-record",
-        `The record of ${phraseOf(ref)} ${found.found}, so the record is not of format "${format}". ` +
+        `The record of ${phraseOf(ref)} ${found.found}, so it is not of format "${format}". ` +
           `${written}. Use another table or name, or the format of the client that wrote it.`,
         { lockName: ref.name },
       )

@@ -7,10 +7,10 @@ export function wrongDate({ aheadMs, isConfirmed }: AheadDate): HoldfastError {
   return new HoldfastError(
     "misconfigured",
     isConfirmed
-      ? `Two successive answers of DynamoDB had a \`Date\` ${byText} later than this machine's clocks allow. Leases whose ` +
-          "end has passed by this time are lost. Either all clocks of this machine stood still, as after a snapshot, " +
-          "or the clock of DynamoDB or a proxy stepped."
+      ? `Two successive answers of DynamoDB had a \`Date\` ${byText} later than this machine's clocks allow. Leases that ` +
+          "ended before it are lost. All clocks of this machine stood still, as after a snapshot, or that of DynamoDB " +
+          "or a proxy stepped."
       : `An answer of DynamoDB had a \`Date\` ${byText} later than those before and after it allow. The client ` +
-          "ignored it: no lease ended, and no takeover began. Find that server or proxy.",
+          "ignored it: no lease ended, no takeover began. Find that server or proxy.",
   );
 }

@@ -9,6 +9,7 @@ import { freeEarly, release } from "../core/hold/writes.js";
 import { type Capability, requireCapability } from "../core/record/capability.js";
 import type { FenceBlock, RecordRef } from "../core/record/format.js";
 import { type HeldRecord, type Passage, pendingIn, standing } from "../core/record/record.js";
+import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { keysOf } from "../native/native-conditions.js";
@@ -265,13 +266,19 @@ class Uses implements KeptGrant<Hold> {
     const idle = this.#idle;
     if (idle === undefined) return undefined;
     this.#leaveIdle();
-    const { context, settings } = idle;
+    const { context, ref, localQueue, settings } = idle;
     if (!idle.beginRelease()) return undefined;
-    const nobody = (): void => undefined;
-    const released = idle.requests.run(() => release(idle, settings.keepData, undefined, nobody));
+    const untilMs = context.nowMs() + context.settings.requestTimeoutMs;
+    const released = idle.requests.run(() =>
+      release(idle, settings.keepData, undefined, (answer, waiter) => {
+        // A call without a wait got a place in the line for this release, and ends as it does at the record itself.
+        if (waiter?.settings.waitMs !== 0 || context.nowMs() < untilMs) return;
+        localQueue.leave(waiter, unavailableError(ref.name, "was not acquired", answer));
+      }),
+    );
     // No caller waits for it: an error is the client's.
     context.inBackground(() => released);
-    return released.catch(nobody);
+    return released.catch(() => undefined);
   }
 
   ended(): void {

@@ -16,6 +16,7 @@ import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Passage } from "../core/record/record.js";
 import { tooSlow } from "../core/unavailable.js";
+import { settlesWithin } from "../internal/settles-within.js";
 import { type MultiAcquire, MultiPlace } from "./multi-place.js";
 
 // A place that is never first. With it, the loop reads and waits, but claims nothing: one available lock is of no use
@@ -29,7 +30,7 @@ const READ_ONLY: Place = { isFirst: async () => false };
 export async function acquireMany(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
   const { refs, permits, settings, context } = together;
   const kept = refs.flatMap(({ id }) => context.localQueues.yields(id) ?? []);
-  if (kept.length > 0) await Promise.all(kept);
+  if (kept.length > 0) await untilGivenBack(together, kept);
   try {
     await openSessions(together);
     await readAll(
@@ -44,6 +45,21 @@ export async function acquireMany(together: MultiAcquire): Promise<readonly Gran
   } finally {
     for (const part of permits.values()) part.ended(together);
   }
+}
+
+/**
+ * Waits until this client has given back what it only keeps, but no longer than for one request: if DynamoDB does not answer,
+ * the steps that follow tell the caller.
+ */
+async function untilGivenBack(
+  { context, cancellation }: MultiAcquire,
+  kept: readonly Promise<void>[],
+): Promise<void> {
+  const stopped = new Promise<void>((resolve) => {
+    cancellation.signal.addEventListener("abort", resolve);
+  });
+  const { requestTimeoutMs } = context.settings;
+  await settlesWithin(context.timers, requestTimeoutMs, Promise.race([Promise.all(kept), stopped]));
 }
 
 /** Opens the sessions of the permits, and others after their end. */

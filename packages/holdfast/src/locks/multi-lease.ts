@@ -11,6 +11,7 @@ import type { NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { Json } from "../internal/json-value.js";
 import { printAs } from "../internal/printed.js";
+import { notePart } from "./heirs.js";
 
 /**
  * The lease of several locks: all granted at one instant, and all lost together. It ends at the earliest deadline of the
@@ -30,6 +31,7 @@ export class MultiLease implements Handle {
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
     this.#leases = holds.map((hold) => new HeldLease(hold));
+    for (const part of this.parts) notePart(part);
     for (const hold of holds) {
       const { signal } = hold.lossSignal;
       signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
@@ -41,6 +43,7 @@ export class MultiLease implements Handle {
         if (!this.#isLost) this.#signal.abort(stop.reason);
       };
       stop.addEventListener("abort", end, { once: true });
+      if (stop.aborted) end();
     }
     printAs(this, "Lease", () => ({
       ...{ name: this.name, owner: this.owner },

@@ -124,8 +124,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
     this.#onLimit = onLimit;
     this.#parts = parts;
     this.#options = options;
-    this.#sessions =
-      options.session === undefined ? parts.sessions : lifeOfSession(options.session);
+    this.#sessions = sessionsOf(parts, options.session);
     // Resolve the options now, so that a wrong option throws in the constructor.
     this.#settings({});
   }
@@ -257,6 +256,15 @@ function tooManyHolders(ref: RecordRef, error: unknown): HoldfastError | undefin
       "and heavier permits, or divide the limit among several semaphores.",
     { lockName: ref.name, cause: error },
   );
+}
+
+/** Returns what keeps the permits alive. Throws `invalid-argument` for a session of another client. */
+function sessionsOf({ context, sessions }: PermitParts, session: Session | undefined) {
+  if (session === undefined) return sessions;
+  const life = lifeOfSession(session);
+  // Others look for the session in the table of the permits, and count a permit without one as dead.
+  life.accepts(context, life.leaseMs, life.renewMs);
+  return life;
 }
 
 function lengthsOf(session: Session): Pick<AcquireSettings, "leaseMs" | "renewMs"> {

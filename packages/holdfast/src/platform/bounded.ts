@@ -1,4 +1,4 @@
-import { Abort, type SignalLike } from "./abort.js";
+import { Abort } from "./abort.js";
 import type { Call, Unknown } from "./table.js";
 import type { Timer, Timers } from "./timers.js";
 
@@ -15,7 +15,8 @@ export type Bounded<Output, Failure> =
  * SDK is slow to end an aborted request, the caller still gets its answer at once.
  */
 export class Bounds {
-  readonly #abort = new Abort();
+  /** Aborts when the call is over. The sender gives this signal to the request. */
+  readonly signal = new Abort();
   readonly #call: Call;
   readonly #timer: Timer;
   readonly #over: Promise<Unknown>;
@@ -32,11 +33,6 @@ export class Bounds {
     );
     call.signal?.addEventListener("abort", this.#onAbort);
     if (call.signal?.aborted === true) this.#onAbort();
-  }
-
-  /** Aborts when the call is over. The sender gives this signal to the request. */
-  get signal(): SignalLike {
-    return this.#abort;
   }
 
   /**
@@ -62,6 +58,6 @@ export class Bounds {
 
   #stop(cause: unknown): void {
     this.#end({ kind: "unknown", cause });
-    this.#abort.abort();
+    this.signal.abort();
   }
 }

@@ -7,6 +7,7 @@ import {
   fairLock,
   type HoldfastError,
   type Lease,
+  type Lock,
   mutex,
   sharedSession,
 } from "../../src/index.js";
@@ -187,6 +188,64 @@ describe("run()", () => {
     await world.time.advance(500);
     await world.until(mutex(holder.locks, "a").acquire(INTERRUPT));
     expect(await world.until(finishes)).toBe("well");
+  });
+});
+
+// Without it a process that calls again at once is always before a caller that reads.
+describe("an interrupted process that acquires the lock again and again", () => {
+  const WAIT = { wait: "5m" } as const;
+
+  /** Holds the lock for `holdMs`, or until it is interrupted, again and again, until `end` is called. */
+  function loop(
+    { world, holder }: ReturnType<typeof scene>,
+    lock: Pick<Lock, "acquire">,
+    holdMs: number,
+  ) {
+    let isOver = false;
+    const running = (async () => {
+      while (!isOver) {
+        const lease = await lock.acquire(WAIT);
+        await new Promise<void>((resolve) => {
+          lease.signal.addEventListener("abort", () => resolve(), { once: true });
+          holder.process.timers.set(holdMs, true, resolve);
+        });
+        await lease.release();
+      }
+    })();
+    const end = (): Promise<void> => {
+      isOver = true;
+      return world.until(running);
+    };
+    return { end };
+  }
+
+  it.each([
+    ["a mutex, and learns of it", mutex, 20_000],
+    ["a mutex, and learns of it only by the release", mutex, 800],
+    ["a fair lock", fairLock, 20_000],
+  ])("leaves the lock to the asker: with %s", async (_, make, holdMs) => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const again = loop(stage, make(holder.locks, "a", { lease: "3s" }), holdMs);
+    await world.time.advance(2_000);
+    const fromMs = world.time.nowMs;
+    const lease = await world.until(mutex(asker.locks, "a").acquire({ ...INTERRUPT, ...WAIT }));
+    expect(world.time.nowMs - fromMs).toBeLessThan(2 * LEASE_MS);
+    await world.until(lease.release());
+    await again.end();
+  });
+
+  it("has it again after its longest pause if nobody takes it, and within a short wait", async () => {
+    for (const wait of ["60s", "200ms"] as const) {
+      const stage = scene();
+      const { world, holder, asker } = stage;
+      const lease = await held(stage);
+      await world.until(interruptHolder(asker.locks, "a"));
+      await world.until(lease.release());
+      const fromMs = world.time.nowMs;
+      await world.until(mutex(holder.locks, "a").acquire({ wait }));
+      expect(world.time.nowMs - fromMs).toBeLessThan(300);
+    }
   });
 });
 

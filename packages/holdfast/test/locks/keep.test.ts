@@ -33,6 +33,9 @@ function scene() {
   return { world, holder, rival: inhabitant("rival"), lock: mutex(holder.locks, "a", KEEP) };
 }
 
+const expectCode = (call: Promise<unknown>, code: HoldfastError["code"]) =>
+  expect(call).rejects.toMatchObject({ code });
+
 const use = async (lock: { acquire(): Promise<Lease> }): Promise<bigint> => {
   const lease = await lock.acquire();
   const { fence } = lease;
@@ -359,6 +362,44 @@ describe("a kept lock that others want", () => {
     const both = all(holder.locks, [mutex(holder.locks, "a"), mutex(holder.locks, "b")]);
     const lease = await world.until(both.tryAcquire());
     expect(lease?.isHeld).toBe(true);
+  });
+
+  describe.each([
+    ["a grant of several locks", (locks: Holdfast) => all(locks, ["a", "b"])],
+    ["a caller with other options", (locks: Holdfast) => mutex(locks, "a")],
+  ])("for %s", (_, other) => {
+    /** A kept lock whose process gets no answers from now on. */
+    async function cutOff() {
+      const { world, holder } = scene();
+      await world.until(use(mutex(holder.locks, "a", { ...KEEP, lease: "60s" })));
+      holder.network.script(() => ({ fault: "request-lost" }));
+      return { world, lock: other(holder.locks), locks: holder.locks, fromMs: world.time.nowMs };
+    }
+
+    it("keeps no caller waiting after its signal or `close()` when the table does not answer", async () => {
+      for (const ends of ["signal", "close"]) {
+        const { world, lock, locks, fromMs } = await cutOff();
+        const stop = new AbortController();
+        const acquiring: Promise<unknown> = lock.acquire({ signal: stop.signal });
+        const ended = acquiring.catch(() => world.time.nowMs);
+        await world.time.advance(300);
+        if (ends === "signal") stop.abort();
+        else void locks.close().catch(() => undefined);
+        expect(await world.until(ended)).toBeLessThan(fromMs + 400);
+      }
+    });
+
+    it("ends a call without a wait as if the lock were not kept when the table does not answer", async () => {
+      const { world, lock, fromMs } = await cutOff();
+      await world.until(expectCode(lock.tryAcquire(), "unreachable"));
+      expect(world.time.nowMs - fromMs).toBeLessThan(15_000);
+    });
+
+    it("tells a caller that waits of a table that does not answer", async () => {
+      const { world, lock, fromMs } = await cutOff();
+      await world.until(expectCode(lock.acquire({ wait: "8s" }), "unreachable"));
+      expect(world.time.nowMs - fromMs).toBeLessThan(8_100);
+    });
   });
 
   it("reaches a rival that only polls within two such times", async () => {

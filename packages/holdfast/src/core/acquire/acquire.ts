@@ -60,10 +60,11 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
       // The history has the grants of the table.
       if (how !== "kept") context.noteGrant?.(context, { ...one, how });
     }
-    const { keptAliveBy } = settings;
-    if (keptAliveBy?.prepare !== undefined) {
-      await Promise.all(granted.map(({ hold }) => keptAliveBy.prepare?.(hold)));
-    }
+    // Of several locks, each permit has a session of its own.
+    const preparing = granted.flatMap(
+      ({ hold }) => hold.settings.keptAliveBy?.prepare?.(hold) ?? [],
+    );
+    if (preparing.length > 0) await Promise.all(preparing);
     const lease = await acquisition.begin(granted, cancellation);
     // The client may have been closed, or the session may have ended, since the answer.
     if (!cancellation.isRefused) return lease;

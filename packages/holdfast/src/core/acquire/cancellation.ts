@@ -38,7 +38,7 @@ export interface Cancelling {
 
 /** Cancels an acquisition at the end of its wait, of the client or of its session, or by the caller's signal. */
 export class Cancellation implements Cancelling {
-  readonly #abort = new Abort();
+  readonly signal = new Abort();
   readonly #context: AcquireContext;
   readonly #refs: readonly RecordRef[];
   readonly #settings: HoldSettings;
@@ -79,12 +79,8 @@ export class Cancellation implements Cancelling {
     if (settings.waitMs > 0) this.#setTimer(this.#waitMs - calledMs);
   }
 
-  get signal(): SignalLike {
-    return this.#abort;
-  }
-
   get isStopped(): boolean {
-    return this.#abort.aborted;
+    return this.signal.aborted;
   }
 
   get waits(): boolean {
@@ -190,7 +186,7 @@ export class Cancellation implements Cancelling {
     this.#settings.keptAliveBy?.over?.removeEventListener("abort", this.#cancellation);
   }
 
-  readonly #cancellation = (): void => this.#abort.abort();
+  readonly #cancellation = (): void => this.signal.abort();
 
   #setTimer(delayMs: number): void {
     this.#timer = this.#context.timers.set(Math.min(delayMs, FOR_EVER_MS), true, this.#atEnd);
@@ -202,7 +198,7 @@ export class Cancellation implements Cancelling {
     const waitMs = this.#wholeWaitMs(leasesMs);
     const leftMs = this.#fromMs + waitMs - this.#context.nowMs();
     if (waitMs <= this.#waitMs || leftMs <= 0) {
-      this.#abort.abort();
+      this.signal.abort();
       return;
     }
     this.#waitMs = waitMs;

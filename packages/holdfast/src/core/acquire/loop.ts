@@ -205,11 +205,23 @@ export class AcquireLoop {
 
   // A process that releases a lock and claims the lock again at once would starve the clients that poll.
   async #standBack(): Promise<void> {
-    // The queue already keeps the order.
-    if (this.#place !== undefined || this.#settings.queueing?.joins === "at once") return;
-    const fromMs = this.#context.observations.takeStandBack(this.#ref.id);
-    if (fromMs === undefined || this.#settings.waitMs === 0) return;
-    const leftMs = fromMs + this.#settings.minPollMs - this.#context.nowMs();
+    const { passage, queueing, waitMs, minPollMs, maxPollMs } = this.#settings;
+    const { observations } = this.#context;
+    const { record, sinceMs = 0 } = observations.of(this.#ref.id) ?? {};
+    const wasInterrupted =
+      record?.state === "free" &&
+      record.request?.kind === "interrupt" &&
+      record.request.holder === record.lastHolder;
+    // The queue already keeps the order, and of the callers that interrupt the newest is first.
+    const isInOrder = this.#place !== undefined || passage !== undefined;
+    if (isInOrder || (queueing?.joins === "at once" && !wasInterrupted)) return;
+    const fromMs = observations.takeStandBack(this.#ref.id);
+    // A caller that interrupts has no place in a queue, and finds the release by its next read.
+    const untilMs = wasInterrupted
+      ? sinceMs + Math.min(maxPollMs, waitMs / 2)
+      : fromMs && fromMs + minPollMs;
+    if (untilMs === undefined || waitMs === 0) return;
+    const leftMs = untilMs - this.#context.nowMs();
     if (leftMs > 0) await this.#context.sleep(leftMs, this.#cancellation.signal);
   }
 

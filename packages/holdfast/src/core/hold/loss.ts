@@ -38,7 +38,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   interrupted: "another caller interrupted its holder, and the lease ended before a release",
   exported: "it was exported to another process",
   forgotten:
-    "its handle was garbage-collected without a release. Keep the handle, or use `run()` or `await using`",
+    "its handle was garbage-collected without a release. Keep it, or use `run()` or `await using`",
   "held-too-long": "it was held for as long as `maxHold` allows",
   closed: "the client was closed",
 });

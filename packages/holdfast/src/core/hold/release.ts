@@ -41,8 +41,11 @@ interface EndedLease {
   readonly life: Pick<KeepAlive<never>, "sweep"> | undefined;
   /** Whether the lock is for another caller or process, so that no waiter of this process comes before it. */
   readonly isForOthers: boolean;
-  /** The release calls this after each write that DynamoDB did not acknowledge. */
-  onNoAnswer(answer: NoAnswer): void;
+  /**
+   * The release calls this after each write that DynamoDB did not acknowledge, with the first waiter of this process, whom it
+   * has told.
+   */
+  onNoAnswer(answer: NoAnswer, waiter: LocalWaiter<HoldSettings, GrantResult> | undefined): void;
 }
 
 /**
@@ -250,7 +253,7 @@ class LeaseRelease {
     this.#state = unacknowledged(this.#state, answer);
     if (answer.kind === "denied") tellOfRefusal(this.#context, answer);
     waiter?.tell(answer);
-    this.#former.onNoAnswer(answer);
+    this.#former.onNoAnswer(answer, waiter);
   }
 }
 

@@ -257,12 +257,12 @@ export interface ReleaseOptions {
 
 export const RELEASE_NAMES: OptionNames<ReleaseOptions> = { keepData: "flag" };
 
-/** Gives up an ended hold. Calls `onNoAnswer` after each write that DynamoDB did not acknowledge. */
+/** Gives up an ended hold. Calls `onNoAnswer` as {@link giveUpLease} does. */
 export async function release(
   hold: Hold,
   keepData: boolean,
   lastData: unknown,
-  onNoAnswer: (answer: NoAnswer) => void,
+  onNoAnswer: Parameters<typeof giveUpLease>[3]["onNoAnswer"],
 ): Promise<void> {
   const { context, ref, localQueue, held, leaseMs, living } = hold;
   const isForOthers = hold.requested.isInterrupted || hold.kept?.isOver === true;

@@ -1,4 +1,4 @@
-import { Abort, type SignalLike } from "../../platform/abort.js";
+import { Abort } from "../../platform/abort.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { SharedPlace } from "../local-queue.js";
 import type { Unavailable } from "../unavailable.js";
@@ -11,7 +11,7 @@ export class Entry implements Cancelling {
   readonly ticket: bigint;
   readonly #place: SharedPlace;
   readonly #cancellation: Cancelling;
-  readonly #abort = new Abort();
+  readonly signal = new Abort();
 
   constructor(place: SharedPlace, ticket: bigint, cancellation: Cancelling) {
     this.ticket = ticket;
@@ -20,10 +20,6 @@ export class Entry implements Cancelling {
     cancellation.signal.addEventListener("abort", this.#end);
     place.lossSignal.addEventListener("abort", this.#end);
     if (this.isStopped) this.#end();
-  }
-
-  get signal(): SignalLike {
-    return this.#abort;
   }
 
   get isStopped(): boolean {
@@ -61,5 +57,5 @@ export class Entry implements Cancelling {
     this.#place.lossSignal.removeEventListener("abort", this.#end);
   }
 
-  readonly #end = (): void => this.#abort.abort();
+  readonly #end = (): void => this.signal.abort();
 }

@@ -157,7 +157,7 @@ function noTable(cause: unknown, table: string, { flags, endpoint }: TableUse): 
   return new HoldfastError(
     "misconfigured",
     `There is no table "${table}" at ${endpoint?.() ?? "this endpoint"}. Check its name, region, account and ` +
-      `endpoint. If the table is missing, create it with createTable(), or \`holdfast table create${flags}\`.`,
+      `endpoint. If it is missing, create it with createTable(), or \`holdfast table create${flags}\`.`,
     { cause },
   );
 }
@@ -179,9 +179,9 @@ export function refused(
     );
   }
   const hint = isAboutKeys(message)
-    ? "Usually the key of the table differs from the configured key. Check the table with checkTable(), or " +
+    ? "Usually the key of the table differs from the configured key. Check it with checkTable(), or " +
       `\`holdfast table check${flags}\`.`
-    : "DynamoDB would refuse the same request again. Fix the problem that DynamoDB names.";
+    : "DynamoDB would refuse it again. Fix the problem that it names.";
   return new HoldfastError(
     "misconfigured",
     `DynamoDB refused the request on table "${table}" (${name}): ${said(message)}. ${hint}`,

@@ -5,7 +5,15 @@ import {
   type ThreadedOptions,
   threadedClient,
 } from "../../../../../verification/sim/threads/threaded-client.js";
-import { type Lease, mutex } from "../../../src/index.js";
+import { interruptHolder } from "../../../src/admin/index.js";
+import {
+  all,
+  type Holdfast,
+  type Lease,
+  mutex,
+  openSession,
+  semaphore,
+} from "../../../src/index.js";
 
 const LEASE_MS = 3_000;
 const MAY_BLOCK_MS = 30_000;
@@ -45,6 +53,41 @@ describe("a session that a thread renews", () => {
   });
 
   // rule: R2, protocol 114
+  it("has each permit among several locks, and none that lives by another session", async () => {
+    const world = new World();
+    const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS });
+    const locks = client as unknown as Holdfast;
+    const [own, permit] = [{ lease: "9s" }, semaphore(locks, "s", { permits: 2 })] as const;
+    const first = await world.until(all(locks, ["a", permit], own).acquire());
+    expect(client.threads[0]?.state.phase).toBe("open");
+    await world.until(first.release());
+    const session = await world.until(openSession(locks));
+    const named = semaphore(locks, "t", { permits: 2, session });
+    const second = await world.until(all(locks, ["a", named]).acquire());
+    await world.until(second.release());
+    await world.until(session.close());
+    // The client closes its session when it keeps no lease alive.
+    await world.time.advance(3 * LEASE_MS);
+    expect(client.threads.map(({ isEnded }) => isEnded)).toEqual([true]);
+    expect(client.context.holds.size).toBe(0);
+  });
+
+  it("stops the holder of several locks that is interrupted before it begins", async () => {
+    const world = new World();
+    const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS });
+    const locks = client as unknown as Holdfast;
+    const operator = world.inhabitant();
+    // The locks are granted, and their session is not open yet.
+    client.network.script(({ kind }) => (kind === "write" ? SILENT : undefined));
+    const acquiring = all(locks, ["a", "b"]).acquire();
+    await world.time.advance(1);
+    await world.until(interruptHolder(operator.locks, "a"));
+    client.network.clear();
+    const lease = await world.until(acquiring);
+    expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+    expect(lease.isHeld).toBe(true);
+  });
+
   it("keeps its leases while the event loop is blocked for less than the bound", async () => {
     const scene = await held();
     const granted = grantOf(scene);

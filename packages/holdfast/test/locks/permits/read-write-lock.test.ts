@@ -210,6 +210,17 @@ describe("a read-write lock", () => {
     expect([both.isHeld, usedIn(world)]).toEqual([true, "1000"]);
   });
 
+  it("refuses to downgrade one of several locks, since nothing would release the reader", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const both = all(locks, ["a", writeLock(locks, "c")]);
+    const running = both.run(async ({ parts }) => {
+      await expectError(downgrade(parts[1] as Lease), { code: "invalid-argument", lockName: "c" });
+    });
+    await world.until(running);
+    expect(usedIn(world)).toBe("0");
+  });
+
   it("refuses to downgrade a lease that is not a writer's", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();

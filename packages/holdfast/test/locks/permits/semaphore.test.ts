@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { expectError } from "../../../../../test/support/errors.js";
+import { expectError, expectThrown } from "../../../../../test/support/errors.js";
 import { World } from "../../../../../test/support/world.js";
-import { condition, openSession, readLock, semaphore, writeLock } from "../../../src/index.js";
+import {
+  condition,
+  type Holdfast,
+  openSession,
+  readLock,
+  type Session,
+  semaphore,
+  writeLock,
+} from "../../../src/index.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
@@ -285,6 +293,27 @@ describe("a semaphore", () => {
     expect(stateOf(world)).toEqual([0, "0"]);
     const refused = semaphore(locks, "s", { permits: 1, session }).acquire();
     await world.until(expectError(refused, { code: "closed" }));
+  });
+});
+
+// rule: protocol 102
+describe.each([
+  [
+    "semaphore",
+    (locks: Holdfast, session: Session) => semaphore(locks, "s", { permits: 1, session }),
+  ],
+  ["read lock", (locks: Holdfast, session: Session) => readLock(locks, "s", { session })],
+  ["write lock", (locks: Holdfast, session: Session) => writeLock(locks, "s", { session })],
+])("a %s", (_, make) => {
+  it("cannot use a session of another client, which others would not find in the table", async () => {
+    const world = new World();
+    const [one, other] = [world.inhabitant(), world.inhabitant()];
+    const session = await world.until(openSession(other.locks));
+    expectThrown(() => make(one.locks, session), {
+      code: "invalid-argument",
+      mentions: ["`session`", /\banother client\b/],
+    });
+    expect(make(other.locks, session).name).toBe("s");
   });
 });
 
