@@ -17,6 +17,18 @@ const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
 /** Defects in how long a holder believes in a lease, and in renewals. */
 export const HOLDS: readonly Variant[] = [
   {
+    name: "renewal-bounded-without-a-length",
+    what: "A renewal of a record without a length counts as long as waiters watch such a record.",
+    rules: ["R14"],
+    edits: [
+      { in: { Hold }, from: 'typeof record.version === "string" ? askedMs : Math', to: "Math" },
+    ],
+    caughtBy: {
+      test: "packages/formats/test/dynamodb-lease.test.ts",
+      title: "keeps its length in renewals, also beyond the longest lease that waiters watch",
+    },
+  },
+  {
     name: "forgotten-lease-taken-at-once",
     what: "Another acquisition of the process takes the lock of a garbage-collected handle before the lease expires.",
     rules: [],

@@ -5,6 +5,7 @@ import { freeStrays, PermitGrantWrite } from "../../packages/holdfast/src/core/p
 import { PermitLoop } from "../../packages/holdfast/src/core/permits/loop.js";
 import { decidePermit } from "../../packages/holdfast/src/core/record/decide-permit.js";
 import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
+import { Permits } from "../../packages/holdfast/src/locks/permits.js";
 import {
   nativePermits,
   permitRemoval,
@@ -20,6 +21,22 @@ const FORCED_TEST = "packages/holdfast/test/admin/permits.test.ts";
 
 /** Defects in semaphores and read-write locks. */
 export const PERMITS: readonly Variant[] = [
+  {
+    name: "permit-on-another-clients-session",
+    what: "A permit may live by the session of another client, which others do not find in the table.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { Permits },
+        from: "  life.accepts(context, life.leaseMs, life.renewMs);\n",
+        to: "  void context;\n",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "cannot use a session of another client, which others would not find in the table",
+    },
+  },
   {
     name: "permit-used-unchecked",
     what: "A grant does not require that the permit fits under the limit.",

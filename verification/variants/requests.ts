@@ -1,3 +1,4 @@
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
 import { Requested } from "../../packages/holdfast/src/core/hold/requested.js";
 import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
@@ -10,6 +11,22 @@ const TEST = "packages/holdfast/test/locks/interrupt.test.ts";
 
 /** Defects in what waiters ask of holders. */
 export const REQUESTS: readonly Variant[] = [
+  {
+    name: "interrupted-process-claims-at-once",
+    what: "A process that was interrupted claims the lock again before the caller that interrupted it can.",
+    rules: [],
+    edits: [
+      {
+        in: { AcquireLoop },
+        from: 'record?.state === "free" &&\n      record.request?.kind === "interrupt" &&',
+        to: 'record?.state === "free" &&\n      record.request?.kind === "want" &&',
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "leaves the lock to the asker: with a mutex, and learns of it",
+    },
+  },
   {
     name: "interrupted-lease-renewed",
     what: "An interrupted holder goes on renewing its lease.",

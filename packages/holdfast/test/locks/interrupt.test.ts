@@ -191,7 +191,6 @@ describe("run()", () => {
   });
 });
 
-// Without it a process that calls again at once is always before a caller that reads.
 describe("an interrupted process that acquires the lock again and again", () => {
   const WAIT = { wait: "5m" } as const;
 
@@ -219,6 +218,7 @@ describe("an interrupted process that acquires the lock again and again", () => 
     return { end };
   }
 
+  // rule: protocol 124. A process that calls again at once is always before a caller that reads.
   it.each([
     ["a mutex, and learns of it", mutex, 20_000],
     ["a mutex, and learns of it only by the release", mutex, 800],
