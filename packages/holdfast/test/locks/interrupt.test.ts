@@ -218,7 +218,8 @@ describe("an interrupted process that acquires the lock again and again", () => 
     return { end };
   }
 
-  // rule: protocol 124. A process that calls again at once is always before a caller that reads.
+  // A process that calls again at once is always before a caller that reads.
+  // rule: protocol 124
   it.each([
     ["a mutex, and learns of it", mutex, 20_000],
     ["a mutex, and learns of it only by the release", mutex, 800],
