@@ -12,7 +12,9 @@ import { BadNetworks } from "../support/bad-network.js";
 import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
 import { WAYS, type Way } from "../support/ways.js";
 
-const MANUAL = { lease: "2s", renew: "manual", wait: "400ms", poll: { min: "10ms" } } as const;
+const HELD = { lease: "4s", renew: "manual", poll: { min: "10ms" } } as const;
+/** For an acquisition that has to fail. */
+const MANUAL = { ...HELD, wait: "400ms" } as const;
 
 const PASSING: readonly [string, ProxyFault, string][] = [
   ["throttled", { fault: "throttled" }, "throttled"],
@@ -82,11 +84,11 @@ function declare(endpoint: () => string, way: Way): void {
       const name = `held ${how}`;
       const network = await networks.network();
       const { locks } = network.locker();
-      const lease = await mutex(locks, name).acquire(MANUAL);
+      const lease = await mutex(locks, name).acquire(HELD);
       network.nextWrites(name, fault, 1);
       await lease.renew();
       expect(lease.isHeld).toBe(true);
-      await lease.renew({ lease: "300ms" });
+      await lease.renew({ lease: "2s" });
       network.nextWrites(name, fault, 100);
       await expect(lease.renew()).rejects.toMatchObject({ code: "lost", reason: "expired" });
       expect(lease.signal.reason.cause).toBeInstanceOf(Error);
@@ -109,7 +111,7 @@ function declare(endpoint: () => string, way: Way): void {
     const { locks } = network.locker();
     for (const fault of [{ fault: "throttled" }, { fault: "conflict" }] as const) {
       network.nextWrites(fault.fault, fault, 1);
-      const lease = await mutex(locks, fault.fault).tryAcquire(MANUAL);
+      const lease = await mutex(locks, fault.fault).tryAcquire(HELD);
       expect(lease?.isHeld).toBe(true);
       network.nextWrites(fault.fault, fault, 1);
       await lease?.release();
@@ -131,16 +133,16 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("rejects a waiter without permission for GetItem", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    await mutex(networks.locker().locks, "unreadable").acquire(MANUAL);
+    await mutex(networks.locker().locks, "unreadable").acquire({ ...HELD, lease: "60s" });
     network.proxy.next("GetItem", { fault: "access-denied" }, 100);
-    const waiting = mutex(locks, "unreadable").acquire({ ...MANUAL, wait: "1s" });
+    const waiting = mutex(locks, "unreadable").acquire({ ...HELD, wait: "3s" });
     await expect(waiting).rejects.toMatchObject({ code: "access-denied" });
   });
 
   it.concurrent("rejects the release of a holder without permission", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await mutex(locks, "revoked").acquire(MANUAL);
+    const lease = await mutex(locks, "revoked").acquire(HELD);
     network.proxy.next("UpdateItem", { fault: "access-denied" }, 100);
     await expect(lease.release()).rejects.toMatchObject({ code: "access-denied" });
     expect(lease.isHeld).toBe(false);
@@ -149,7 +151,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("rejects an update without permission, and keeps the lock", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await mutex(locks, "readonly").acquire({ lease: "600ms" });
+    const lease = await mutex(locks, "readonly").acquire({ lease: "6s" });
     // As with a policy by attributes: renewals of the same lease continue.
     const isUpdate = (request: { readonly body: object | undefined }): boolean => {
       const body = JSON.stringify(request.body ?? {});
@@ -163,7 +165,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("reports an unknown outcome for an unanswered release", async () => {
     const network = await networks.network();
     const { locks } = network.locker();
-    const lease = await mutex(locks, "silent").acquire(MANUAL);
+    const lease = await mutex(locks, "silent").acquire(HELD);
     network.proxy.next("UpdateItem", { fault: "request-lost", how: "hang" }, 100);
     await expect(lease.release()).rejects.toMatchObject({ code: "outcome-unknown" });
   });
@@ -190,7 +192,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("reports an unreachable endpoint, and unanswered reads of a table", async () => {
     const { locks } = networks.locker({
       client: networks.client("http://127.0.0.1:1"),
-      requestTimeout: "150ms",
+      requestTimeout: "1s",
     });
     const unreachable = { code: "unreachable" };
     await expect(mutex(locks, "nowhere").acquire(MANUAL)).rejects.toMatchObject(unreachable);
@@ -202,8 +204,9 @@ function declare(endpoint: () => string, way: Way): void {
   });
 
   it.concurrent("names the holder and no failure, if the lock is simply held", async () => {
-    await mutex(networks.locker({ owner: "someone" }).locks, "taken").acquire(MANUAL);
-    const waiting = mutex(networks.locker().locks, "taken").acquire(MANUAL);
+    const theirs = networks.locker({ owner: "someone" });
+    await mutex(theirs.locks, "taken").acquire({ ...HELD, lease: "60s" });
+    const waiting = mutex(networks.locker().locks, "taken").acquire({ ...HELD, wait: "3s" });
     await expect(waiting).rejects.toMatchObject({
       code: "not-acquired",
       message: expect.stringMatching(/\bsomeone\b/),

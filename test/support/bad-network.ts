@@ -64,7 +64,7 @@ export class BadNetworks {
     const client = this.client(proxy.endpoint);
     return {
       proxy,
-      locker: (options) => this.locker({ client, requestTimeout: "150ms", ...options }),
+      locker: (options) => this.locker({ client, requestTimeout: "1s", ...options }),
       nextWrites: (name, fault, times) => nextWrites(proxy, name, fault, times),
     };
   }
