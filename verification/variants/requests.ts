@@ -1,6 +1,6 @@
-import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
 import { Requested } from "../../packages/holdfast/src/core/hold/requested.js";
+import { Observations } from "../../packages/holdfast/src/core/record/observation.js";
 import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
 import { interrupt } from "../../packages/holdfast/src/locks/asking.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
@@ -17,9 +17,9 @@ export const REQUESTS: readonly Variant[] = [
     rules: [],
     edits: [
       {
-        in: { AcquireLoop },
-        from: 'record?.state === "free" &&\n      record.request?.kind === "interrupt" &&',
-        to: 'record?.state === "free" &&\n      record.request?.kind === "want" &&',
+        in: { Observations },
+        from: "return isInterrupted ? sinceMs : undefined;",
+        to: "return isInterrupted && !isInterrupted ? sinceMs : undefined;",
       },
     ],
     caughtBy: {

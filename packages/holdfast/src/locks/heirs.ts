@@ -3,17 +3,17 @@ import type { Lease } from "../core/hold/lease.js";
 /** What a body made of its lease: `run` releases the read lease of a writer, which has replaced the write lease. */
 const heirs = new WeakMap<Lease, Promise<Lease>>();
 
-/** Leases that end with another one, of several locks. */
-const parts = new WeakSet<Lease>();
+/** Leases of `all()`, also of a single lock, and their parts: they end together. */
+const joint = new WeakSet<object>();
 
-/** Notes that this lease is one of several that are held together. */
-export function notePart(lease: Lease): void {
-  parts.add(lease);
+/** Notes that this lease is that of `all()`, or a part of it. */
+export function noteJoint(lease: object): void {
+  joint.add(lease);
 }
 
-/** Whether this lease is one of several that are held together. */
-export function isPart(lease: Lease): boolean {
-  return parts.has(lease);
+/** Whether this lease is that of `all()`, or a part of it. */
+export function isJoint(lease: object): boolean {
+  return joint.has(lease);
 }
 
 /** Notes that the promised lease replaces this lease. */

@@ -31,6 +31,8 @@ export async function acquireMany(together: MultiAcquire): Promise<readonly Gran
   const { refs, permits, settings, context } = together;
   const kept = refs.flatMap(({ id }) => context.localQueues.yields(id) ?? []);
   if (kept.length > 0) await untilGivenBack(together, kept);
+  const interrupted = refs.flatMap(({ id }) => context.observations.askedMs(id) ?? []);
+  if (interrupted.length > 0) await standBack(together, Math.max(...interrupted));
   try {
     await openSessions(together);
     await readAll(
@@ -60,6 +62,16 @@ async function untilGivenBack(
   });
   const { requestTimeoutMs } = context.settings;
   await settlesWithin(context.timers, requestTimeoutMs, Promise.race([Promise.all(kept), stopped]));
+}
+
+/** Leaves the locks to the caller that interrupted the holder of one, as a call for this one lock does. */
+async function standBack(
+  { context, settings, cancellation }: MultiAcquire,
+  sinceMs: number,
+): Promise<void> {
+  const { leftMs = 0, signal } = cancellation;
+  const pauseMs = Math.min(sinceMs + settings.maxPollMs - context.nowMs(), leftMs / 2);
+  if (pauseMs > 0) await context.sleep(pauseMs, signal);
 }
 
 /** Opens the sessions of the permits, and others after their end. */

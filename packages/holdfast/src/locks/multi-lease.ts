@@ -11,7 +11,7 @@ import type { NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { Json } from "../internal/json-value.js";
 import { printAs } from "../internal/printed.js";
-import { notePart } from "./heirs.js";
+import { noteJoint } from "./heirs.js";
 
 /**
  * The lease of several locks: all granted at one instant, and all lost together. It ends at the earliest deadline of the
@@ -31,7 +31,7 @@ export class MultiLease implements Handle {
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
     this.#leases = holds.map((hold) => new HeldLease(hold));
-    for (const part of this.parts) notePart(part);
+    for (const one of [this, ...this.#leases]) noteJoint(one);
     for (const hold of holds) {
       const { signal } = hold.lossSignal;
       signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });

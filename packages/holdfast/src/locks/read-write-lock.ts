@@ -6,7 +6,7 @@ import { exchange } from "../core/permits/exchange.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames } from "../internal/option-names.js";
-import { isPart, noteHeir } from "./heirs.js";
+import { isJoint, noteHeir } from "./heirs.js";
 import type { Lock } from "./lock.js";
 import {
   type AcquirePermitOptions,
@@ -72,14 +72,13 @@ function sideOf(
  *
  * Rejects with `lost`, also if an operator has asked this writer to release the lock, or with the error of a wrong
  * configuration. The client then frees the lock in the background, with retries while its session lives. Rejects with
- * `invalid-argument` for a lease that is not a writer's, or one of several.
+ * `invalid-argument` for a lease that is not a writer's, or one of `all()`.
  */
 export async function downgrade(lease: Lease): Promise<Lease> {
-  const [hold, another] = handleOf("downgrade()", lease).holds;
+  const [hold] = handleOf("downgrade()", lease).holds;
   const { ref, context } = hold as Hold;
   // The lease of all would not end with the read lease.
-  const isOne = another === undefined && !isPart(lease);
-  if (!isOne || ref.kind !== "read-write" || ref.permit?.weight !== MOST_READERS) {
+  if (isJoint(lease) || ref.kind !== "read-write" || ref.permit?.weight !== MOST_READERS) {
     throw new HoldfastError(
       "invalid-argument",
       `downgrade() needs the lease of a write lock alone, and "${lease.name}" is not held by such a writer. Acquire it ` +

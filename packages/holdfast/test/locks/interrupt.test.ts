@@ -5,9 +5,9 @@ import { forceRelease, interruptHolder } from "../../src/admin/index.js";
 import {
   all,
   fairLock,
+  type Holdfast,
   type HoldfastError,
   type Lease,
-  type Lock,
   mutex,
   sharedSession,
 } from "../../src/index.js";
@@ -193,11 +193,12 @@ describe("run()", () => {
 
 describe("an interrupted process that acquires the lock again and again", () => {
   const WAIT = { wait: "5m" } as const;
+  type Several = ReturnType<typeof all>;
 
   /** Holds the lock for `holdMs`, or until it is interrupted, again and again, until `end` is called. */
   function loop(
     { world, holder }: ReturnType<typeof scene>,
-    lock: Pick<Lock, "acquire">,
+    lock: { acquire(options: typeof WAIT): Promise<Pick<Lease, "signal" | "release">> },
     holdMs: number,
   ) {
     let isOver = false;
@@ -224,6 +225,7 @@ describe("an interrupted process that acquires the lock again and again", () => 
     ["a mutex, and learns of it", mutex, 20_000],
     ["a mutex, and learns of it only by the release", mutex, 800],
     ["a fair lock", fairLock, 20_000],
+    ["several locks", (locks: Holdfast) => all(locks, ["a", "b"], { lease: "3s" }), 20_000],
   ])("leaves the lock to the asker: with %s", async (_, make, holdMs) => {
     const stage = scene();
     const { world, holder, asker } = stage;
@@ -247,6 +249,45 @@ describe("an interrupted process that acquires the lock again and again", () => 
       await world.until(mutex(holder.locks, "a").acquire({ wait }));
       expect(world.time.nowMs - fromMs).toBeLessThan(300);
     }
+  });
+
+  it.each([
+    ["a mutex", mutex, 9_900],
+    ["a fair lock, whose longest pause is longer than what is left", fairLock, 6_000],
+  ])(
+    "has it again within the wait of a call that had waited for it: with %s",
+    async (_, make, holdMs) => {
+      const { world, holder, asker } = scene();
+      const lock = make(holder.locks, "a", { lease: "12s" });
+      const lease = await world.until(lock.acquire());
+      const next = lock.acquire({ wait: "10s" });
+      await world.until(interruptHolder(asker.locks, "a"));
+      await world.time.advance(holdMs);
+      expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+      await world.until(lease.release());
+      expect((await world.until(next)).isHeld).toBe(true);
+    },
+  );
+
+  it.each([
+    ["at once without a wait", (both: Several) => both.tryAcquire(), true, 0],
+    ["within a short wait", (both: Several) => both.acquire({ wait: "300ms" }), true, 200],
+    [
+      "not after its signal",
+      (both: Several) => both.acquire({ signal: AbortSignal.abort() }),
+      false,
+      0,
+    ],
+  ])("has several locks again %s", async (_, call, isHeld, withinMs) => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const lease = await held(stage);
+    await world.until(interruptHolder(asker.locks, "a"));
+    await world.until(lease.release());
+    const fromMs = world.time.nowMs;
+    const got = await world.until(call(all(holder.locks, ["a", "b"])).catch(() => null));
+    expect(got?.isHeld === true).toBe(isHeld);
+    expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(withinMs + 20);
   });
 });
 

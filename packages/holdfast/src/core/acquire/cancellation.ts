@@ -26,6 +26,11 @@ export interface Cancelling {
   readonly isStopped: boolean;
   /** Whether the caller waits for the lock, so that the acquisition also waits for what may heal meanwhile. */
   readonly waits: boolean;
+  /**
+   * How long the caller still waits, in milliseconds, unless a longer lease extends the wait; undefined for a part of an
+   * acquisition.
+   */
+  readonly leftMs?: number;
   /** The acquisition calls this when it has to wait. `heldBy` is the owner label of the holder, if known. */
   onWait(heldBy: string | undefined): void;
   /** The acquisition calls this after a request that DynamoDB answered. */
@@ -64,7 +69,6 @@ export class Cancellation implements Cancelling {
     this.#refs = refs;
     this.#settings = settings;
     this.#fromMs = fromMs;
-    const calledMs = context.nowMs() - fromMs;
     this.#watch = new OutageWatch(context, fromMs);
     this.#waitMs = this.#wholeWaitMs([]);
     if (settings.signal !== undefined) {
@@ -76,7 +80,7 @@ export class Cancellation implements Cancelling {
     settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);
     if (settings.signal?.aborted === true || this.isRefused) this.#cancellation();
     // An infinite wait has a timer, too: a pending acquire keeps the process alive.
-    if (settings.waitMs > 0) this.#setTimer(this.#waitMs - calledMs);
+    if (settings.waitMs > 0) this.#setTimer();
   }
 
   get isStopped(): boolean {
@@ -85,6 +89,10 @@ export class Cancellation implements Cancelling {
 
   get waits(): boolean {
     return this.#settings.waitMs > 0;
+  }
+
+  get leftMs(): number {
+    return this.#fromMs + this.#waitMs - this.#context.nowMs();
   }
 
   /**
@@ -188,21 +196,18 @@ export class Cancellation implements Cancelling {
 
   readonly #cancellation = (): void => this.signal.abort();
 
-  #setTimer(delayMs: number): void {
-    this.#timer = this.#context.timers.set(Math.min(delayMs, FOR_EVER_MS), true, this.#atEnd);
+  #setTimer(): void {
+    this.#timer = this.#context.timers.set(Math.min(this.leftMs, FOR_EVER_MS), true, this.#atEnd);
   }
 
   // The wait counts from the start of the call, so only the length of the holder's lease extends it, and no renewal.
   readonly #atEnd = (): void => {
     const leasesMs = this.#refs.flatMap((ref) => leasesSeen(this.#context, ref));
     const waitMs = this.#wholeWaitMs(leasesMs);
-    const leftMs = this.#fromMs + waitMs - this.#context.nowMs();
-    if (waitMs <= this.#waitMs || leftMs <= 0) {
-      this.signal.abort();
-      return;
-    }
-    this.#waitMs = waitMs;
-    this.#setTimer(leftMs);
+    const isLonger = waitMs > this.#waitMs;
+    if (isLonger) this.#waitMs = waitMs;
+    if (isLonger && this.leftMs > 0) this.#setTimer();
+    else this.signal.abort();
   };
 
   #wholeWaitMs(leasesMs: readonly number[]): number {

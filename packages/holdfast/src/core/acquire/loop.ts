@@ -167,11 +167,6 @@ export class AcquireLoop {
     this.#contending = { ...this.#contending, settings: this.#settings };
   }
 
-  get #heldBy(): string | undefined {
-    const record = this.#seen;
-    return record?.state === "held" ? record.owner : undefined;
-  }
-
   /** Returns how often other waiters got the lock first, and whether they queue. Each grant raises the fence by one. */
   #rivalry({ kind }: Decision): Rivalry {
     const record = this.#seen;
@@ -200,29 +195,24 @@ export class AcquireLoop {
   #noteContention({ kind }: Decision): void {
     if (kind !== "wait" && kind !== "queued") return;
     this.#context.observations.seeRival(this.#ref.id, this.#context.nowMs());
-    this.#cancellation.onWait(this.#heldBy);
+    const record = this.#seen;
+    this.#cancellation.onWait(record?.state === "held" ? record.owner : undefined);
   }
 
   // A process that releases a lock and claims the lock again at once would starve the clients that poll.
   async #standBack(): Promise<void> {
-    const { passage, queueing, waitMs, minPollMs, maxPollMs } = this.#settings;
+    const { passage, queueing, minPollMs, maxPollMs } = this.#settings;
     const { observations } = this.#context;
-    const { record, sinceMs = 0 } = observations.of(this.#ref.id) ?? {};
-    const wasInterrupted =
-      record?.state === "free" &&
-      record.request?.kind === "interrupt" &&
-      record.request.holder === record.lastHolder;
+    const sinceMs = observations.askedMs(this.#ref.id);
     // The queue already keeps the order, and of the callers that interrupt the newest is first.
     const isInOrder = this.#place !== undefined || passage !== undefined;
-    if (isInOrder || (queueing?.joins === "at once" && !wasInterrupted)) return;
+    if (isInOrder || (queueing?.joins === "at once" && sinceMs === undefined)) return;
     const fromMs = observations.takeStandBack(this.#ref.id);
-    // A caller that interrupts has no place in a queue, and finds the release by its next read.
-    const untilMs = wasInterrupted
-      ? sinceMs + Math.min(maxPollMs, waitMs / 2)
-      : fromMs && fromMs + minPollMs;
-    if (untilMs === undefined || waitMs === 0) return;
-    const leftMs = untilMs - this.#context.nowMs();
-    if (leftMs > 0) await this.#context.sleep(leftMs, this.#cancellation.signal);
+    const untilMs = sinceMs === undefined ? fromMs && fromMs + minPollMs : sinceMs + maxPollMs;
+    if (untilMs === undefined) return;
+    const { leftMs = 0, signal } = this.#cancellation;
+    const pauseMs = Math.min(untilMs - this.#context.nowMs(), leftMs / 2);
+    if (pauseMs > 0) await this.#context.sleep(pauseMs, signal);
   }
 
   #decide(): Decision {
@@ -354,14 +344,12 @@ export class AcquireLoop {
     ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
     afterSilence = false,
   ): Promise<void> {
-    const pauseMs = this.#pace.pollMs;
-    await untilAnswered(this.#contending, { pauseMs, afterSilence }, ask);
+    await untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs, afterSilence }, ask);
   }
 
   #read(strength: "strong" | "eventual", timeoutMs: number): Promise<ReadAnswer> {
-    const { key } = this.#ref;
     const attributes = this.#context.format.codec.pollAttributes;
-    const read = { key, consistent: strength === "strong", attributes };
+    const read = { key: this.#ref.key, consistent: strength === "strong", attributes };
     return this.#context.read(read, timeoutMs, this.#cancellation.signal);
   }
 }

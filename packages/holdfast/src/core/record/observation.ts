@@ -276,6 +276,19 @@ export class Observations {
     return fromMs;
   }
 
+  /**
+   * Since when the record is free after a holder that was interrupted; undefined if it is not. The caller that interrupts has
+   * no place in a queue, and finds the release by its next read.
+   */
+  askedMs(id: string): number | undefined {
+    const { record, sinceMs } = this.of(id) ?? {};
+    const isInterrupted =
+      record?.state === "free" &&
+      record.request?.kind === "interrupt" &&
+      record.request.holder === record.lastHolder;
+    return isInterrupted ? sinceMs : undefined;
+  }
+
   #entry(id: string): Entry {
     const known = this.#entries.get(id);
     const entry = known ?? {

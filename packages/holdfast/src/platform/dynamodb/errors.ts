@@ -181,7 +181,7 @@ export function refused(
   const hint = isAboutKeys(message)
     ? "Usually the key of the table differs from the configured key. Check it with checkTable(), or " +
       `\`holdfast table check${flags}\`.`
-    : "DynamoDB would refuse it again. Fix the problem that it names.";
+    : "Fix the problem that DynamoDB names.";
   return new HoldfastError(
     "misconfigured",
     `DynamoDB refused the request on table "${table}" (${name}): ${said(message)}. ${hint}`,

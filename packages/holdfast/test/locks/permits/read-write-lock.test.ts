@@ -221,6 +221,18 @@ describe("a read-write lock", () => {
     expect(usedIn(world)).toBe("0");
   });
 
+  it("refuses to downgrade the only one of several locks, since nothing would release the reader", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant();
+    const running = all(locks, [writeLock(locks, "c")]).run(async (lease) => {
+      for (const one of [lease as unknown as Lease, ...lease.parts]) {
+        await expectError(downgrade(one), { code: "invalid-argument", lockName: "c" });
+      }
+    });
+    await world.until(running);
+    expect(usedIn(world)).toBe("0");
+  });
+
   it("refuses to downgrade a lease that is not a writer's", async () => {
     const world = new World(DATES);
     const { locks } = world.inhabitant();
