@@ -21,7 +21,7 @@ type NoteOf = Event extends infer E ? (E extends Event ? Omit<E, "by"> : never) 
 export interface Listener {
   readonly trueNowMs: number;
   note(event: NoteOf): void;
-  /** Called for every request, noted or not; with the sort key of the place in a queue that it removes. */
+  /** Called for every request, noted or not; with the place in a queue that it removes. */
   sent(removed?: string): void;
   /** Called for a release of a lock after the answer to an earlier release of the same grant. */
   releasedAgain(name: string, holder: string | undefined): void;
@@ -60,8 +60,9 @@ export class Witness implements TablePort {
   }
 
   async write(write: Write, call: Call): Promise<WriteAnswer> {
-    const isRemoval = write.as === "delete" && recordIn(write.key).kind === "place";
-    this.#listener.sent(isRemoval ? stringIn(write.key["sk"]) : undefined);
+    const { kind, name } = recordIn(write.key);
+    const isRemoval = write.as === "delete" && kind === "place";
+    this.#listener.sent(isRemoval ? `${name} ${stringIn(write.key["sk"])}` : undefined);
     const mark = stringIn(write.change.set["mark"]);
     if (mark !== undefined && !this.#firstSent.has(mark)) {
       this.#firstSent.set(mark, { sentMs: this.#listener.trueNowMs, isUnanswered: false });
