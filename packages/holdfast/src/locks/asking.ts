@@ -24,8 +24,9 @@ export interface AsksHolder extends IfHeld {
  * For the option `ifHeld` of a mutex: the waiter tells each holder that it meets to stop. The holder's signal aborts with
  * `interrupted`, and its lease is renewed no more; the waiter passes the queue, and gets the lock after the release or
  * when the lease ends, never before. Of several such waiters the newest, the one that asked last, wins: an earlier one
- * rejects with `interrupted`. Costs one write for each holder, and a second one if a session keeps the holder alive. Needs
- * native records.
+ * rejects with `interrupted`. After the release, a new call that waits, of a process that has seen the interruption, lets
+ * this waiter go first: it pauses for its longest `poll`, but at most for half of what is left of its wait. Costs one write
+ * for each holder, and a second one if a session keeps the holder alive. Needs native records.
  */
 export const interrupt: IfHeld = /* @__PURE__ */ Object.freeze<AsksHolder>({
   kind: "interrupt",
