@@ -70,10 +70,7 @@ export class Witness implements TablePort {
     }
     const released = releaseIn(write);
     if (released !== undefined && this.#released.has(released)) {
-      this.#listener.releasedAgain(
-        recordIn(write.key).name,
-        stringIn(write.change.set["lastHolder"]),
-      );
+      this.#listener.releasedAgain(name, stringIn(write.change.set["lastHolder"]));
     }
     const answer = await this.#network.write(write, call);
     if (released !== undefined && answer.kind === "applied") this.#released.add(released);
