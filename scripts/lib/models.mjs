@@ -340,6 +340,14 @@ const QUEUE_SEARCHES = [
     bounds: { TRIES: 2, SLEEPS: 2, CRASHES: 1 },
   },
   {
+    name: "three processes twice, one that is slow, a crash",
+    bounds: { TRIES: 2, SLOW: 1, CRASHES: 1 },
+  },
+  {
+    name: "three processes, two that are slow, a late message, one that oversleeps",
+    bounds: { SLOW: 2, LATE: 1, CANCELS: 1, SLEEPS: 1 },
+  },
+  {
     name: "two places for two calls each, a late message, one that oversleeps, a crash",
     bounds: { SHARED: 2, LATE: 1, CANCELS: 1, SLEEPS: 1, CRASHES: 1 },
   },
@@ -347,6 +355,10 @@ const QUEUE_SEARCHES = [
 
 const SHORT_QUEUE_SEARCHES = [
   ...QUEUE_SEARCHES.slice(0, 2),
+  {
+    name: "three processes, one that is slow, a crash",
+    bounds: { SLOW: 1, CRASHES: 1 },
+  },
   {
     name: "a place for two calls, one that oversleeps",
     bounds: { SHARED: 1, CANCELS: 1, SLEEPS: 1 },
@@ -382,6 +394,12 @@ const QUEUE_MUTANTS = [
     breaks: "FirstCome",
     what: "refused, it claims again without another look",
     bounds: { TRIES: 2 },
+  },
+  {
+    name: "LEFT",
+    breaks: "FirstCome",
+    what: "a waiter passes all that are before it, once one of them is slow",
+    bounds: { SLOW: 1 },
   },
   {
     name: "HAND_MINE",

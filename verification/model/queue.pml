@@ -10,7 +10,8 @@
  * model has no clocks: a belief ends at any time, where SLEEPS allows this. A ticket, an entry and a claim are
  * separate steps. A process may take two tickets and one place for two calls, hands the lock off to its second call in
  * one write, or marks the second ticket as granted with its release. A copy of an entry or of a claim may stay in the network and take effect at any later time,
- * whether or not its sender continued; the answer to a ticket is lost; a waiter is cancelled; a process crashes.
+ * whether or not its sender continued; the answer to a ticket is lost; a waiter is cancelled; a process crashes. A waiter
+ * may be slow: for those behind it, the lock was free for too long, and they pass it.
  * Bounds limit how often.
  *
  * Invariants, each a variable which is true until the invariant fails:
@@ -18,7 +19,7 @@
  *   Exclusion    no two processes believe at once that they hold the record
  *   ServedOrder  a ticket is granted only if no ticket as high was granted before
  *   FirstCome    no waiter is granted past a lower entry whose owner believes in it, and which was in the table at
- *                the waiter's last read or refusal
+ *                the waiter's last read or refusal, unless that owner was slow then
  *   NoBarging    no process is granted without a ticket while the queue has waiters
  *   PlaceKept    a different process removes an entry only when its owner no longer believes in it, or its ticket
  *                was granted or passed over
@@ -48,6 +49,9 @@
 #ifndef SLEEPS
 #define SLEEPS 0 /* beliefs which end early */
 #endif
+#ifndef SLOW
+#define SLOW 0 /* waiters that leave the lock free for too long */
+#endif
 #ifndef CANCELS
 #define CANCELS 0
 #endif
@@ -75,6 +79,7 @@ typedef Process {
   mtype phase = idle;
   bit believes; /* in its hold */
   bit keeps;    /* in its place */
+  bit slow;
   byte ticket;  /* the next one of its place */
   byte last;    /* the last one, in the key of its entry */
   byte tries;
@@ -86,7 +91,7 @@ Process at[PROCESSES];
 typedef Copy { mtype kind; byte who; byte ticket; byte version }
 Copy late[LATE + 1];
 
-byte lostUsed, lateUsed, crashesUsed, sleepsUsed, cancelsUsed, sharedUsed;
+byte lostUsed, lateUsed, crashesUsed, sleepsUsed, slowUsed, cancelsUsed, sharedUsed;
 byte e, q;
 
 bool Exclusion = true, ServedOrder = true, FirstCome = true, NoBarging = true;
@@ -111,6 +116,10 @@ bool PlaceKept = true, NobodyStuck = true, NothingLeft = true;
 /* The entries in the table between the last served ticket and this ticket. */
 #define AHEAD(e, t) ((e > served && e < t && entry[e] != 0) -> BIT(e) : 0)
 #define BEFORE(t) (AHEAD(1, t) + AHEAD(2, t) + AHEAD(3, t) + AHEAD(4, t) + AHEAD(5, t) + AHEAD(6, t))
+
+/* Those of them whose owners are there and would have claimed by now. */
+#define THERE(e, t) ((e > served && e < t && entry[e] != 0 && IS_KEPT(e) && !at[OWNER(e)].slow) -> BIT(e) : 0)
+#define PROMPT(t) (THERE(1, t) + THERE(2, t) + THERE(3, t) + THERE(4, t) + THERE(5, t) + THERE(6, t))
 
 inline checkExclusion() {
   for (q : 0 .. PROCESSES - 1) {
@@ -153,6 +162,11 @@ inline grantTicket(by, with) {
 #else
 #define IS_FIRST(p) (BEFORE(at[p].ticket) == 0)
 #endif
+#ifdef DROP_LEFT
+#define IS_LEFT(p) true
+#else
+#define IS_LEFT(p) (PROMPT(at[p].ticket) == 0)
+#endif
 #ifdef DROP_HAND_MINE
 #define MAY_HAND_OFF(p) (at[p].phase == holding || at[p].phase == lost)
 #else
@@ -188,7 +202,7 @@ inline giveUpPlace(by) {
   :: else
   fi;
 #endif
-  at[by].ticket = 0; at[by].last = 0; at[by].before = 0; at[by].saw = 0
+  at[by].ticket = 0; at[by].last = 0; at[by].before = 0; at[by].saw = 0; at[by].slow = 0
 }
 
 inline removeGone(by, which) {
@@ -240,6 +254,14 @@ end:
   :: d_step { at[p].phase == waiting && at[p].keeps && at[p].ticket > served && IS_TO_BE_HAD &&
       IS_FIRST(p) ->
       at[p].before = BEFORE(at[p].ticket); at[p].phase = first; at[p].saw = version }
+  /* Those before it have left the lock free for too long. */
+  :: d_step { at[p].phase == waiting && at[p].keeps && at[p].ticket > served && IS_TO_BE_HAD &&
+      !IS_FIRST(p) && slowUsed > 0 && IS_LEFT(p) ->
+      printf("p%d finds the lock left\n", p);
+      at[p].before = PROMPT(at[p].ticket); at[p].phase = first; at[p].saw = version }
+  :: d_step { at[p].phase == waiting && !at[p].slow && slowUsed < SLOW ->
+      printf("p%d is slow\n", p);
+      slowUsed++; at[p].slow = 1 }
   :: removeGone(p, 1) :: removeGone(p, 2) :: removeGone(p, 3)
   :: removeGone(p, 4) :: removeGone(p, 5) :: removeGone(p, 6)
   /* First in the queue: it claims; after a refusal it reads again. */

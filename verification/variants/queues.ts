@@ -20,6 +20,8 @@ const STARVATION = "packages/holdfast/test/locks/starvation.test.ts";
 const CROWD = "packages/holdfast/test/locks/crowd.test.ts";
 const TROUBLE = "packages/holdfast/test/locks/fair-lock/trouble.test.ts";
 
+const LEFT_FREE = "packages/holdfast/test/locks/fair-lock/left-free.test.ts";
+
 const COUNTER_BEHIND_UNSEEN: Edit = {
   in: { takeTickets },
   from: "return served !== undefined && tickets !== undefined && tickets.first <= served;",
@@ -465,6 +467,138 @@ export const QUEUES: readonly Variant[] = [
       test: TROUBLE,
       title: "to the deletion of an entry leaves the entry to the next waiter",
     },
+  },
+  {
+    name: "left-lock-waited-for",
+    what: "A waiter never passes those before it, so that a queue of waiters that are killed blocks a free lock for ever.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "return leftMs >= mostMs && seenMs - sinceMs >= watchMs;",
+        to: "return leftMs >= mostMs && watchMs < 0;",
+      },
+    ],
+    caughtBy: { test: LEFT_FREE, title: "do not block a free %s for ever" },
+  },
+  {
+    name: "turn-taken-at-once",
+    what: "A waiter passes those before it as soon as it finds the lock free.",
+    rules: ["R1"],
+    edits: [
+      {
+        in: { Waiting },
+        from: "return leftMs >= mostMs && seenMs - sinceMs >= watchMs;",
+        to: "return leftMs >= mostMs || seenMs - sinceMs < watchMs;",
+      },
+    ],
+    caughtBy: { invariant: "first come", within: 30, of: "calm world" },
+  },
+  {
+    name: "waiter-for-several-passed",
+    what: "A waiter passes one that leaves this lock free because it waits for another one, too.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "if (!isSame || this.#isBehindSeveral || !this.#isToBeHad)",
+        to: "if (!isSame || !this.#isToBeHad)",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "is left to a waiter for several locks that waits for another one",
+    },
+  },
+  {
+    name: "left-lock-unseen-further-back",
+    what: "Only the next waiter, and those far back, look at the lock's record.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "return this.#left !== undefined || context.nowMs() >= dueMs;",
+        to: "return dueMs < 0;",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "%i of them: is taken after two leases, and nothing is left",
+    },
+  },
+  {
+    name: "passed-entries-kept",
+    what: "A waiter that passed others leaves the entries of the dead ones in the queue.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { Waiting },
+        from: "this.#isTurnUnread = this.#isLeft();\n    return this.#isTurnUnread;",
+        to: "return this.#isLeft();",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "%i of them: is taken after two leases, and nothing is left",
+    },
+  },
+  {
+    name: "left-for-ten-seconds",
+    what: "A waiter passes those before it as soon as it has watched the free lock for ten seconds.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "return leftMs >= mostMs && seenMs - sinceMs >= watchMs;",
+        to: "return mostMs > 0 && seenMs - sinceMs >= watchMs;",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "is granted in order behind %i dead waiters to %i living ones",
+    },
+  },
+  {
+    name: "left-since-before-it-could-be-had",
+    what: "A waiter counts the time in which nobody could claim the lock, as behind a waiter for several locks.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "Math.min(context.wallMs() - overMs, nowMs - this.#takenMs)",
+        to: "Math.min(context.wallMs() - overMs, nowMs - Math.min(this.#takenMs, 0))",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "is granted in order after a waiter for several locks gave up (%i)",
+    },
+  },
+  {
+    name: "left-since-a-grant-on-a-session",
+    what: "A waiter takes `expiresAt` of a holder on a session, which is not renewed, for the end of its lease.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: '(record?.state === "held" && record.session !== undefined)',
+        to: '(record?.state === "held" && record.session === "")',
+      },
+    ],
+    caughtBy: { test: LEFT_FREE, title: "is granted in order after a dead holder on a session" },
+  },
+  {
+    name: "turn-passed-after-own-lease",
+    what: "A waiter counts its own lease, and not those of the waiters that it passes.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "others.reduce((one, other) => Math.max(one, other), settings.leaseMs);",
+        to: "others.length < 0 ? 0 : settings.leaseMs;",
+      },
+    ],
+    caughtBy: { test: LEFT_FREE, title: "is left to a first waiter with a longer lease" },
   },
   {
     name: "claim-after-long-read",

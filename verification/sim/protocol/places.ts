@@ -8,6 +8,8 @@ import type { Wrong } from "./steps.js";
 export class Places {
   /** The tickets of the removed places, by the name of the queue. */
   readonly #removed = new Map<string, Set<bigint>>();
+  /** The last granted ticket, by the name of the queue. */
+  readonly #served = new Map<string, bigint>();
   readonly #sent = new Set<string>();
 
   /** Judges the first send of a grant. `isOwn`: the process holds the lock, and hands it on within itself. */
@@ -30,16 +32,19 @@ export class Places {
     const { kind, name } = recordIn(key);
     // The tickets of a new record may begin anew.
     if (kind === "lock" && before === undefined) this.#removed.delete(name);
+    if (kind === "lock") this.#served.set(name, numberIn(after ?? {}, "served") ?? 0n);
     const [ticketKind, , digits] = (textIn(key, "sk") ?? "").split("/");
     const place = before ?? after;
     if (kind !== "place" || ticketKind !== "ticket" || place === undefined) return;
     if (before !== undefined && after !== undefined) return;
     const last = BigInt(digits ?? 0);
-    const first = last - (numberIn(place, "data") ?? 1n) + 1n;
+    // 0: the place of a waiter for several locks, with one ticket.
+    const first = last - (numberIn(place, "data") || 1n) + 1n;
     const tickets = this.#removed.get(name) ?? new Set();
     for (let ticket = first; ticket <= last; ticket += 1n) {
-      // A second send of the write that creates a place may create it again.
-      if (after === undefined) tickets.add(ticket);
+      // A second send of the write that creates a place may create it again. A waiter that was passed over may not know it.
+      const isPassed = ticket <= (this.#served.get(name) ?? 0n);
+      if (after === undefined && !isPassed) tickets.add(ticket);
       else tickets.delete(ticket);
     }
     this.#removed.set(name, tickets);

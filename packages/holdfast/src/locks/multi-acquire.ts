@@ -164,7 +164,9 @@ async function acquireWith(together: MultiAcquire, place: MultiPlace): Promise<T
     );
     if (!isFirst.every(Boolean)) continue;
     const granted = await grantAll(together, own, place);
-    if (granted !== undefined) return { kind: "granted", granted };
+    if (granted === undefined) continue;
+    for (const queue of queues) queue.tidy();
+    return { kind: "granted", granted };
   }
 }
 

@@ -60,7 +60,7 @@ export class MultiPlace implements Cancelling {
       const ticket = nextTicket(context, refs, tried);
       tried = ticket;
       const tickets = { first: ticket, last: ticket };
-      const places = await placesAtOnce(together, refs, tickets);
+      const places = await placesAtOnce(together, refs, tickets, 0);
       if (places !== undefined) return new MultiPlace(ticket, places, together);
       if (settings.waitMs === 0) return undefined;
     }

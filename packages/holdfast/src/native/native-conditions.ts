@@ -64,6 +64,11 @@ export function expiresAt(wallMs: number, leaseMs: number): AttributeValue {
   return n(Math.ceil((wallMs + leaseMs + RETENTION_MS) / 1000));
 }
 
+/** When the lease was over, by the wall clock that set this TTL. */
+export function overWallMs(expires: bigint | undefined): number | undefined {
+  return expires === undefined ? undefined : Number(expires) * 1000 - RETENTION_MS;
+}
+
 /** The condition that the record of a lock still has this grant. */
 export function heldCondition(held: Held): Condition {
   return all(equals("holder", s(held.holder)), equals("fence", n(held.fence)));

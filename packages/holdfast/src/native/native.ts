@@ -76,6 +76,7 @@ import {
   LAYOUT,
   NEXT_VERSION,
   n,
+  overWallMs,
   queueCondition,
   s,
   TOO_LARGE,
@@ -167,6 +168,7 @@ const POLL_ATTRIBUTES = Object.freeze([
   "asker",
   "lastHolder",
   "ring",
+  NATIVE_TTL_ATTRIBUTE,
 ]);
 
 function nativeCodec(keys: NativeKeys): RecordCodec {
@@ -557,7 +559,11 @@ function readNative(item: Item | undefined): Found {
   const known = {
     version,
     fence,
-    queue: { tail: numberIn(item, "tail"), served: numberIn(item, "served") },
+    queue: {
+      tail: numberIn(item, "tail"),
+      served: numberIn(item, "served"),
+      overWallMs: item["tail"] && overWallMs(numberIn(item, NATIVE_TTL_ATTRIBUTE)),
+    },
     lastHolder: stringIn(item, "lastHolder"),
     owner: stringIn(item, "owner"),
     acquiredAt: stringIn(item, "acquiredAt"),

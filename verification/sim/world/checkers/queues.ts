@@ -4,6 +4,10 @@ import { BY_TTL } from "../../safety.js";
 
 type Of<Kind extends Event["kind"]> = Extract<Timed, { readonly kind: Kind }>;
 
+// A waiter may pass those before it if it has watched the free lock for so long, less the drift of its clock, and the lock has
+// been free for two leases and a minute by its wall clock, which may be wrong by hours.
+const LEFT_MS = 9_000;
+
 // Twice as many as a process has workers.
 const MOST_PASSED_TICKETS = 10;
 
@@ -12,6 +16,7 @@ interface Place {
   readonly name: string;
   readonly ticket: bigint;
   readonly owner: string;
+  readonly takenMs: number;
   readonly movedMs: number;
   readonly leaseMs: number;
   readonly endMs: number | undefined;
@@ -20,12 +25,14 @@ interface Place {
 
 /**
  * Queues, as far as the table shows them: tickets are granted in order; no grant without a ticket passes a queue,
- * except an export, an import, and that of a waiter which interrupts; no release passes the place of another process; no
+ * except an export, an import, and that of a waiter which interrupts; no release passes the place of another process, nor
+ * does a grant with a ticket, unless the lock was left free; no
  * process removes the place of a live waiter; and no process keeps taking tickets that the record shows as passed.
  */
 export const queues: Checker = (history, { dates }) => {
   const found: Violation[] = [];
   const records = new Map<string, Of<"queue">>();
+  const freeSinceMs = new Map<string, number>();
   const places = new Map<string, Place | "removed">();
   /** How many tickets in a row a process took below the last granted ticket. */
   const passed = new Map<string, number>();
@@ -45,6 +52,10 @@ export const queues: Checker = (history, { dates }) => {
       records.set(event.name, event);
       if (was === undefined) continue;
       const { name, fence, served } = event;
+      const isFreed =
+        event.holder === undefined && (was.holder !== undefined || fence !== was.fence);
+      if (isFreed) freeSinceMs.set(name, atMs);
+      if (event.holder !== undefined && was.holder === undefined) seeTurn(event, was.served ?? 0n);
       if ((served ?? 0n) < (was.served ?? 0n)) {
         report("served order", atMs, `"${name}" (${by}): ${served} after ${was.served}`);
       }
@@ -88,6 +99,17 @@ export const queues: Checker = (history, { dates }) => {
     }
   }
 
+  // A claim may be under way for a lease, and the entry of an earlier ticket may come later than the last read before it.
+  function seeTurn({ by, name, served = 0n, atMs }: Of<"queue">, before: bigint): void {
+    if (atMs - (freeSinceMs.get(name) ?? 0) >= LEFT_MS) return;
+    for (const place of places.values()) {
+      if (place === "removed" || place.name !== name || place.owner === by) continue;
+      const { ticket, owner, takenMs, leaseMs } = place;
+      if (ticket <= before || ticket >= served || takenMs + leaseMs > atMs) continue;
+      report("first come", atMs, `${by} passed the place ${ticket} of ${owner} in "${name}"`);
+    }
+  }
+
   // After the deletion of its record, a counter begins anew. Several workers may take such a ticket before one of them
   // has seen the record.
   function seeTicket({ by, name, ticket, atMs }: Of<"place">): void {
@@ -112,7 +134,8 @@ export const queues: Checker = (history, { dates }) => {
 function placeOf(event: Of<"place">, was: Place | undefined): Place {
   const { name, ticket, by, atMs, leaseMs = 0, endInMs, session } = event;
   const endMs = endInMs === undefined ? undefined : atMs + endInMs;
-  return { name, ticket, owner: was?.owner ?? by, movedMs: atMs, leaseMs, endMs, session };
+  const { owner = by, takenMs = atMs } = was ?? {};
+  return { name, ticket, owner, takenMs, movedMs: atMs, leaseMs, endMs, session };
 }
 
 /** The grants which may pass a queue. */

@@ -15,22 +15,24 @@ const ONTO_ABSENT = {
 /**
  * Takes these tickets in the queues of all records, and creates the entries, in one transaction. So no other waiter can
  * see the tickets as taken and the entries as absent. Resolves with undefined if DynamoDB refuses the transaction, for
- * example because another waiter took a higher ticket meanwhile. The refusal shows the higher ticket.
+ * example because another waiter took a higher ticket meanwhile. The refusal shows the higher ticket. `waiters`: the number
+ * that the entries store.
  */
 export async function placesAtOnce(
   { context, settings, cancellation }: Acquisition,
   refs: readonly RecordRef[],
   tickets: Tickets,
+  waiters = Number(tickets.last - tickets.first) + 1,
 ): Promise<QueuePlace[] | undefined> {
   const queue = requireCapability(context.format, QUEUE);
-  const { first, last } = tickets;
+  const { last } = tickets;
   const wallMs = context.wallMs();
   const asides = refs.map((ref) => {
     const fenceSeed = context.fenceSeed(ref);
     return { ref, write: queue.raise(ref, last, { fenceSeed, wallMs }) };
   });
   const parts = refs.map((ref) => ({ ref: queue.entryOf(ref, last), ...ONTO_ABSENT }));
-  const own = entrySettings(settings, Number(last - first) + 1);
+  const own = entrySettings(settings, waiters);
   const acquisition = { context, settings: own, cancellation };
   const answer = await inTurn(acquisition, (turn) =>
     new GrantManyWrite(acquisition, parts, turn, asides).run(),

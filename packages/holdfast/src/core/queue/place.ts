@@ -15,7 +15,7 @@ const RENEWS_PER_LEASE = 3;
 
 /**
  * Returns the settings of an entry, from the settings of the acquisition. The entry stores how many waiters share
- * it, so that the waiters behind it can compute their position.
+ * it, so that the waiters behind it can compute their position; 0: its waiter waits for several locks.
  */
 export function entrySettings(settings: AcquireSettings, waiters = 1): AcquireSettings {
   const { leaseMs, renewMs } = settings;

@@ -126,6 +126,11 @@ export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | 
   return Math.max(1, Math.min(shared, left));
 }
 
+/** Whether an entry is of a waiter for several locks: it leaves this lock free while another lock is held. */
+export function waitsForSeveral(record: LeaseRecord): boolean {
+  return record.state === "held" && record.data === 0;
+}
+
 // The acquisition has ended, so nothing cancels its last read.
 const uncancelled = (): Cancelling => ({
   signal: new Abort(),
@@ -138,7 +143,7 @@ const uncancelled = (): Cancelling => ({
 });
 
 /**
- * Removes the nearest entries before a granted ticket: their waiters could not delete them. Tries for a lease at most,
+ * Removes the entries before a granted ticket: their waiters could not delete them. Tries for a lease at most,
  * because the next waiters of the queue can remove these entries, too.
  */
 export async function removeGranted(
@@ -147,7 +152,7 @@ export async function removeGranted(
   ticket: bigint,
   { owner, leaseMs, minPollMs }: AcquireSettings,
 ): Promise<void> {
-  const look: Look = { strength: "strong", isWhole: false };
+  const look: Look = { strength: "strong", isWhole: true };
   const cancellation = uncancelled();
   const fromMs = context.nowMs();
   const read = async (): Promise<Answered | Again> => {
@@ -160,7 +165,11 @@ export async function removeGranted(
     keepsAlive: false,
   });
   if (retried.kind !== "answered") return;
-  await clearedOf(context, ref, retried.answer.reading.entries, owner, cancellation);
+  const { entries } = retried.answer.reading;
+  for (let from = 0; from < entries.length; from += MOST_REMOVED) {
+    const some = entries.slice(from, from + MOST_REMOVED);
+    await clearedOf(context, ref, some, owner, cancellation);
+  }
 }
 
 interface Answered {

@@ -18,6 +18,7 @@ import {
   removeGranted,
   servedIn,
   WINDOW,
+  waitsForSeveral,
 } from "./predecessors.js";
 import { type Count, leftByRecord } from "./progress.js";
 
@@ -27,6 +28,14 @@ const NEAREST: Look = { strength: "eventual", isWhole: false };
 
 // So few waiters have a short turn before them, even if the known length of a hold is several times too long.
 const NEXT_FEW = 3;
+
+// A waiter passes those before it if the lock has been free for two of their leases, in which the dead ones among them
+// should long have been removed, and if this waiter has watched the lock for so long. Without this, a queue whose waiters
+// are often killed stops for ever: before each living waiter there is always one that died a moment ago.
+const LEFT_LEASES = 2;
+// Also if leases are short: a waiter may poll twice a minute.
+const LEFT_AT_LEAST_MS = 60_000;
+const WATCH_MS = 10_000;
 
 // The shortest part of an interval after jitter: the client polls a session at most as often as the queue.
 const LEAST_JITTER = 0.75;
@@ -59,6 +68,14 @@ export class Waiting {
   #counted: Count = { before: 0, fence: 0n };
   /** When this waiter last read entries of the queue. */
   #lookedMs = Number.NEGATIVE_INFINITY;
+  /** Whether a waiter for several locks is before this one, by the last read: it may leave this lock free. */
+  #isBehindSeveral = false;
+  /** The longest lease of the waiters before this one, by the last read, and of this one. */
+  #longestLeaseMs = 0;
+  /** When this waiter last saw that no waiter could claim, or that another one had claimed. */
+  #takenMs = Number.NEGATIVE_INFINITY;
+  /** Since when this waiter sees the lock to be had under one fence, and when it last saw that. */
+  #left: { readonly fence: bigint; readonly sinceMs: number; readonly seenMs: number } | undefined;
   /** Whether the lock's record alone showed the turn, so that entries of granted waiters may remain. */
   #isTurnUnread = false;
   /** When a read last showed another position. */
@@ -77,14 +94,15 @@ export class Waiting {
   }
 
   /**
-   * Resolves at the turn of this waiter. With `mayFollow`, also when the waiter before has rung that it released the lock,
-   * and then with true: no read has shown the turn. Rejects with the entry's error when the entry ends.
+   * Resolves at the turn of this waiter, or when it may pass those before. With `mayFollow`, also when the
+   * waiter before has rung that it released the lock, and then with true: no read has shown the turn. Rejects with the
+   * entry's error when the entry ends.
    */
   async untilFirst(mayFollow = false): Promise<boolean> {
     try {
       // If the last read showed a predecessor, pause before polling again.
       let before = this.#position || (await this.#readAll());
-      while (before > 0) {
+      while (before > 0 && !this.#isLeft()) {
         const rung = await this.#pause(before);
         if (mayFollow && rung === "free" && this.#inOrder.ref.kind === "lock") {
           // If the ring was wrong, only a read shows who is before this waiter.
@@ -100,17 +118,20 @@ export class Waiting {
   }
 
   /**
-   * Whether this waiter still has no predecessor. A smaller ticket may get an entry late, unless this ticket follows
-   * the last granted ticket.
+   * Whether this waiter still has no predecessor, or may pass them. A smaller ticket may get an entry late,
+   * unless this ticket follows the last granted ticket.
    */
   async isFirst(): Promise<boolean> {
     if (servedIn(this.#record) === this.#entry.ticket - 1n) return true;
-    return (await this.#readAll()) === 0;
+    if ((await this.#readAll()) === 0) return true;
+    // The entries that this waiter passes remain.
+    this.#isTurnUnread = this.#isLeft();
+    return this.#isTurnUnread;
   }
 
   /**
-   * After the grant: removes, in the background, the nearest entries that granted waiters have left, if no read of the
-   * queue did so at the turn.
+   * After the grant: removes, in the background, the entries that granted or passed waiters have left, if no read of
+   * the queue did so at the turn.
    */
   tidy(): void {
     if (!this.#isTurnUnread) return;
@@ -140,7 +161,7 @@ export class Waiting {
     // up. So the position is exact among the first sixteen waiters. The next waiter of a semaphore waits for room, and
     // not for a release.
     let left: number | undefined;
-    if (isFar || ((known === 1 || isRung) && ref.kind === "lock")) {
+    if (isFar || ((known === 1 || isRung || this.#isRecordDue) && ref.kind === "lock")) {
       if (!(await this.#readRecord(isRung))) return known;
       left = this.#leftByRecord(known);
     }
@@ -197,6 +218,11 @@ export class Waiting {
     // A client renews its session once a period, and the next poll shows the renewal.
     const stillMs = this.#periodMs + 2 * intervalMs;
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
+    const hasSeveral = entries.some(({ record }) => waitsForSeveral(record));
+    this.#isBehindSeveral = hasSeveral || (!isWhole && this.#isBehindSeveral);
+    const leasesMs = entries.map(({ record }) => (record.state === "held" ? record.leaseMs : 0));
+    const others = isWhole ? leasesMs : [...leasesMs, this.#longestLeaseMs];
+    this.#longestLeaseMs = others.reduce((one, other) => Math.max(one, other), settings.leaseMs);
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
     this.#lookedMs = context.nowMs();
     this.#isTurnUnread = false;
@@ -234,6 +260,51 @@ export class Waiting {
   get #record(): ObservedRecord | undefined {
     const { context, ref } = this.#inOrder;
     return context.observations.of(ref.id)?.record;
+  }
+
+  get #isRecordDue(): boolean {
+    const { context, ref } = this.#inOrder;
+    const dueMs = context.observations.lookedAtMs(ref.id) + WATCH_MS;
+    return this.#left !== undefined || context.nowMs() >= dueMs;
+  }
+
+  /** Whether the waiters before have left the lock for so long that this one passes them. */
+  #isLeft(): boolean {
+    const { context, ref } = this.#inOrder;
+    const record = this.#record;
+    const nowMs = context.nowMs();
+    const fence = fenceIn(record);
+    const isSame = this.#left === undefined || this.#left.fence === fence;
+    if (!isSame || this.#isBehindSeveral || !this.#isToBeHad) {
+      this.#left = undefined;
+      this.#takenMs = nowMs;
+      return false;
+    }
+    const seenMs = context.observations.lookedAtMs(ref.id);
+    const watchMs = Math.max(WATCH_MS, 2 * this.#longestPollMs);
+    // After a pause or an outage, the others need time to claim as well.
+    const { sinceMs } =
+      this.#left !== undefined && seenMs - this.#left.seenMs <= 2 * watchMs
+        ? this.#left
+        : { sinceMs: nowMs };
+    this.#left = { fence, sinceMs, seenMs };
+    const overMs = record?.state === "absent" ? undefined : record?.queue.overWallMs;
+    if (overMs === undefined) return false;
+    // A waiter that came later has only the wall clocks.
+    const leftMs = Math.min(context.wallMs() - overMs, nowMs - this.#takenMs);
+    const mostMs = Math.max(LEFT_AT_LEAST_MS, LEFT_LEASES * this.#longestLeaseMs);
+    return leftMs >= mostMs && seenMs - sinceMs >= watchMs;
+  }
+
+  get #isToBeHad(): boolean {
+    const { context, ref } = this.#inOrder;
+    const { ticket } = this.#entry;
+    const record = this.#record;
+    // A record on a session is not renewed, so its `expiresAt` is not the end of a lease.
+    if (ref.kind !== "lock" || (record?.state === "held" && record.session !== undefined))
+      return false;
+    const { kind } = context.decide(ref, false, { kind: "ticket", ticket });
+    return kind === "claim" || kind === "take-over";
   }
 
   get #longestPollMs(): number {

@@ -11,12 +11,14 @@ import type { Item } from "../../platform/table.js";
  */
 export type Version = bigint | string;
 
-/** The state of the queue before a record; both numbers only grow. */
+/** The state of the queue before a record; the tickets only grow. */
 export interface QueueState {
   /** The last ticket taken. */
   readonly tail: bigint | undefined;
   /** The last ticket granted. */
   readonly served: bigint | undefined;
+  /** When the record was freed, or its lease ends, by the wall clock of the last holder. Decides only about turns. */
+  readonly overWallMs?: number | undefined;
 }
 
 /** Notes a forced release, requested or done: for operators, and for the holder. */
