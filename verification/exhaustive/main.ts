@@ -10,7 +10,7 @@ import { run } from "./run.js";
 import { type Found, found, type Share, searchAll } from "./search.js";
 import { type Chunk, Workers } from "./workers.js";
 
-const HELP = `node scripts/exhaustive.mjs [options]
+const HELP = `npm run exhaustive -- [options]
   Runs the shipped code with every placement of up to two faults, for every kind of lock. Ends with 1 if a run breaks an
   invariant or a bound, and prints the name of its placement.
   --faults N         up to N faults in each run (default 2); 3 take five hours of one processor

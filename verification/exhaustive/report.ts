@@ -69,7 +69,7 @@ export class Report {
   }
 
   #printBad(name: string, invariant: string, what: string): void {
-    console.error(`node scripts/exhaustive.mjs --only "${name}"\n  ${invariant}: ${what}`);
+    console.error(`npm run exhaustive -- --only "${name}"\n  ${invariant}: ${what}`);
     if (this.bad === PRINTED) console.error("Further violations are only counted.");
   }
 
