@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 
 /** A test runs on the sources of every package, which `paths` in tsconfig.json names. */
@@ -89,6 +90,9 @@ const CROWDS = [
 // Once a run, and not once a project.
 const { globalSetup, ...OF_A_PROJECT } = COMMON;
 
+// More than processors: most of these files wait for processes and servers.
+const WAITING_WORKERS = Math.ceil(1.5 * availableParallelism());
+
 /** One group of files. Groups run in the order of `groupOrder`. */
 function project(
   name: string,
@@ -119,7 +123,7 @@ export default defineConfig({
   test: {
     globalSetup,
     projects: [
-      // One worker for each processor, where the default leaves one idle: most files wait for processes and servers.
+      // At least one worker for each processor, where the default leaves one idle.
       // The files of these two groups share what they import: a worker needs 0.4 s for the imports of each file. A test that
       // changes its process or a module tidies up, or is alone.
       project("in-memory", 0, { include: IN_MEMORY }, "100%", { isolate: false }),
@@ -127,10 +131,10 @@ export default defineConfig({
         "together",
         1,
         { exclude: [...ALONE, ...ISOLATED, ...IN_MEMORY, ...LONG, ...PROCESSES, ...CROWDS] },
-        "100%",
+        WAITING_WORKERS,
         { isolate: false },
       ),
-      project("isolated", 1, { include: ISOLATED }, "100%"),
+      project("isolated", 1, { include: ISOLATED }, WAITING_WORKERS),
       project("alone", 2, { include: ALONE }, 1, { maxConcurrency: 20 }),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
       project("long", 3, { include: [...LONG, ...SEARCHES, ...FURTHER] }, "100%", {
