@@ -500,9 +500,9 @@ export const QUEUES: readonly Variant[] = [
     rules: [],
     edits: [
       {
-        in: { Waiting },
-        from: "if (!isSame || this.#isBehindSeveral || !this.#isToBeHad)",
-        to: "if (!isSame || !this.#isToBeHad)",
+        in: { readQueue },
+        from: "return record.data === 0 ? Number.POSITIVE_INFINITY : record.leaseMs;",
+        to: "return record.leaseMs;",
       },
     ],
     caughtBy: {
@@ -594,8 +594,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "others.reduce((one, other) => Math.max(one, other), settings.leaseMs);",
-        to: "others.length < 0 ? 0 : settings.leaseMs;",
+        from: "known.reduce((one, other) => Math.max(one, other), settings.leaseMs);",
+        to: "known.length < 0 ? 0 : settings.leaseMs;",
       },
     ],
     caughtBy: { test: LEFT_FREE, title: "is left to a first waiter with a longer lease" },

@@ -126,9 +126,10 @@ export function waitersOf(record: LeaseRecord, ticket: bigint, served: bigint | 
   return Math.max(1, Math.min(shared, left));
 }
 
-/** Whether an entry is of a waiter for several locks: it leaves this lock free while another lock is held. */
-export function waitsForSeveral(record: LeaseRecord): boolean {
-  return record.state === "held" && record.data === 0;
+/** The lease of an entry; infinite for a waiter for several locks, which leaves this one free while another is held. */
+export function patienceMs(record: LeaseRecord): number {
+  if (record.state !== "held") return 0;
+  return record.data === 0 ? Number.POSITIVE_INFINITY : record.leaseMs;
 }
 
 // The acquisition has ended, so nothing cancels its last read.

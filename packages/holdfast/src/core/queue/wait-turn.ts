@@ -13,12 +13,12 @@ import type { QueueOptions } from "./options.js";
 import {
   clearedOf,
   type Look,
+  patienceMs,
   pollSessions,
   readQueue,
   removeGranted,
   servedIn,
   WINDOW,
-  waitsForSeveral,
 } from "./predecessors.js";
 import { type Count, leftByRecord } from "./progress.js";
 
@@ -68,9 +68,10 @@ export class Waiting {
   #counted: Count = { before: 0, fence: 0n };
   /** When this waiter last read entries of the queue. */
   #lookedMs = Number.NEGATIVE_INFINITY;
-  /** Whether a waiter for several locks is before this one, by the last read: it may leave this lock free. */
-  #isBehindSeveral = false;
-  /** The longest lease of the waiters before this one, by the last read, and of this one. */
+  /**
+   * The longest lease of the waiters before this one, by the last read, and of this one. Infinite behind a waiter for
+   * several locks, which may leave this one free.
+   */
   #longestLeaseMs = 0;
   /** When this waiter last saw that no waiter could claim, or that another one had claimed. */
   #takenMs = Number.NEGATIVE_INFINITY;
@@ -218,11 +219,9 @@ export class Waiting {
     // A client renews its session once a period, and the next poll shows the renewal.
     const stillMs = this.#periodMs + 2 * intervalMs;
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
-    const hasSeveral = entries.some(({ record }) => waitsForSeveral(record));
-    this.#isBehindSeveral = hasSeveral || (!isWhole && this.#isBehindSeveral);
-    const leasesMs = entries.map(({ record }) => (record.state === "held" ? record.leaseMs : 0));
-    const others = isWhole ? leasesMs : [...leasesMs, this.#longestLeaseMs];
-    this.#longestLeaseMs = others.reduce((one, other) => Math.max(one, other), settings.leaseMs);
+    const leasesMs = entries.map(({ record }) => patienceMs(record));
+    const known = isWhole ? leasesMs : [...leasesMs, this.#longestLeaseMs];
+    this.#longestLeaseMs = known.reduce((one, other) => Math.max(one, other), settings.leaseMs);
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
     this.#lookedMs = context.nowMs();
     this.#isTurnUnread = false;
@@ -275,7 +274,7 @@ export class Waiting {
     const nowMs = context.nowMs();
     const fence = fenceIn(record);
     const isSame = this.#left === undefined || this.#left.fence === fence;
-    if (!isSame || this.#isBehindSeveral || !this.#isToBeHad) {
+    if (!isSame || this.#longestLeaseMs === Number.POSITIVE_INFINITY || !this.#isToBeHad) {
       this.#left = undefined;
       this.#takenMs = nowMs;
       return false;

@@ -99,9 +99,6 @@ describe("a lock that is free behind waiters", () => {
   });
 
   it.each([
-    [1, 3],
-    [2, 3],
-    [2, 8],
     [5, 8],
     [2, 30],
   ])("is granted in order behind %i dead waiters to %i living ones", async (dead, living) => {
@@ -125,24 +122,6 @@ describe("a lock that is free behind waiters", () => {
       await world.until(Promise.all(all));
       expect(turns.order).toEqual(Array.from({ length: living }, (_, index) => String(index)));
     }
-  });
-
-  it("is granted in order when a process with many calls leaves the queue", async () => {
-    const world = new World();
-    const [holder, many, ...others] = inhabitants(world, 8) as [Inhabitant, ...Inhabitant[]];
-    const held = await world.until(fairLock(holder.locks, NAME).acquire());
-    for (let call = 0; call < 20; call += 1) joins(many as Inhabitant);
-    await world.time.advance(500);
-    const turns = new Turns(world);
-    const done = others.map(async (one, index) => {
-      await world.time.sleep(index * 200);
-      await turns.take(one, String(index), {}, 500);
-    });
-    await world.time.advance(5_000);
-    await world.until((many as Inhabitant).locks.close());
-    await world.until(held.release());
-    await world.until(Promise.all(done));
-    expect(turns.order).toEqual(others.map((_, index) => String(index)));
   });
 
   it("is left to a first waiter that stands still for less than its lease", async () => {
