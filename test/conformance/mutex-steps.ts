@@ -102,9 +102,9 @@ export function stepTests(test: Declare, bench: Bench): void {
   });
 
   test.once("never takes a lock whose holder renews", async () => {
-    const lease = await mutex(locker().locks, "renewed").acquire({ lease: "600ms" });
+    const lease = await mutex(locker().locks, "renewed").acquire({ lease: "2s" });
     const rival = mutex(locker().locks, "renewed");
-    await expect(rival.acquire({ wait: "1500ms" })).rejects.toMatchObject({
+    await expect(rival.acquire({ wait: "3s" })).rejects.toMatchObject({
       code: "not-acquired",
     });
     expect(lease.isHeld).toBe(true);

@@ -19,7 +19,7 @@ function permitsSuite(endpoint: () => string): void {
   const lockers = new Lockers();
   let client: DynamoDBClient;
   const process = (options = {}): Holdfast =>
-    lockers.make({ client, table, lease: 2_000, ...options }).locks;
+    lockers.make({ client, table, lease: "20s", ...options }).locks;
 
   beforeAll(async () => {
     client = sdkClient(endpoint());
@@ -60,7 +60,7 @@ function permitsSuite(endpoint: () => string): void {
       (next) => (args) => (isCut ? Promise.reject(new Error("The network is cut.")) : next(args)),
       { step: "initialize" },
     );
-    const [dead, live] = [process({ client: cut }), process()];
+    const [dead, live] = [process({ client: cut, lease: "2s" }), process()];
     const permit = await semaphore(dead, "d", { permits: 1 }).acquire();
     isCut = true;
     const next = await semaphore(live, "d", { permits: 1 }).acquire(WAIT);

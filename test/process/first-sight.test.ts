@@ -9,13 +9,13 @@ const LEASE_MS = 2_000;
 const BOUND_MS = 500;
 // The wall clock's allowance of a first grant, and the steps of two `Date`s.
 const STEPS_MS = 3_000;
-// A machine with two busy cores.
-const SLACK_MS = 600;
 const OPTIONS = { lease: LEASE_MS, maxClockError: `${BOUND_MS}ms` } as const;
 
 interface Answer {
   readonly granted: boolean;
   readonly requests: number;
+  /** Before the process asked, and after it had the answer. */
+  readonly askedMs: number;
   readonly atMs: number;
 }
 
@@ -34,10 +34,13 @@ describeOnDynamoDBLocal("a dead holder, and processes that ask once", (endpoint)
 
   /** Starts a process that asks once. */
   async function ask(kind: string): Promise<Answer> {
-    const said = await start(kind, "asks").says("answered");
+    const asker = start(kind, "asks");
+    const asked = await asker.says("asks");
+    const said = await asker.says("answered");
     return {
       granted: said["granted"] === true,
       requests: Number(said["requests"]),
+      askedMs: msOf(asked.atNs),
       atMs: msOf(said.atNs),
     };
   }
@@ -65,8 +68,13 @@ describeOnDynamoDBLocal("a dead holder, and processes that ask once", (endpoint)
     throw new Error("It was never granted.");
   }
 
+  /** The longest time after the kill at which a process still asked in vain. */
+  const lateMs = (refused: Answer[], killedMs: number): number =>
+    Math.max(killedMs, ...refused.map(({ askedMs }) => askedMs)) - killedMs;
+
   // What a grant costs: the refused claim and the takeover. `lambda` also releases, a multi-lock reads both records before
-  // its transaction, a session costs a read and its end, and `once` reads twice and writes the occurrence and its end.
+  // its transaction, a session costs a read and its end, and `once` reads twice and writes the occurrence and its end. A
+  // process that asks just when the `Date` shows the end, and its wall clock not yet, reads once more.
   it.each([
     { kind: "mutex", requests: 2, livesMs: 1_500 },
     { kind: "lambda", requests: 3, livesMs: 200 },
@@ -77,14 +85,12 @@ describeOnDynamoDBLocal("a dead holder, and processes that ask once", (endpoint)
   ])(
     "gives what it held ($kind) to the first that asks after lease and bound",
     async ({ kind, requests, livesMs }) => {
-      const { deadlineMs } = await killed(kind, livesMs);
+      const { deadlineMs, killedMs } = await killed(kind, livesMs);
       expect(deadlineMs).toBeGreaterThan(0);
       const [refused, granted] = await askUntilGranted(kind);
       expect(granted.atMs).toBeGreaterThan(deadlineMs);
-      expect(refused.length).toBeGreaterThan(0);
-      const lateMs = Math.max(...refused.map(({ atMs }) => atMs)) - deadlineMs;
-      expect(lateMs).toBeLessThan(BOUND_MS + STEPS_MS + SLACK_MS);
-      expect(granted.requests).toBe(requests);
+      expect(lateMs(refused, killedMs)).toBeLessThan(LEASE_MS + BOUND_MS + STEPS_MS);
+      expect(granted.requests).toBeOneOf([requests, requests + 1]);
     },
     60_000,
   );
@@ -95,9 +101,7 @@ describeOnDynamoDBLocal("a dead holder, and processes that ask once", (endpoint)
     const { killedMs } = await killed("waiter", 200);
     await held.release();
     const [refused, granted] = await askUntilGranted("waiter");
-    expect(refused.length).toBeGreaterThan(0);
-    const lateMs = Math.max(...refused.map(({ atMs }) => atMs)) - killedMs;
-    expect(lateMs).toBeLessThan(LEASE_MS + BOUND_MS + STEPS_MS + SLACK_MS);
+    expect(lateMs(refused, killedMs)).toBeLessThan(LEASE_MS + BOUND_MS + STEPS_MS);
     // The refused claim, a read of the queue, the removal of the entry, a ticket, a second read, and the claim.
     expect(granted.requests).toBe(6);
   }, 60_000);

@@ -7,7 +7,6 @@ const LOCKS = 200;
 const RIVALS = 5;
 // The number of locks shared by each rival with the next rival.
 const WANTED_BY_TWO = 8;
-// A tenth of the lease must suffice for 200 takeovers. They took 0.7 s on a fast machine, and 1.8 s on a slow machine.
 const LEASE_MS = 20_000;
 const POLL_MS = 1_000;
 // A machine that stalls the holder for two thirds of a lease makes the holder lose the session before the kill.
@@ -90,18 +89,10 @@ describeOnDynamoDBLocal("200 locks on the session of a killed process", (endpoin
     expect(looks.isEnded).toBe(true);
   });
 
-  it("are taken within 1.1 leases and a poll of the last renewal, and not before a lease", () => {
-    const { histories, looks, killedMs } = outcome;
+  // And not later than 1.1 leases and a poll: on virtual time, in the tests of the end of a session.
+  it("are not taken before a lease after the last renewal", () => {
+    const { histories, looks } = outcome;
     const grants = histories.map(([, second]) => second?.grantedMs ?? Number.NaN);
-    const firstMs = Math.min(...grants) - looks.beforeLastRenewalMs;
-    const lastMs = Math.max(...grants) - looks.beforeLastRenewalMs;
-    // A stall of the whole machine, including the table's server, does not count as a delay of the library.
-    const pausesMs = looks.pausesMs(killedMs, Math.max(...grants));
-    if (process.env["HOLDFAST_FIGURES"] !== undefined) {
-      const [first, last, pauses] = [firstMs, lastMs, pausesMs].map(Math.round);
-      console.log(`first after ${first} ms, last after ${last} ms, pauses of ${pauses} ms`);
-    }
-    expect(firstMs).toBeGreaterThan(LEASE_MS);
-    expect(lastMs).toBeLessThan(1.1 * LEASE_MS + POLL_MS + pausesMs);
+    expect(Math.min(...grants) - looks.beforeLastRenewalMs).toBeGreaterThan(LEASE_MS);
   });
 });

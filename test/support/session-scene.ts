@@ -105,14 +105,13 @@ function holdsOf(rival: Worker): Hold[] {
 /** A strongly consistent read of the session's record, including the pause before. */
 interface Look {
   readonly startMs: number;
-  readonly endMs: number;
   readonly version: string | undefined;
   readonly isHeld: boolean;
 }
 
 const LOOK_EVERY_MS = 25;
 
-/** Reads a session's record continually, to find the last renewal and the stalls of the machine. */
+/** Reads a session's record continually, to find the last renewal. */
 class Looks {
   readonly #all: Look[] = [];
   readonly #scene: ProcessScene;
@@ -142,15 +141,6 @@ class Looks {
     return held.findLast(({ version }) => version !== last)?.startMs ?? Number.NaN;
   }
 
-  /** The total extra duration of reads in a period, compared with usual reads. */
-  pausesMs(fromMs: number, toMs: number): number {
-    const took = ({ startMs, endMs }: Look): number => endMs - startMs;
-    const sorted = this.#all.map(took).sort((a, b) => a - b);
-    const usualMs = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-    const within = this.#all.filter(({ startMs, endMs }) => endMs > fromMs && startMs < toMs);
-    return within.reduce((sum, look) => sum + Math.max(0, took(look) - 2 * usualMs), 0);
-  }
-
   async #goOn(): Promise<void> {
     const { client, table } = this.#scene;
     const Key = { pk: { S: this.#key }, sk: { S: "lease" } };
@@ -161,7 +151,7 @@ class Looks {
       const { Item = {} } = await client.send(command);
       const { version, holder } = Item;
       const isHeld = holder !== undefined;
-      this.#all.push({ startMs, endMs: nowMs(), version: version?.N, isHeld });
+      this.#all.push({ startMs, version: version?.N, isHeld });
     }
   }
 }

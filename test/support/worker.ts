@@ -49,8 +49,14 @@ export class Worker {
     });
   }
 
+  /** The standard error without warnings of outages: the table of a test may be slow on a busy machine. */
+  get otherErrors(): string {
+    const lines = this.errors.split("\n");
+    return lines.filter((line) => !/\[unreachable\]|--trace-warnings/.test(line)).join("\n");
+  }
+
   /** Resolves with the first event of this kind; rejects if the process ends without such an event. */
-  async says(event: string, limitMs = 20_000): Promise<Said> {
+  async says(event: string, limitMs = 55_000): Promise<Said> {
     const found = () => this.said.find((one) => one.event === event);
     let ended = false;
     void this.#exited.then(() => {

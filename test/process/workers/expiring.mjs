@@ -20,13 +20,15 @@ const locks = new Holdfast({
 const lease = await mutex(locks, task.name).acquire();
 say("held");
 const fromMs = performance.now();
-let lostAtNs;
+// The last instant before an answer that the lease is held.
+let heldAtNs;
 while (performance.now() - fromMs < task.forMs) {
   if (task.isBlocked) blockFor(20);
   else await new Promise((resolve) => setTimeout(resolve, 20));
-  if (lostAtNs === undefined && !lease.isHeld) lostAtNs = String(process.hrtime.bigint());
+  const beforeNs = process.hrtime.bigint();
+  if (lease.isHeld) heldAtNs = String(beforeNs);
 }
 const { code, reason, message, cause } = lease.signal.reason ?? {};
-say("done", { isHeld: lease.isHeld, lostAtNs, code, reason, message, cause: cause?.message });
+say("done", { isHeld: lease.isHeld, heldAtNs, code, reason, message, cause: cause?.message });
 await locks.close().catch(() => undefined);
 say("closed");

@@ -179,3 +179,31 @@ describe("a session with many waiters and leases", () => {
     await world.until(Promise.all(waiting));
   });
 });
+
+describe("200 locks on the session of a killed process", () => {
+  it("are taken by five rivals within 1.1 leases and a poll of the last renewal", async () => {
+    const world = new World();
+    const holder = world.inhabitant(LENGTHS);
+    const session = await world.until(openSession(holder.locks));
+    const names = Array.from({ length: 200 }, (_, index) => `a${index}`);
+    await world.until(
+      Promise.all(names.map((name) => mutex(holder.locks, name, { session }).acquire())),
+    );
+    const poll = { min: "1s", max: "1s" };
+    const rivals = Array.from({ length: 5 }, () => world.inhabitant({ ...LENGTHS, poll }));
+    const grantedMs: number[] = [];
+    const waits = names.map(async (name, index) => {
+      const { locks } = rivals[index % rivals.length] ?? holder;
+      await mutex(locks, name).acquire({ wait: "1h" });
+      grantedMs.push(world.time.nowMs);
+    });
+    await world.time.advance(2.5 * LEASE_MS);
+    const isRenewal = ({ write }: (typeof world.table.log)[number]) =>
+      JSON.stringify(write?.key ?? "").includes(session.id);
+    const lastMs = world.table.log.findLast(isRenewal)?.atMs ?? Number.NaN;
+    holder.process.kill();
+    await world.until(Promise.all(waits));
+    expect(Math.min(...grantedMs) - lastMs).toBeGreaterThan(LEASE_MS);
+    expect(Math.max(...grantedMs) - lastMs).toBeLessThan(1.1 * LEASE_MS + 1_000);
+  });
+});
