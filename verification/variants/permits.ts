@@ -319,7 +319,7 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { leasesSeen },
-        from: 'if (record?.state === "free" && record.permitLeaseMs !== undefined) return [record.permitLeaseMs];',
+        from: 'if (record?.state === "free" && record.permits) return record.permits.map(({ leaseMs }) => leaseMs);',
         to: "",
       },
     ],

@@ -479,7 +479,7 @@ export const QUEUES: readonly Variant[] = [
         to: "return leftMs >= mostMs && watchMs < 0;",
       },
     ],
-    caughtBy: { test: LEFT_FREE, title: "do not block a free %s for ever" },
+    caughtBy: { test: LEFT_FREE, title: "do not block for ever a %s whose holder is %s (%j)" },
   },
   {
     name: "turn-taken-at-once",
@@ -565,8 +565,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "Math.min(context.wallMs() - overMs, nowMs - this.#takenMs)",
-        to: "Math.min(context.wallMs() - overMs, nowMs - Math.min(this.#takenMs, 0))",
+        from: "Math.min(context.wallMs() - overWallMs, nowMs - this.#takenMs)",
+        to: "Math.min(context.wallMs() - overWallMs, nowMs - Math.min(this.#takenMs, 0))",
       },
     ],
     caughtBy: {
@@ -581,11 +581,97 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: '(record?.state === "held" && record.session !== undefined)',
-        to: '(record?.state === "held" && record.session === "")',
+        from: "[this.#record, ...rows].map(overWallMsIn)",
+        to: "[this.#record, ...rows].slice(0, 1).map(overWallMsIn)",
       },
     ],
     caughtBy: { test: LEFT_FREE, title: "is granted in order after a dead holder on a session" },
+  },
+  {
+    name: "left-from-the-end-of-the-session",
+    what: "A waiter that ends a dead holder's session takes that for the moment at which the holder left.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "        ? this.#left\n        : { sinceMs: nowMs, overWallMs: this.#overWallMs };",
+        to: "        ? { ...this.#left, overWallMs: this.#overWallMs }\n        : { sinceMs: nowMs, overWallMs: this.#overWallMs };",
+      },
+    ],
+    caughtBy: { test: LEFT_FREE, title: "do not block for ever a %s whose holder is %s (%j)" },
+  },
+  {
+    name: "left-session-unread",
+    what: "Only the first waiter reads the session of a holder.",
+    rules: [],
+    edits: [{ in: { Waiting }, from: "this.#pollHolders();", to: "void this.#pollHolders;" }],
+    caughtBy: { test: LEFT_FREE, title: "do not block for ever a %s whose holder is %s (%j)" },
+  },
+  {
+    name: "left-since-its-session-was-read",
+    what: "A waiter takes a session that it has not read yet for a live one.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "!isOver(kind) && kind !== UNREAD",
+        to: "!isOver(kind)",
+      },
+    ],
+    caughtBy: { test: LEFT_FREE, title: "do not block for ever a %s whose holder is %s (%j)" },
+  },
+  {
+    name: "left-session-not-read-lately",
+    what: "A waiter whose reads of a holder's session fail counts the holder as dead after a lease.",
+    rules: ["R3"],
+    edits: [
+      {
+        in: { Waiting },
+        from: "return Math.min(observations.lookedAtMs(ref.id), ...sessionsMs);",
+        to: "return observations.lookedAtMs(sessionsMs.length < 0 ? '' : ref.id);",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "is left to those before a waiter that cannot read the holder's session (%s)",
+    },
+  },
+  {
+    name: "dead-holders-watched-in-turn",
+    what: "A waiter watches the second of several dead holders of permits only once the first counts as dead.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "of isAlive ? [first] : [first, ...others])",
+        to: "of [others.find((one) => !isOver(decideHolder(context, one).kind)) ?? first])",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "are taken after several dead holders, without the table's `Date`",
+    },
+  },
+  {
+    name: "permits-passed-beside-a-holder",
+    what: "A waiter for a permit passes one that waits for more permits than are free.",
+    rules: [],
+    edits: [
+      {
+        in: { Waiting },
+        from: "const kinds = this.#decisions;",
+        to: "const kinds = this.#decisions.slice(0, 1);",
+      },
+      {
+        in: { Waiting },
+        from: "[this.#record, ...rows].map(overWallMsIn)",
+        to: "[this.#record, ...rows].slice(0, 1).map(overWallMsIn)",
+      },
+    ],
+    caughtBy: {
+      test: LEFT_FREE,
+      title: "are not taken while one is held: a waiter before may need all of them",
+    },
   },
   {
     name: "turn-passed-after-own-lease",

@@ -1,19 +1,14 @@
 import type { ClientContext } from "./context.js";
 import { type Decision, decideBySession } from "./record/decide.js";
-import type { PermitInRecord } from "./record/permits.js";
+import type { OnSession } from "./record/record.js";
 
 /**
- * Decides whether the holder of a permit is dead: `take-over` means that its session has ended. This client's own sessions
+ * Decides whether a holder on a session is dead: `take-over` means that its session has ended. This client's own sessions
  * need no observation.
  */
 export function decideHolder(
   context: ClientContext,
-  {
-    holder,
-    fence,
-    session,
-    leaseMs,
-  }: Pick<PermitInRecord, "holder" | "fence" | "session" | "leaseMs">,
+  { holder, fence, session, leaseMs }: OnSession,
 ): Decision {
   if (context.ownSessions.has(session)) {
     return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };

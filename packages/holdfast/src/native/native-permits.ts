@@ -229,10 +229,10 @@ export function permitRequest(ref: RecordRef, request: HolderRequest): Write {
 
 /**
  * Reads one permit of a record: held, or free if the record does not have the permit. For a ref of the whole record, adds
- * the longest lease of its permits. Pure.
+ * its permits. Pure.
  */
 function readShared(found: Found, item: Item | undefined, { permit: asked }: RecordRef): Found {
-  if (asked === undefined) return found.state === "free" ? withLongestLease(found, item) : found;
+  if (asked === undefined) return found.state === "free" ? withPermits(found, item) : found;
   const { holder } = asked;
   const shared = readPermits(found, item);
   if (shared.state !== "shared" || item === undefined) return shared as Found;
@@ -254,12 +254,11 @@ export function heldBy({ version, queue }: SharedRecord, permit: PermitInRecord)
   };
 }
 
-function withLongestLease(record: FreeRecord, item: Item = {}): FreeRecord {
-  const leasesMs = Object.entries(item).map(([attribute, value]) =>
-    attribute.startsWith(PERMIT) && "M" in value ? Number(numberIn(value.M, "leaseMs") ?? 0n) : 0,
-  );
-  const permitLeaseMs = Math.max(0, ...leasesMs);
-  return permitLeaseMs === 0 ? record : { ...record, permitLeaseMs };
+function withPermits(record: FreeRecord, item: Item = {}): FreeRecord {
+  const shared = readPermits(record, item);
+  if (shared.state !== "shared" || shared.permits.length === 0) return record;
+  const permits = shared.permits.map(({ weight: _, owner: __, ...holder }) => holder);
+  return { ...record, permits };
 }
 
 function readPermits(found: Found, item: Item | undefined): FoundPermits {

@@ -194,7 +194,7 @@ function nativeCodec(keys: NativeKeys): RecordCodec {
     prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
     holderOf: (_owner, id) => id,
     read(item, ref) {
-      const found = readNative(item);
+      const found = readNative(item, ref?.kind === "session");
       return ref?.shared === undefined ? found : ref.shared.read(found, item, ref);
     },
     checkData: (value) => void encodeJson(value),
@@ -535,7 +535,7 @@ export function withSet(change: Change, set: Change["set"]): Change {
 }
 
 /** Reads an item. Pure; never throws: describes an unreadable item instead (R12). */
-function readNative(item: Item | undefined): Found {
+function readNative(item: Item | undefined, isSession: boolean): Found {
   if (item === undefined) return { state: "absent" };
   const layout = numberIn(item, "v");
   if (layout === undefined) {
@@ -562,7 +562,8 @@ function readNative(item: Item | undefined): Found {
     queue: {
       tail: numberIn(item, "tail"),
       served: numberIn(item, "served"),
-      overWallMs: item["tail"] && overWallMs(numberIn(item, NATIVE_TTL_ATTRIBUTE)),
+      overWallMs:
+        isSession || item["tail"] ? overWallMs(numberIn(item, NATIVE_TTL_ATTRIBUTE)) : undefined,
     },
     lastHolder: stringIn(item, "lastHolder"),
     owner: stringIn(item, "owner"),

@@ -15,12 +15,13 @@ function heldRecord({ observations }: AcquireContext, { id }: RecordRef): Observ
 }
 
 /**
- * The leases of the last observed holder: in the record, and in its session's row; of a record with permits, the longest
- * lease of a permit. Empty without a holder.
+ * The leases of the last observed holder: in the record, and in its session's row; of a record with permits, the leases
+ * of all. Empty without a holder.
  */
 export function leasesSeen(context: AcquireContext, ref: RecordRef): readonly number[] {
   const record = context.observations.of(ref.id)?.record;
-  if (record?.state === "free" && record.permitLeaseMs !== undefined) return [record.permitLeaseMs];
+  if (record?.state === "free" && record.permits)
+    return record.permits.map(({ leaseMs }) => leaseMs);
   const held = heldRecord(context, ref);
   if (held === undefined) return [];
   const row = held.session === undefined ? undefined : context.sessions.of(held.session)?.record;

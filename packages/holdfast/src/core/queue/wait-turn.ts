@@ -4,10 +4,13 @@ import type { AcquireContext } from "../acquire/context.js";
 import { pauseInQueueMs } from "../acquire/poll-pace.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { steady } from "../backoff.js";
+import { decideHolder } from "../decide-holder.js";
 import { emitPosition } from "../events.js";
 import { FAIR_POLL_MS } from "../options.js";
+import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
+import type { OnSession } from "../record/record.js";
 import type { Ear, Ringable, RingKind } from "../rings.js";
 import type { QueueOptions } from "./options.js";
 import {
@@ -40,6 +43,8 @@ const WATCH_MS = 10_000;
 // The shortest part of an interval after jitter: the client polls a session at most as often as the queue.
 const LEAST_JITTER = 0.75;
 
+const UNREAD = "look-at-session";
+
 /** A place in one queue, or the same place in several queues. */
 interface TicketHolder extends Cancelling {
   readonly ticket: bigint;
@@ -59,6 +64,16 @@ interface Counted {
   readonly before: number;
 }
 
+/** The lock, while a waiter sees that it is to be had. */
+interface Left {
+  readonly fence: bigint;
+  /** Since when this waiter sees that, and when it last saw it. */
+  readonly sinceMs: number;
+  readonly seenMs: number;
+  /** Since when, by wall clocks. The end of a dead holder's session, by any waiter, writes a later time. */
+  readonly overWallMs: number;
+}
+
 /** Waits for a turn: watches the predecessors of a place in a queue. */
 export class Waiting {
   readonly #inOrder: QueueContext;
@@ -75,8 +90,8 @@ export class Waiting {
   #longestLeaseMs = 0;
   /** When this waiter last saw that no waiter could claim, or that another one had claimed. */
   #takenMs = Number.NEGATIVE_INFINITY;
-  /** Since when this waiter sees the lock to be had under one fence, and when it last saw that. */
-  #left: { readonly fence: bigint; readonly sinceMs: number; readonly seenMs: number } | undefined;
+  #left: Left | undefined;
+  #polledHoldersMs = Number.NEGATIVE_INFINITY;
   /** Whether the lock's record alone showed the turn, so that entries of granted waiters may remain. */
   #isTurnUnread = false;
   /** When a read last showed another position. */
@@ -162,10 +177,12 @@ export class Waiting {
     // up. So the position is exact among the first sixteen waiters. The next waiter of a semaphore waits for room, and
     // not for a release.
     let left: number | undefined;
-    if (isFar || ((known === 1 || isRung || this.#isRecordDue) && ref.kind === "lock")) {
+    const mayShowTurn = ref.kind === "lock" && (known === 1 || isRung);
+    if (isFar || mayShowTurn || this.#isRecordDue) {
       if (!(await this.#readRecord(isRung))) return known;
       left = this.#leftByRecord(known);
     }
+    this.#pollHolders();
     const looksEachMs = isFar ? this.#periodMs : this.#longestPollMs;
     const isFresh = !isRung && context.nowMs() - this.#lookedMs < looksEachMs;
     if (left === 0 || (left !== undefined && isFresh)) {
@@ -269,41 +286,93 @@ export class Waiting {
 
   /** Whether the waiters before have left the lock for so long that this one passes them. */
   #isLeft(): boolean {
-    const { context, ref } = this.#inOrder;
-    const record = this.#record;
+    const { context } = this.#inOrder;
     const nowMs = context.nowMs();
-    const fence = fenceIn(record);
+    const fence = fenceIn(this.#record);
     const isSame = this.#left === undefined || this.#left.fence === fence;
-    if (!isSame || this.#longestLeaseMs === Number.POSITIVE_INFINITY || !this.#isToBeHad) {
+    const kinds = this.#decisions;
+    const isTaken = kinds.some((kind) => !isOver(kind) && kind !== UNREAD);
+    if (!isSame || this.#longestLeaseMs === Number.POSITIVE_INFINITY || isTaken) {
       this.#left = undefined;
       this.#takenMs = nowMs;
       return false;
     }
-    const seenMs = context.observations.lookedAtMs(ref.id);
+    if (kinds.includes(UNREAD)) return false;
+    const seenMs = this.#seenMs;
     const watchMs = Math.max(WATCH_MS, 2 * this.#longestPollMs);
     // After a pause or an outage, the others need time to claim as well.
-    const { sinceMs } =
+    const { sinceMs, overWallMs } =
       this.#left !== undefined && seenMs - this.#left.seenMs <= 2 * watchMs
         ? this.#left
-        : { sinceMs: nowMs };
-    this.#left = { fence, sinceMs, seenMs };
-    const overMs = record?.state === "absent" ? undefined : record?.queue.overWallMs;
-    if (overMs === undefined) return false;
+        : { sinceMs: nowMs, overWallMs: this.#overWallMs };
+    this.#left = { fence, sinceMs, seenMs, overWallMs };
     // A waiter that came later has only the wall clocks.
-    const leftMs = Math.min(context.wallMs() - overMs, nowMs - this.#takenMs);
-    const mostMs = Math.max(LEFT_AT_LEAST_MS, LEFT_LEASES * this.#longestLeaseMs);
+    const leftMs = Math.min(context.wallMs() - overWallMs, nowMs - this.#takenMs);
+    const leasesMs = [this.#longestLeaseMs, ...this.#onSessions.map((holder) => holder.leaseMs)];
+    const mostMs = Math.max(LEFT_AT_LEAST_MS, LEFT_LEASES * Math.max(...leasesMs));
     return leftMs >= mostMs && seenMs - sinceMs >= watchMs;
   }
 
-  get #isToBeHad(): boolean {
+  /** About the record, and each of its holders: a waiter with any weight could claim once all of them are over. */
+  get #decisions(): readonly Decision["kind"][] {
     const { context, ref } = this.#inOrder;
     const { ticket } = this.#entry;
-    const record = this.#record;
-    // A record on a session is not renewed, so its `expiresAt` is not the end of a lease.
-    if (ref.kind !== "lock" || (record?.state === "held" && record.session !== undefined))
-      return false;
     const { kind } = context.decide(ref, false, { kind: "ticket", ticket });
-    return kind === "claim" || kind === "take-over";
+    return [kind, ...this.#onSessions.map((holder) => decideHolder(context, holder).kind)];
+  }
+
+  /** Since when answers are missing about the record, or a session that may be alive. */
+  get #seenMs(): number {
+    const { observations, sessions } = this.#inOrder.context;
+    const { ref } = this.#inOrder;
+    const sessionsMs = this.#mayLive.map(({ session }) => sessions.lookedAtMs(session));
+    return Math.min(observations.lookedAtMs(ref.id), ...sessionsMs);
+  }
+
+  /** When the lock was left, by wall clocks. A record on a session is not renewed, but its session is. */
+  get #overWallMs(): number {
+    const { sessions } = this.#inOrder.context;
+    const rows = this.#onSessions.map(({ session }) => sessions.of(session)?.record);
+    return Math.max(...[this.#record, ...rows].map(overWallMsIn));
+  }
+
+  /**
+   * Reads, in the background, the session of a holder, and of all if that one may be dead. Tells of no failure: the wait
+   * does without.
+   */
+  #pollHolders(): void {
+    const { context } = this.#inOrder;
+    const nowMs = context.nowMs();
+    const eachMs = this.#left === undefined ? WATCH_MS : WATCH_MS / 4;
+    if (nowMs < this.#polledHoldersMs + eachMs) return;
+    this.#polledHoldersMs = nowMs;
+    const [first, ...others] = this.#mayLive;
+    if (first === undefined) return;
+    const sinceMs = context.sessions.of(first.session)?.sinceMs ?? nowMs;
+    const isAlive =
+      !isOver(decideHolder(context, first).kind) && nowMs - sinceMs < first.leaseMs / 2;
+    for (const { session } of isAlive ? [first] : [first, ...others]) {
+      const { requestTimeoutMs } = context.settings;
+      context.sessions
+        .poll(session, eachMs / 2, requestTimeoutMs, this.#entry.signal)
+        .catch(() => undefined);
+    }
+  }
+
+  /** The holders on sessions of other clients that have not ended. */
+  get #mayLive(): readonly OnSession[] {
+    const { ownSessions, sessions } = this.#inOrder.context;
+    return this.#onSessions.filter(
+      ({ session }) => !ownSessions.has(session) && sessions.of(session)?.record.state !== "free",
+    );
+  }
+
+  /** The holders of the record that are on sessions. */
+  get #onSessions(): readonly OnSession[] {
+    const record = this.#record;
+    if (record?.state !== "held") return (record?.state === "free" && record.permits) || [];
+    const { session } = record;
+    return session === undefined ? [] : [{ ...record, session }];
   }
 
   get #longestPollMs(): number {
@@ -335,4 +404,14 @@ export class Waiting {
 
 function fenceIn(record: ObservedRecord | undefined): bigint {
   return record === undefined || record.state === "absent" ? 0n : record.fence;
+}
+
+function overWallMsIn(record: ObservedRecord | undefined): number {
+  // DynamoDB deletes a session's row a week after its end.
+  if (record?.state === "absent") return 0;
+  return record?.queue.overWallMs ?? Number.POSITIVE_INFINITY;
+}
+
+function isOver(kind: Decision["kind"]): boolean {
+  return ["claim", "take-over", "end-session"].includes(kind);
 }

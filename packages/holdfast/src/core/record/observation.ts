@@ -14,7 +14,7 @@ type ObservedPart =
   | "asked";
 
 /** The remembered part of a free record. */
-export type ObservedFree = Pick<FreeRecord, ObservedPart | "permitLeaseMs">;
+export type ObservedFree = Pick<FreeRecord, ObservedPart | "permits">;
 
 /** The remembered part of a held record. */
 export type ObservedHeld = Pick<
@@ -73,9 +73,7 @@ export function observedOf(record: LeaseRecord): ObservedRecord {
     owner: record.owner && copyOfStart(record.owner, LONGEST_LABEL),
     request: request && observedRequest(request),
   };
-  if (record.state === "free") {
-    return { state: "free", ...known, permitLeaseMs: record.permitLeaseMs };
-  }
+  if (record.state === "free") return { state: "free", ...known, permits: record.permits };
   const { holder, leaseMs, endMs, notBeforeWallMs, session } = record;
   const ring = record.ring && copyOfStart(record.ring, LONGEST_RING);
   return { state: "held", ...known, holder, leaseMs, endMs, notBeforeWallMs, session, ring };

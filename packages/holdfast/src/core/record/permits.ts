@@ -1,17 +1,16 @@
-import type { AbsentRecord, HolderRequest, QueueState, UnreadableRecord } from "./record.js";
+import type {
+  AbsentRecord,
+  HolderRequest,
+  OnSession,
+  QueueState,
+  UnreadableRecord,
+} from "./record.js";
 
 export type { AbsentRecord };
 
 /** One permit in a record. */
-export interface PermitInRecord {
-  readonly holder: string;
-  /** Higher than the fence of every earlier permit of the record. */
-  readonly fence: bigint;
+export interface PermitInRecord extends OnSession {
   readonly weight: number;
-  /** The session that keeps the permit alive. */
-  readonly session: string;
-  /** The length of that session, in milliseconds. */
-  readonly leaseMs: number;
   readonly owner: string | undefined;
 }
 

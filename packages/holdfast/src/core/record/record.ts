@@ -100,11 +100,21 @@ interface Known {
   readonly requestedHolders?: readonly string[] | undefined;
 }
 
+/** A holder that its session keeps alive. */
+export interface OnSession {
+  readonly holder: string;
+  /** Higher than the fence of every earlier holder of the record. */
+  readonly fence: bigint;
+  readonly session: string;
+  /** The length of that session, in milliseconds. */
+  readonly leaseMs: number;
+}
+
 /** A record without a holder. */
 export interface FreeRecord extends Known {
   readonly state: "free";
-  /** In a record with permits: how long the most patient of their sessions may be silent, in milliseconds. */
-  readonly permitLeaseMs?: number | undefined;
+  /** The holders of permits; undefined if there are none. */
+  readonly permits?: readonly OnSession[] | undefined;
 }
 
 /** A record with a holder, alive or dead. */

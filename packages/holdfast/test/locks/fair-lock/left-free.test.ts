@@ -8,10 +8,32 @@ import {
   ticketOf,
 } from "../../../../../test/support/queue.js";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
-import { all, fairLock, mutex, sharedSession } from "../../../src/index.js";
+import type { NativeTypes } from "../../../src/core/record/format-types.js";
+import {
+  type AcquirePermitOptions,
+  all,
+  fairLock,
+  type Lock,
+  mutex,
+  semaphore,
+  sharedSession,
+  writeLock,
+} from "../../../src/index.js";
 
 const LEASE_MS = 60_000;
 const LEFT_MS = 2 * LEASE_MS;
+
+// The default of all but fair locks.
+const SHORT_LEASE_MS = 30_000;
+const PERMITS = { permits: 2 };
+const ACQUIRED: {
+  readonly [kind: string]: (one: Inhabitant) => Lock<NativeTypes, AcquirePermitOptions>;
+} = {
+  mutex: ({ locks }) => mutex(locks, NAME),
+  "fair lock": ({ locks }) => fairLock(locks, NAME, { lease: SHORT_LEASE_MS }),
+  semaphore: ({ locks }) => semaphore(locks, NAME, PERMITS),
+  "write lock": ({ locks }) => writeLock(locks, NAME),
+};
 
 const inhabitants = (world: World, count: number): Inhabitant[] =>
   Array.from({ length: count }, () => world.inhabitant());
@@ -265,51 +287,197 @@ describe("a lock that nobody could claim for long", () => {
   });
 });
 
-describe("calls that are killed while they wait", () => {
-  // A call each three seconds, killed after 20 s unless it is granted: Lambda functions with a short timeout.
-  it.each(["fair lock", "mutex"])("do not block a free %s for ever", async (kind) => {
+describe("a lock on a session", () => {
+  it.each(["fair lock", "semaphore"])(
+    "is left to those before a waiter that cannot read the holder's session (%s)",
+    async (kind) => {
+      const lockOf = ACQUIRED[kind] as (typeof ACQUIRED)[string];
+      const world = new World({ dates: (trueMs) => trueMs });
+      const holder = world.inhabitant({ sharedSession: sharedSession() });
+      await world.until(mutex(holder.locks, "other").acquire());
+      const all = kind === "semaphore" ? { weight: PERMITS.permits } : {};
+      const held = await world.until(lockOf(holder).acquire(all));
+      const order: number[] = [];
+      await world.time.advance(60_000);
+      const waiters = inhabitants(world, 3);
+      const done = waiters.map(async (one, index) => {
+        await world.time.sleep(300 * index);
+        const poll = { min: "5s", max: "5s" };
+        const options = { ...all, wait: FOR_EVER, ...(index < 2 ? { poll } : {}) };
+        await lockOf(one).run(options, () => void order.push(index));
+      });
+      await world.time.advance(15_000);
+      waiters[2]?.network.script((request) =>
+        request.kind === "read" && JSON.stringify(request.read.key).includes("session#")
+          ? { fault: "throttled" }
+          : undefined,
+      );
+      await world.time.advance(96_000);
+      waiters[2]?.network.clear();
+      await world.time.advance(5_000);
+      await world.until(held.release());
+      await world.until(Promise.all(done));
+      expect(order).toEqual([0, 1, 2]);
+    },
+  );
+});
+
+describe("permits that are left", () => {
+  it("are taken after several dead holders, without the table's `Date`", async () => {
     const world = new World();
-    const lockOf = ({ locks }: Inhabitant) =>
-      kind === "mutex" ? mutex(locks, NAME) : fairLock(locks, NAME);
-    const [holder, first] = inhabitants(world, 2) as [Inhabitant, Inhabitant];
-    const held = await world.until(fairLock(holder.locks, NAME).acquire());
-    const grantedMs: number[] = [];
-    const calls: { readonly one: Inhabitant; readonly fromMs: number; isOver: boolean }[] = [];
-    const come = (): void => {
-      const call = { one: world.inhabitant(), fromMs: world.time.nowMs, isOver: false };
-      calls.push(call);
-      const use = async (): Promise<void> => {
-        grantedMs.push(world.time.nowMs);
-        call.isOver = true;
-        await new Promise((resolve) =>
-          call.one.process.timers.set(1_000, true, () => resolve(undefined)),
-        );
-      };
-      lockOf(call.one)
-        .run({ wait: FOR_EVER, lease: "30s" }, use)
-        .catch(() => undefined);
-    };
-    const pass = async (rounds: number): Promise<void> => {
-      for (let round = 0; round < rounds; round += 1) {
-        come();
-        await world.time.advance(3_000);
-        for (const call of calls) {
-          if (call.isOver || world.time.nowMs - call.fromMs < 20_000) continue;
-          call.isOver = true;
-          call.one.process.kill();
-        }
-      }
-    };
-    // A queue also before the mutex: its first waiter has a ticket.
-    joins(first);
-    await pass(40);
-    first.process.kill();
+    const lockOf = ({ locks }: Inhabitant) => semaphore(locks, NAME, { permits: 6 });
+    const holders = inhabitants(world, 6);
+    await world.until(Promise.all(holders.map((one) => lockOf(one).acquire())));
+    const calls = new KilledCalls(
+      world,
+      (one, use) => lockOf(one).run({ wait: FOR_EVER, weight: 6 }, use),
+      { eachMs: 5_000, livesMs: 150_000 },
+    );
+    await calls.pass(30);
+    for (const { process } of holders) process.kill();
+    await calls.pass(60);
+    expect(calls.grantedMs.length).toBeGreaterThan(0);
+  });
+
+  it("are not taken while one is held: a waiter before may need all of them", async () => {
+    const world = new World();
+    const [holder, other, heavy, light] = inhabitants(world, 4) as [
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+      Inhabitant,
+    ];
+    const order: string[] = [];
+    const held = await world.until(ACQUIRED["semaphore"]?.(holder).acquire() ?? Promise.reject());
+    const left = await world.until(ACQUIRED["semaphore"]?.(other).acquire() ?? Promise.reject());
+    const both = ACQUIRED["semaphore"]?.(heavy).run({ wait: FOR_EVER, weight: 2 }, () => {
+      order.push("heavy");
+    });
+    await world.time.advance(300);
+    const one = ACQUIRED["semaphore"]?.(light).run({ wait: FOR_EVER }, () => {
+      order.push("light");
+    });
+    await world.time.advance(1_000);
+    await world.until(left.release());
+    await world.time.advance(10 * LEFT_MS);
+    expect(order).toEqual([]);
     await world.until(held.release());
-    const releasedMs = world.time.nowMs;
-    await pass(100);
-    expect((grantedMs[0] ?? 0) - releasedMs).toBeLessThan(LEFT_MS + 20_000);
+    await world.until(Promise.all([both, one]));
+    expect(order).toEqual(["heavy", "light"]);
+  });
+
+  it.each([
+    ["semaphore", "released"],
+    ["semaphore", "killed"],
+    ["write lock", "released"],
+    ["write lock", "killed"],
+  ])("are granted in order behind dead waiters (%s, holder %s)", async (kind, end) => {
+    const lockOf = ACQUIRED[kind] as (typeof ACQUIRED)[string];
+    for (const offsetMs of [0, 3_700, 8_100, 14_300]) {
+      const world = new World();
+      const [holder] = inhabitants(world, 1) as [Inhabitant];
+      const all = kind === "semaphore" ? { weight: PERMITS.permits } : {};
+      const held = await world.until(lockOf(holder).acquire(all));
+      const doomed = inhabitants(world, 5);
+      for (const one of doomed) {
+        lockOf(one)
+          .acquire({ ...all, wait: FOR_EVER })
+          .catch(() => undefined);
+        await world.time.advance(150);
+      }
+      const order: number[] = [];
+      const living = inhabitants(world, 8).map(async (one, index) => {
+        await world.time.sleep(index * 200);
+        await lockOf(one).run({ ...all, wait: FOR_EVER }, () => void order.push(index));
+      });
+      await world.time.advance(1_600 + offsetMs);
+      for (const { process } of doomed) process.kill();
+      if (end === "killed") holder.process.kill();
+      else await world.until(held.release());
+      await world.until(Promise.all(living));
+      expect(order).toEqual(Array.from({ length: 8 }, (_, index) => index));
+    }
+  });
+});
+
+/** Calls a lock again and again. Each call is killed unless it is granted in time. */
+class KilledCalls {
+  readonly grantedMs: number[] = [];
+  readonly #world: World;
+  readonly #run: (call: Inhabitant, use: () => Promise<void>) => Promise<unknown>;
+  readonly #calls: { readonly one: Inhabitant; readonly fromMs: number; isOver: boolean }[] = [];
+  readonly #times: { readonly eachMs: number; readonly livesMs: number };
+
+  constructor(
+    world: World,
+    run: (call: Inhabitant, use: () => Promise<void>) => Promise<unknown>,
+    times = { eachMs: 3_000, livesMs: 20_000 },
+  ) {
+    this.#world = world;
+    this.#run = run;
+    this.#times = times;
+  }
+
+  async pass(rounds: number): Promise<void> {
+    for (let round = 0; round < rounds; round += 1) {
+      this.#come();
+      await this.#world.time.advance(this.#times.eachMs);
+      for (const call of this.#calls) {
+        if (call.isOver || this.#world.time.nowMs - call.fromMs < this.#times.livesMs) continue;
+        call.isOver = true;
+        call.one.process.kill();
+      }
+    }
+  }
+
+  #come(): void {
+    const call = { one: this.#world.inhabitant(), fromMs: this.#world.time.nowMs, isOver: false };
+    this.#calls.push(call);
+    const use = async (): Promise<void> => {
+      this.grantedMs.push(this.#world.time.nowMs);
+      call.isOver = true;
+      const { timers } = call.one.process;
+      await new Promise((resolve) => timers.set(1_000, true, () => resolve(undefined)));
+    };
+    this.#run(call.one, use).catch(() => undefined);
+  }
+}
+
+describe("calls that are killed while they wait", () => {
+  // rule: protocol 70
+  it.each([
+    ["mutex", "released", {}],
+    ["fair lock", "released", {}],
+    ["semaphore", "released", {}],
+    ["write lock", "released", {}],
+    ["mutex", "killed", { sharedSession: sharedSession() }],
+    ["fair lock", "killed", { sharedSession: sharedSession() }],
+    ["semaphore", "killed", {}],
+    ["write lock", "killed", {}],
+  ] as const)("do not block for ever a %s whose holder is %s (%j)", async (kind, end, options) => {
+    // As DynamoDB does. Without them, a waiter must live for a lease to see that a session is over.
+    const world = new World({ dates: (trueMs) => trueMs });
+    const holder = world.inhabitant(options);
+    const first = world.inhabitant();
+    // On a session from the beginning.
+    if (end === "killed") await world.until(mutex(holder.locks, "other").acquire());
+    const lockOf = ACQUIRED[kind] as (typeof ACQUIRED)[string];
+    const all = kind === "semaphore" ? { weight: PERMITS.permits } : {};
+    const held = await world.until(lockOf(holder).acquire({ ...all }));
+    const calls = new KilledCalls(world, (one, use) => lockOf(one).run({ wait: FOR_EVER }, use));
+    // A queue also before the mutex: its first waiter has a ticket.
+    lockOf(first)
+      .acquire({ wait: FOR_EVER })
+      .catch(() => undefined);
+    await calls.pass(40);
+    first.process.kill();
+    if (end === "killed") holder.process.kill();
+    else await world.until(held.release());
+    const overMs = world.time.nowMs + (end === "killed" ? SHORT_LEASE_MS : 0);
+    await calls.pass(120);
+    expect((calls.grantedMs[0] ?? FOR_EVER) - overMs).toBeLessThan(2 * SHORT_LEASE_MS + 25_000);
     // The queue is well again: a call each three seconds is granted.
-    const late = grantedMs.filter((atMs) => atMs - releasedMs > 240_000);
+    const late = calls.grantedMs.filter((atMs) => atMs - overMs > 240_000);
     expect(late.length).toBeGreaterThan(60 / 3 - 3);
   });
 });
