@@ -1,4 +1,5 @@
 import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellation.js";
+import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
 import { renewOrMove } from "../../packages/holdfast/src/core/hold/keep-alive.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
@@ -30,6 +31,22 @@ const MOVE = `  moveTo: (ref, held, renewal, session) => ({
 
 /** Defects in sessions, which keep alive locks without renewals of their own. */
 export const SESSIONS: readonly Variant[] = [
+  {
+    name: "record-unread-behind-a-session",
+    what: "A waiter that could not end a live session does not read the record, which may be free.",
+    rules: [],
+    edits: [
+      {
+        in: { AcquireLoop },
+        from: "            await this.#look();\n            break;",
+        to: "            break;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/session/session-end.test.ts",
+      title: "gets a %s after its release",
+    },
+  },
   {
     name: "close-leaves-young-leases",
     what: "A session that ends without releases leaves the records that have not moved to it yet.",

@@ -118,8 +118,13 @@ export class AcquireLoop {
           break;
         case "end-session":
           await this.#endSession(decision);
-          // If the session lives, the record may be another one by now, and a call without a wait has not looked at it.
-          if (this.#settings.waitMs !== 0 || this.#decide().kind !== "wait") break;
+          // If the session lives, the record may be another one by now. A call without a wait has not looked at it, and a
+          // waiter whose pauses are longer than the session would never look.
+          if (this.#decide().kind !== "wait") break;
+          if (this.#settings.waitMs !== 0) {
+            await this.#look();
+            break;
+          }
           decision = this.#blindClaim();
           continue;
         case "claim":

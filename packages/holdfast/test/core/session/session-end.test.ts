@@ -8,6 +8,7 @@ import {
   mutex,
   openSession,
   type Session,
+  semaphore,
 } from "../../../src/index.js";
 
 const LEASE_MS = 10_000;
@@ -177,6 +178,41 @@ describe("a session with many waiters and leases", () => {
     await world.until(Promise.all(renewing));
     await world.until(session.close());
     await world.until(Promise.all(waiting));
+  });
+});
+
+describe("a waiter whose pauses are longer than the session of a live holder", () => {
+  const POLL = { poll: { min: "10s", max: "10s" }, wait: Number.POSITIVE_INFINITY };
+
+  it.each([
+    ["mutex", (locks: Holdfast) => mutex(locks, "x")],
+    ["fair lock", (locks: Holdfast) => fairLock(locks, "x")],
+    ["multi-lock", (locks: Holdfast) => all(locks, ["w", "x"])],
+    ["semaphore", (locks: Holdfast) => semaphore(locks, "x", { permits: 1 })],
+  ])("gets a %s after its release", async (kind, of) => {
+    for (const dates of [undefined, (trueMs: number) => trueMs]) {
+      const world = new World(dates === undefined ? {} : { dates });
+      const holder = world.inhabitant({ lease: "5s" });
+      const waiter = world.inhabitant();
+      const session = await world.until(openSession(holder.locks));
+      const held = await world.until<{ release(): Promise<unknown> }>(
+        kind === "semaphore"
+          ? of(holder.locks).acquire()
+          : mutex(holder.locks, "x", { session }).acquire(),
+      );
+      let isGranted = false;
+      const waiting = of(waiter.locks)
+        .acquire(POLL)
+        .then(() => {
+          isGranted = true;
+        });
+      await world.time.advance(60_000);
+      expect(isGranted).toBe(false);
+      await world.until(held.release());
+      await world.time.advance(30_000);
+      expect(isGranted).toBe(true);
+      await world.until(waiting);
+    }
   });
 });
 
