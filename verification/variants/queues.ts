@@ -614,8 +614,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "!isOver(kind) && kind !== UNREAD",
-        to: "!isOver(kind)",
+        from: 'return !isOver(kind) && kind !== "look-at-session";',
+        to: "return !isOver(kind);",
       },
     ],
     caughtBy: { test: LEFT_FREE, title: "do not block for ever a %s whose holder is %s (%j)" },
@@ -627,8 +627,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "return Math.min(observations.lookedAtMs(ref.id), ...sessionsMs);",
-        to: "return observations.lookedAtMs(sessionsMs.length < 0 ? '' : ref.id);",
+        from: "{ ...context.circumstances(), nowMs }).kind",
+        to: "{ nowMs, ...context.circumstances() }).kind",
       },
     ],
     caughtBy: {
@@ -643,8 +643,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "of isAlive ? [first] : [first, ...others])",
-        to: "of [others.find((one) => !isOver(decideHolder(context, one).kind)) ?? first])",
+        from: "of areAllAlive ? [first] : mayLive)",
+        to: "of areAllAlive || isStill ? [first] : [first])",
       },
     ],
     caughtBy: {
@@ -659,8 +659,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "const kinds = this.#decisions;",
-        to: "const kinds = this.#decisions.slice(0, 1);",
+        from: "if (this.#onSessions.some((holder) => isTaken(this.#kindOf(holder)))) return",
+        to: "if (this.#onSessions.length < 0) return",
       },
       {
         in: { Waiting },

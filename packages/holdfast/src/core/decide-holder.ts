@@ -9,10 +9,11 @@ import type { OnSession } from "./record/record.js";
 export function decideHolder(
   context: ClientContext,
   { holder, fence, session, leaseMs }: OnSession,
+  now = context.circumstances(),
 ): Decision {
   if (context.ownSessions.has(session)) {
     return { kind: "wait", acquirableAtMs: Number.POSITIVE_INFINITY };
   }
   const takeOver = { kind: "take-over", holder, version: fence, session } as const;
-  return decideBySession(leaseMs, session, takeOver, context.circumstances());
+  return decideBySession(leaseMs, session, takeOver, now);
 }

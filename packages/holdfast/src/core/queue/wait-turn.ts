@@ -43,8 +43,6 @@ const WATCH_MS = 10_000;
 // The shortest part of an interval after jitter: the client polls a session at most as often as the queue.
 const LEAST_JITTER = 0.75;
 
-const UNREAD = "look-at-session";
-
 /** A place in one queue, or the same place in several queues. */
 interface TicketHolder extends Cancelling {
   readonly ticket: bigint;
@@ -66,7 +64,6 @@ interface Counted {
 
 /** The lock, while a waiter sees that it is to be had. */
 interface Left {
-  readonly fence: bigint;
   /** Since when this waiter sees that, and when it last saw it. */
   readonly sinceMs: number;
   readonly seenMs: number;
@@ -91,6 +88,8 @@ export class Waiting {
   /** When this waiter last saw that no waiter could claim, or that another one had claimed. */
   #takenMs = Number.NEGATIVE_INFINITY;
   #left: Left | undefined;
+  /** The fence of the record at the last look for {@link #left}: a grant raises it. */
+  #fence: bigint | undefined;
   #polledHoldersMs = Number.NEGATIVE_INFINITY;
   /** Whether the lock's record alone showed the turn, so that entries of granted waiters may remain. */
   #isTurnUnread = false;
@@ -286,47 +285,50 @@ export class Waiting {
 
   /** Whether the waiters before have left the lock for so long that this one passes them. */
   #isLeft(): boolean {
-    const { context } = this.#inOrder;
+    const { context, ref } = this.#inOrder;
     const nowMs = context.nowMs();
     const fence = fenceIn(this.#record);
-    const isSame = this.#left === undefined || this.#left.fence === fence;
-    const kinds = this.#decisions;
-    const isTaken = kinds.some((kind) => !isOver(kind) && kind !== UNREAD);
-    if (!isSame || this.#longestLeaseMs === Number.POSITIVE_INFINITY || isTaken) {
-      this.#left = undefined;
-      this.#takenMs = nowMs;
-      return false;
-    }
-    if (kinds.includes(UNREAD)) return false;
-    const seenMs = this.#seenMs;
+    const isSame = this.#fence === undefined || this.#fence === fence;
+    this.#fence = fence;
+    const state = this.#longestLeaseMs === Number.POSITIVE_INFINITY ? "taken" : this.#state;
+    if (!isSame || state !== "over") this.#left = undefined;
+    if (!isSame || state === "taken") this.#takenMs = nowMs;
+    if (!isSame || state !== "over") return false;
+    const seenMs = context.observations.lookedAtMs(ref.id);
     const watchMs = Math.max(WATCH_MS, 2 * this.#longestPollMs);
     // After a pause or an outage, the others need time to claim as well.
     const { sinceMs, overWallMs } =
       this.#left !== undefined && seenMs - this.#left.seenMs <= 2 * watchMs
         ? this.#left
         : { sinceMs: nowMs, overWallMs: this.#overWallMs };
-    this.#left = { fence, sinceMs, seenMs, overWallMs };
+    this.#left = { sinceMs, seenMs, overWallMs };
     // A waiter that came later has only the wall clocks.
     const leftMs = Math.min(context.wallMs() - overWallMs, nowMs - this.#takenMs);
+    // Without the table's `Date`, the waiters before must watch a session for its length.
     const leasesMs = [this.#longestLeaseMs, ...this.#onSessions.map((holder) => holder.leaseMs)];
     const mostMs = Math.max(LEFT_AT_LEAST_MS, LEFT_LEASES * Math.max(...leasesMs));
     return leftMs >= mostMs && seenMs - sinceMs >= watchMs;
   }
 
-  /** About the record, and each of its holders: a waiter with any weight could claim once all of them are over. */
-  get #decisions(): readonly Decision["kind"][] {
+  /** Whether any waiter could claim, however many permits it needs: nobody holds, or only dead holders do. */
+  get #state(): "over" | "taken" | "unread" {
     const { context, ref } = this.#inOrder;
     const { ticket } = this.#entry;
-    const { kind } = context.decide(ref, false, { kind: "ticket", ticket });
-    return [kind, ...this.#onSessions.map((holder) => decideHolder(context, holder).kind)];
+    let isUnread = false;
+    const isTaken = (kind: Decision["kind"]): boolean => {
+      isUnread ||= kind === "look-at-session";
+      return !isOver(kind) && kind !== "look-at-session";
+    };
+    if (isTaken(context.decide(ref, false, { kind: "ticket", ticket }).kind)) return "taken";
+    if (this.#onSessions.some((holder) => isTaken(this.#kindOf(holder)))) return "taken";
+    return isUnread ? "unread" : "over";
   }
 
-  /** Since when answers are missing about the record, or a session that may be alive. */
-  get #seenMs(): number {
-    const { observations, sessions } = this.#inOrder.context;
-    const { ref } = this.#inOrder;
-    const sessionsMs = this.#mayLive.map(({ session }) => sessions.lookedAtMs(session));
-    return Math.min(observations.lookedAtMs(ref.id), ...sessionsMs);
+  /** What the last read of its session shows of a holder. Since then, it may have renewed the session. */
+  #kindOf(holder: OnSession): Decision["kind"] {
+    const { context } = this.#inOrder;
+    const nowMs = context.sessions.lookedAtMs(holder.session);
+    return decideHolder(context, holder, { ...context.circumstances(), nowMs }).kind;
   }
 
   /** When the lock was left, by wall clocks. A record on a session is not renewed, but its session is. */
@@ -337,34 +339,28 @@ export class Waiting {
   }
 
   /**
-   * Reads, in the background, the session of a holder, and of all if that one may be dead. Tells of no failure: the wait
-   * does without.
+   * Reads the session of a holder, or of all if one may be dead. In the background and without a word about failures: the
+   * wait does without.
    */
   #pollHolders(): void {
     const { context } = this.#inOrder;
+    const { ownSessions, sessions, settings } = context;
     const nowMs = context.nowMs();
-    const eachMs = this.#left === undefined ? WATCH_MS : WATCH_MS / 4;
-    if (nowMs < this.#polledHoldersMs + eachMs) return;
+    const holders = this.#onSessions;
+    const isOwn = holders.some(({ session }) => ownSessions.has(session));
+    if (isOwn || nowMs < this.#polledHoldersMs + WATCH_MS) return;
     this.#polledHoldersMs = nowMs;
-    const [first, ...others] = this.#mayLive;
+    const mayLive = holders.filter((holder) => !isOver(this.#kindOf(holder)));
+    const [first] = mayLive;
     if (first === undefined) return;
-    const sinceMs = context.sessions.of(first.session)?.sinceMs ?? nowMs;
-    const isAlive =
-      !isOver(decideHolder(context, first).kind) && nowMs - sinceMs < first.leaseMs / 2;
-    for (const { session } of isAlive ? [first] : [first, ...others]) {
-      const { requestTimeoutMs } = context.settings;
-      context.sessions
-        .poll(session, eachMs / 2, requestTimeoutMs, this.#entry.signal)
+    const sinceMs = sessions.of(first.session)?.sinceMs ?? nowMs;
+    const isStill = sessions.lookedAtMs(first.session) - sinceMs > first.leaseMs / 2;
+    const areAllAlive = mayLive.length === holders.length && !isStill;
+    for (const { session } of areAllAlive ? [first] : mayLive) {
+      sessions
+        .poll(session, WATCH_MS / 2, settings.requestTimeoutMs, this.#entry.signal)
         .catch(() => undefined);
     }
-  }
-
-  /** The holders on sessions of other clients that have not ended. */
-  get #mayLive(): readonly OnSession[] {
-    const { ownSessions, sessions } = this.#inOrder.context;
-    return this.#onSessions.filter(
-      ({ session }) => !ownSessions.has(session) && sessions.of(session)?.record.state !== "free",
-    );
   }
 
   /** The holders of the record that are on sessions. */
