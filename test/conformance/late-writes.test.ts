@@ -7,6 +7,8 @@ import { eventually, type Locker, pause } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
 const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { min: "10ms" } } as const;
+// On a healthy network, a busy machine alone may take long.
+const CALM = { ...MANUAL, wait: "10s" } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
 
 // The network delays a request until its client has stopped waiting for the answer.
@@ -44,7 +46,7 @@ function declare(endpoint: () => string, way: Way): void {
   // rule: R14, protocol 38
   it.concurrent("is refused for a late takeover", async () => {
     const { network, victim, other } = await two();
-    const dead = await mutex(other.locks, "takeover").acquire({ ...MANUAL, lease: "200ms" });
+    const dead = await mutex(other.locks, "takeover").acquire({ ...CALM, lease: "200ms" });
     const lock = mutex(victim.locks, "takeover");
     expect(await lock.tryAcquire()).toBeNull();
     await pause(210);
@@ -62,14 +64,14 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("changes nothing for the next holder after a late renewal or update", async () => {
     for (const write of ["renewal", "update"] as const) {
       const { network, victim, other } = await two();
-      const lease = await mutex(victim.locks, write).acquire({ ...MANUAL, lease: "500ms" });
+      const lease = await mutex(victim.locks, write).acquire({ ...CALM, lease: "500ms" });
       network.nextWrites(write, LATE, 20);
       const writing = write === "renewal" ? lease.renew() : lease.update("late");
       await expect(writing).rejects.toMatchObject({ code: "lost", reason: "expired" });
       network.proxy.clear();
       // By its id, since nobody has to wait for a holder that is known to have given up.
       await releaseByHolder(other.locks, write, lease.holder);
-      const next = await mutex(other.locks, write).acquire(MANUAL);
+      const next = await mutex(other.locks, write).acquire(CALM);
       const before = await networks.record(write);
       await network.proxy.settled();
       expect(await networks.record(write)).toEqual(before);
@@ -79,11 +81,11 @@ function declare(endpoint: () => string, way: Way): void {
 
   it.concurrent("frees no lease of another client after a late release", async () => {
     const { network, victim, other } = await two();
-    const lease = await mutex(victim.locks, "release").acquire(MANUAL);
+    const lease = await mutex(victim.locks, "release").acquire(CALM);
     network.nextWrites("release", LATE, 1);
     await lease.release();
     expect(lease.signal.aborted).toBe(false);
-    const next = await mutex(other.locks, "release").acquire(MANUAL);
+    const next = await mutex(other.locks, "release").acquire(CALM);
     const before = await networks.record("release");
     await network.proxy.settled();
     expect(await networks.record("release")).toEqual(before);
@@ -93,7 +95,7 @@ function declare(endpoint: () => string, way: Way): void {
   it.concurrent("leaves no holder behind after a late hand-off to an aborted waiter", async () => {
     const { network, victim } = await two();
     const lock = mutex(victim.locks, "handed");
-    const first = await lock.acquire(MANUAL);
+    const first = await lock.acquire(CALM);
     const abort = new AbortController();
     const second = lock.acquire({ ...MANUAL, signal: abort.signal });
     await pause(1);
@@ -121,6 +123,6 @@ function declare(endpoint: () => string, way: Way): void {
       async () => !(await networks.isFree("own")) || (await networks.record("own")) !== undefined,
     );
     network.proxy.clear();
-    await mutex(victim.locks, "own").acquire({ ...MANUAL, wait: "10s" });
+    await mutex(victim.locks, "own").acquire(CALM);
   });
 }

@@ -79,8 +79,8 @@ export const ASSIGNED: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "if (this.#settings.waitMs !== 0 || this.#decide().kind",
-        to: "if (this.#settings.waitMs >= 0 || this.#decide().kind",
+        from: "if (this.#settings.waitMs === 0) {",
+        to: "if (this.#settings.waitMs === 0) break;\n          if (this.#settings.waitMs < 0) {",
       },
     ],
     caughtBy: { invariant: "spread", within: 400, of: "assignments" },

@@ -614,7 +614,7 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: 'return !isOver(kind) && kind !== "look-at-session";',
+        from: "return !isUnknown && !isOver(kind);",
         to: "return !isOver(kind);",
       },
     ],

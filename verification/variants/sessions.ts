@@ -38,8 +38,8 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "            await this.#look();\n            break;",
-        to: "            break;",
+        from: "          await this.#poll(this.#pace.pollMs, this.#context.settings.requestTimeoutMs);\n",
+        to: "",
       },
     ],
     caughtBy: {

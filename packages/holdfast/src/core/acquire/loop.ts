@@ -121,12 +121,12 @@ export class AcquireLoop {
           // If the session lives, the record may be another one by now. A call without a wait has not looked at it, and a
           // waiter whose pauses are longer than the session would never look.
           if (this.#decide().kind !== "wait") break;
-          if (this.#settings.waitMs !== 0) {
-            await this.#look();
-            break;
+          if (this.#settings.waitMs === 0) {
+            decision = this.#blindClaim();
+            continue;
           }
-          decision = this.#blindClaim();
-          continue;
+          await this.#poll(this.#pace.pollMs, this.#context.settings.requestTimeoutMs);
+          break;
         case "claim":
         case "take-over": {
           // Another attempt would take as long and end the same way.

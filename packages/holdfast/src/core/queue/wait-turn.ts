@@ -291,9 +291,11 @@ export class Waiting {
     const isSame = this.#fence === undefined || this.#fence === fence;
     this.#fence = fence;
     const state = this.#longestLeaseMs === Number.POSITIVE_INFINITY ? "taken" : this.#state;
-    if (!isSame || state !== "over") this.#left = undefined;
     if (!isSame || state === "taken") this.#takenMs = nowMs;
-    if (!isSame || state !== "over") return false;
+    if (!isSame || state !== "over") {
+      this.#left = undefined;
+      return false;
+    }
     const seenMs = context.observations.lookedAtMs(ref.id);
     const watchMs = Math.max(WATCH_MS, 2 * this.#longestPollMs);
     // After a pause or an outage, the others need time to claim as well.
@@ -316,8 +318,9 @@ export class Waiting {
     const { ticket } = this.#entry;
     let isUnread = false;
     const isTaken = (kind: Decision["kind"]): boolean => {
-      isUnread ||= kind === "look-at-session";
-      return !isOver(kind) && kind !== "look-at-session";
+      const isUnknown = kind === "look-at-session";
+      isUnread ||= isUnknown;
+      return !isUnknown && !isOver(kind);
     };
     if (isTaken(context.decide(ref, false, { kind: "ticket", ticket }).kind)) return "taken";
     if (this.#onSessions.some((holder) => isTaken(this.#kindOf(holder)))) return "taken";
