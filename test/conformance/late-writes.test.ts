@@ -81,7 +81,7 @@ function declare(endpoint: () => string, way: Way): void {
 
   it.concurrent("frees no lease of another client after a late release", async () => {
     const { network, victim, other } = await two();
-    const lease = await mutex(victim.locks, "release").acquire(CALM);
+    const lease = await mutex(victim.locks, "release").acquire({ ...CALM, lease: "1m" });
     network.nextWrites("release", LATE, 1);
     await lease.release();
     expect(lease.signal.aborted).toBe(false);

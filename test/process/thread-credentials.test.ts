@@ -76,6 +76,8 @@ describe("a thread whose credentials expire", () => {
     const heldMs = msOf(done["heldAtNs"]);
     // For longer than a lease after the begin, so the thread has renewed; not longer than a lease after the last renewal.
     expect(heldMs).toBeGreaterThan(msOf(begun.atNs) + LEASE_MS);
+    // At the deadline, and not at the first refused renewal, which is due a third of a lease after the last one.
+    expect(heldMs).toBeGreaterThan(lastMs + LEASE_MS / 2);
     expect(heldMs).toBeLessThan(lastMs + LEASE_MS);
     // The answers arrive after the block, and only then can they be reported.
     const reported = await worker.says("reported");

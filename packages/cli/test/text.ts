@@ -27,8 +27,8 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until the condition is true; rejects after half a minute. */
-export async function until(isSo: () => boolean, what: string, withinMs = 30_000): Promise<void> {
+/** Waits until the condition is true; rejects shortly before the test would time out. */
+export async function until(isSo: () => boolean, what: string, withinMs = 25_000): Promise<void> {
   const startMs = performance.now();
   while (!isSo()) {
     if (performance.now() - startMs > withinMs) throw new Error(`It never came to this: ${what}.`);

@@ -406,7 +406,7 @@ function fenceIn(record: ObservedRecord | undefined): bigint {
 }
 
 function overWallMsIn(record: ObservedRecord | undefined): number {
-  // DynamoDB deletes a session's row a week after its end.
+  // DynamoDB deletes the row of a session, as a record, a week after its end.
   if (record?.state === "absent") return 0;
   return record?.queue.overWallMs ?? Number.POSITIVE_INFINITY;
 }

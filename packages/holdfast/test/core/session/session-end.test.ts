@@ -184,6 +184,7 @@ describe("a session with many waiters and leases", () => {
 describe("a waiter whose pauses are longer than the session of a live holder", () => {
   const POLL = { poll: { min: "10s", max: "10s" }, wait: Number.POSITIVE_INFINITY };
 
+  // rule: protocol 52
   it.each([
     ["mutex", (locks: Holdfast) => mutex(locks, "x")],
     ["fair lock", (locks: Holdfast) => fairLock(locks, "x")],

@@ -473,9 +473,13 @@ describe("calls that are killed while they wait", () => {
     else await world.until(held.release());
     const overMs = world.time.nowMs + (end === "killed" ? SHORT_LEASE_MS : 0);
     await calls.pass(140);
-    expect((calls.grantedMs[0] ?? FOR_EVER) - overMs).toBeLessThan(2 * SHORT_LEASE_MS + 25_000);
+    const firstMs = (calls.grantedMs[0] ?? FOR_EVER) - overMs;
+    expect(firstMs).toBeLessThan(2 * SHORT_LEASE_MS + 25_000);
+    // The last renewal of a killed holder may be half a lease old.
+    expect(firstMs).toBeGreaterThan(-SHORT_LEASE_MS / 2);
     // After some rounds of this the queue is well again: a call each three seconds is granted.
-    const late = calls.grantedMs.filter((atMs) => atMs - overMs > 320_000);
+    const fromMs = world.time.nowMs - 60_000;
+    const late = calls.grantedMs.filter((atMs) => atMs > fromMs);
     expect(late.length).toBeGreaterThan(60 / 3 - 3);
   });
 });
