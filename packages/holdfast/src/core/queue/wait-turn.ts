@@ -62,12 +62,16 @@ interface Counted {
   readonly before: number;
 }
 
-/** The lock, while a waiter sees that it is to be had. */
+/** What a waiter knows of a lock that any waiter could claim. On the monotonic clock, except for `overWallMs`. */
 interface Left {
-  /** Since when this waiter sees that, and when it last saw it. */
+  /** When this waiter found the lock in this state. */
   readonly sinceMs: number;
+  /** The last answer that showed this state. */
   readonly seenMs: number;
-  /** Since when, by wall clocks. The end of a dead holder's session, by any waiter, writes a later time. */
+  /**
+   * When the holder left the lock, by wall clocks, as first read: a waiter that ends the session of a dead holder writes a
+   * later time.
+   */
   readonly overWallMs: number;
 }
 
