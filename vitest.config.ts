@@ -14,7 +14,7 @@ export const COMMON = {
   hookTimeout: 60_000,
 };
 
-// Short timeouts in real time: this file needs the processor for itself. Its tests wait, twenty at a time.
+// Short timeouts in real time: this file needs the processor for itself. Its tests wait, all at a time.
 const ALONE = ["test/conformance/trouble.test.ts"];
 
 // Each replaces a module, which the others share, or counts the requests of its process for ever.
@@ -72,11 +72,14 @@ const FURTHER = [
   "packages/cli/test/engine/diagnose-engine.test.ts",
 ];
 
-// Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local, too, in `npm run test:long`.
+// Both: the suites that run on the server in memory in `npm test`, and on DynamoDB Local in `npm run test:long`.
 const ON_BOTH_SERVERS = [
-  ...["condition", "data", "fair-lock", "multi-lock", "mutex", "permits", "port-agreement"],
-  ...["unread-refusals", "agreement"],
-].map((suite) => `test/conformance/${suite}.test.ts`);
+  "packages/object-commit/test/s3rver.test.ts",
+  ...[
+    ...["condition", "data", "fair-lock", "multi-lock", "mutex", "permits", "port-agreement"],
+    ...["unread-refusals", "agreement", "trouble", "late-writes", "lost-responses", "csharp-peer"],
+  ].map((suite) => `test/conformance/${suite}.test.ts`),
+];
 
 // Also `npm run test:long`: real processes that the tests kill, stop and cut off. Most of them wait for the end of a lease.
 const PROCESSES = ["test/process/**/*.test.ts"];
@@ -90,8 +93,8 @@ const CROWDS = [
 // Once a run, and not once a project.
 const { globalSetup, ...OF_A_PROJECT } = COMMON;
 
-// More than processors: most of these files wait for processes and servers.
-const WAITING_WORKERS = Math.ceil(1.5 * availableParallelism());
+// Twice the processors: most of these files wait for processes and servers.
+const WAITING_WORKERS = 2 * availableParallelism();
 
 /** One group of files. Groups run in the order of `groupOrder`. */
 function project(
@@ -122,6 +125,8 @@ function project(
 export default defineConfig({
   test: {
     globalSetup,
+    // A file is transformed again only after a change: a tenth of the time of a run.
+    experimental: { fsModuleCache: true },
     projects: [
       // At least one worker for each processor, where the default leaves one idle.
       // The files of these two groups share what they import: a worker needs 0.4 s for the imports of each file. A test that
@@ -135,7 +140,7 @@ export default defineConfig({
         { isolate: false },
       ),
       project("isolated", 1, { include: ISOLATED }, WAITING_WORKERS),
-      project("alone", 2, { include: ALONE }, 1, { maxConcurrency: 20 }),
+      project("alone", 2, { include: ALONE }, 1, { maxConcurrency: 50 }),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
       project("long", 3, { include: [...LONG, ...SEARCHES, ...FURTHER] }, "100%", {
         maxConcurrency: 2,

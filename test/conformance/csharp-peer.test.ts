@@ -12,10 +12,10 @@ import { systemClock } from "../../packages/holdfast/src/platform/clock.js";
 import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
 import { systemTimers } from "../../packages/holdfast/src/platform/timers.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnOneServer } from "../support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 
-describeOnDynamoDBLocal("the replayed C# port on DynamoDB Local", (endpoint) => {
+describeOnOneServer("the replayed C# port", (endpoint) => {
   const format = awsLockClient();
   const table = freshTable();
   let client: DynamoDBClient;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
 import { mutex } from "../../packages/holdfast/src/index.js";
 import { BadNetworks, type Network } from "../support/bad-network.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnOneServer } from "../support/dynamodb-local.js";
 import { eventually, type Locker, pause } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
@@ -12,7 +12,7 @@ const CALM = { ...MANUAL, wait: "10s" } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
 
 // The network delays a request until its client has stopped waiting for the answer.
-describeOnDynamoDBLocal("a write applied after an abort by the caller", (endpoint) => {
+describeOnOneServer("a write applied after an abort by the caller", (endpoint) => {
   describe.each(WAYS)("$way", (way) => declare(endpoint, way));
 });
 

@@ -4,7 +4,7 @@ import { type Lease, mutex } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
 import { type FaultProxy, startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
 import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnOneServer } from "../support/dynamodb-local.js";
 import { answersLost, countOf, nextWrites, recordOf, wrapped } from "../support/lossy.js";
 import { freshTable, type Locker, Lockers, pause, sdkClient } from "../support/sdk.js";
 import { Traffic } from "../support/traffic.js";
@@ -172,7 +172,7 @@ function casesFor(sdkRetries: boolean, counts: readonly number[], way = SDK_WAY)
   );
 }
 
-describeOnDynamoDBLocal("an applied write with a lost answer", (endpoint) => {
+describeOnOneServer("an applied write with a lost answer", (endpoint) => {
   const table = freshTable();
   const lockers = new Lockers();
   let proxy: FaultProxy;

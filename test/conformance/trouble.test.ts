@@ -9,7 +9,7 @@ import {
 } from "../../packages/holdfast/src/index.js";
 import type { ProxyFault } from "../../packages/testing/src/proxy/proxy-plan.js";
 import { BadNetworks } from "../support/bad-network.js";
-import { describeOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnOneServer } from "../support/dynamodb-local.js";
 import { WAYS, type Way } from "../support/ways.js";
 
 const HELD = { lease: "4s", renew: "manual", poll: { min: "10ms" } } as const;
@@ -36,7 +36,7 @@ const HALVED: (typeof PASSING)[number] = [
   "unreachable",
 ];
 
-describeOnDynamoDBLocal("a failing table", (endpoint) => {
+describeOnOneServer("a failing table", (endpoint) => {
   describe.each(WAYS)("$way", (way) => declare(endpoint, way));
 });
 

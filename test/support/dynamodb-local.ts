@@ -1,4 +1,9 @@
-import { describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import {
+  type MemoryServer,
+  startMemoryServer,
+} from "../../packages/testing/src/dynamodb/server.js";
+import { IS_LONG } from "./long.js";
 
 /** The beginning of the titles that `node scripts/engines/run.mjs` selects. */
 const ON_ANOTHER_ENGINE = "on the engine: ";
@@ -38,14 +43,33 @@ export function describeOnDynamoDBLocal(
 }
 
 /**
- * The same for a suite that also runs on the server in memory: `npm test` runs it there alone, `npm run test:long` on both
+ * The same on the server in memory in `npm test`, and on DynamoDB Local in `npm run test:long`: for a suite that needs an
+ * endpoint, and whose file is among `ON_BOTH_SERVERS` in vitest.config.ts.
+ */
+export function describeOnOneServer(title: string, body: (endpoint: () => string) => void): void {
+  const { HOLDFAST_TEST_ENDPOINT } = process.env;
+  if (HOLDFAST_TEST_ENDPOINT !== undefined || IS_LONG) {
+    describeOnDynamoDBLocal(title, body);
+    return;
+  }
+  describe(title, () => {
+    let server: MemoryServer;
+    beforeAll(async () => {
+      server = await startMemoryServer();
+    });
+    afterAll(() => server.close());
+    body(() => server.endpoint);
+  });
+}
+
+/**
+ * For a suite that declares itself on the server in memory, too: `npm test` runs it there alone, `npm run test:long` on both
  * servers, and `node scripts/engines/run.mjs` on another engine.
  */
 export function describeAlsoOnDynamoDBLocal(
   title: string,
   body: (endpoint: () => string) => void,
 ): void {
-  const { HOLDFAST_TEST_ENDPOINT, HOLDFAST_TESTS } = process.env;
-  if (HOLDFAST_TEST_ENDPOINT === undefined && HOLDFAST_TESTS !== "long") return;
+  if (process.env["HOLDFAST_TEST_ENDPOINT"] === undefined && !IS_LONG) return;
   describeOnDynamoDBLocal(title, body);
 }

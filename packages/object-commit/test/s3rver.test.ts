@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from "vitest";
-import { describeOnDynamoDBLocal } from "../../../test/support/dynamodb-local.js";
+import { describeOnOneServer } from "../../../test/support/dynamodb-local.js";
 import { Stores } from "./stores/kit.js";
 import { type RunningS3rver, startS3rver } from "./stores/s3rver.js";
 import { storeSuite } from "./stores/suite.js";
 
 // The protocol's target store.
-describeOnDynamoDBLocal("s3rver, with DynamoDB Local", (endpoint) => {
+describeOnOneServer("s3rver", (endpoint) => {
   let server: RunningS3rver;
   beforeAll(async () => {
     server = await startS3rver();
