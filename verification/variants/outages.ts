@@ -6,6 +6,7 @@ import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
 import { Outages } from "../../packages/holdfast/src/core/outages.js";
 import { openedOrLater } from "../../packages/holdfast/src/core/permits/acquire.js";
 import { pollSessions } from "../../packages/holdfast/src/core/queue/predecessors.js";
+import { TableAccess } from "../../packages/holdfast/src/core/table-access.js";
 import { Trouble } from "../../packages/holdfast/src/election/candidate.js";
 import { Standby } from "../../packages/holdfast/src/election/standby.js";
 import { Occurrences } from "../../packages/holdfast/src/once/once.js";
@@ -27,6 +28,16 @@ export const OUTAGES: readonly Variant[] = [
     caughtBy: {
       test: ACQUIRABLE,
       title: "outlives refused credentials during its wait, and tells at once and once",
+    },
+  },
+  {
+    name: "refused-sessions-told-at-each-poll",
+    what: "An answer about the lock ends the outage in which requests about its session are refused.",
+    rules: [],
+    edits: [{ in: { TableAccess }, from: "operation + about", to: "operation" }],
+    caughtBy: {
+      test: DENIED,
+      title: "are told once, although the table answers about the lock meanwhile",
     },
   },
   {

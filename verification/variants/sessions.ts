@@ -48,6 +48,22 @@ export const SESSIONS: readonly Variant[] = [
     },
   },
   {
+    name: "record-unread-while-sessions-are-refused",
+    what: "A waiter whose requests about a session are refused does not read the record, which may be free.",
+    rules: [],
+    edits: [
+      {
+        in: { AcquireLoop },
+        from: "if (!isRefused || !this.#cancellation.waits) return answer;",
+        to: "if (isRefused || !this.#cancellation.waits) return answer;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/acquire/denied.test.ts",
+      title: "by a %s do not keep a waiter from %s after its release",
+    },
+  },
+  {
     name: "close-leaves-young-leases",
     what: "A session that ends without releases leaves the records that have not moved to it yet.",
     rules: ["R14"],

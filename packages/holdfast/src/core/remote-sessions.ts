@@ -6,12 +6,16 @@ import type { Decision } from "./record/decide.js";
 import type { RecordRef } from "./record/format.js";
 import type { Observation } from "./record/observation.js";
 import type { Found, Version } from "./record/record.js";
+import { CLAIM, type Entering, KEEP } from "./table-access.js";
 
 /** The decision to end a session that counts as dead. */
 export type Ending = Extract<Decision, { readonly kind: "end-session" }>;
 
 // A client renews its session once before any record names the session.
 const FIRST_VERSION = 1n;
+
+const READING: Entering = { ...CLAIM, about: "session" };
+const ENDING: Entering = { ...KEEP, about: "session" };
 
 /**
  * Reads the sessions of other holders: one read for all waiters of the client, however many records name the
@@ -79,7 +83,7 @@ export class RemoteSessions {
           ? format.lease.tombstone?.(ref, tombstone)
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
       if (write === undefined) throw new Error("The records of this format name no session.");
-      const answer = await this.#context.write(write, settings.requestTimeoutMs);
+      const answer = await this.#context.write(write, settings.requestTimeoutMs, undefined, ENDING);
       if (answer.kind === "applied" || answer.kind === "refused") {
         this.#context.seeRecord(ref, answer, "strong");
       }
@@ -101,7 +105,7 @@ export class RemoteSessions {
     const attributes = this.#context.format.codec.pollAttributes;
     const read = { key: ref.key, consistent: consistency === "strong", attributes };
     const reading = this.#reads.run(`${consistency} ${ref.id}`, () =>
-      this.#context.read(read, timeoutMs),
+      this.#context.read(read, timeoutMs, undefined, READING),
     );
     return orAborted(reading, signal);
   }

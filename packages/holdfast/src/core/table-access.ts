@@ -45,6 +45,8 @@ export interface Entering {
   readonly afterWait?: () => Late | undefined;
   /** An instant that this synchronous step has read, for a request that is sent at once. */
   readonly sent?: Instant | undefined;
+  /** The kind of record that the request is about, if a policy often refuses this kind alone. */
+  readonly about?: "session";
 }
 
 /** A request whose turn came later. */
@@ -201,7 +203,7 @@ export class TableAccess {
 
   async #inTurn<A extends Answer>(
     operation: RequestEvent["operation"] | "query",
-    { priority, afterWait, rank, sent: askedAt }: Entering,
+    { priority, afterWait, rank, sent: askedAt, about }: Entering,
     timeoutMs: number,
     signal: SignalLike | undefined,
     send: (call: Call, late?: Late) => Promise<A>,
@@ -216,7 +218,7 @@ export class TableAccess {
       if (late === undefined) return { kind: "unknown", cause: new Error(TOO_LATE) };
       const sent = isAtOnce && askedAt !== undefined ? askedAt : instantOf(this.clock);
       const answering = send(this.#callOf(late.timeoutMs, signal), late);
-      return await this.#answerTo(operation, sent, answering, signal);
+      return await this.#answerTo(operation, sent, answering, signal, about);
     } finally {
       this.admission.leave(priority);
     }
@@ -248,6 +250,7 @@ export class TableAccess {
     sent: Instant,
     answering: Promise<A>,
     signal: SignalLike | undefined,
+    about = "",
   ): Promise<A> {
     const isTold = operation !== "query" && hasSubscribers(LEASE_CHANNELS.request);
     const fromMs = isTold ? this.nowMs() : undefined;
@@ -255,7 +258,7 @@ export class TableAccess {
     this.#seeDate(sent, answer);
     if (answer.kind === "throttled") this.#throttling.see(this.nowMs());
     const isCutOff = answer.kind === "unknown" && signal?.aborted === true;
-    if (!isCutOff) this.outages.see(operation, answer, () => this.nowMs());
+    if (!isCutOff) this.outages.see(operation + about, answer, () => this.nowMs());
     if (fromMs !== undefined && operation !== "query") {
       emitRequest(operation, answer, this.nowMs() - fromMs);
     }

@@ -334,15 +334,34 @@ export class AcquireLoop {
   }
 
   #lookAtSession(session: string): Promise<void> {
-    return this.#untilAnswered((timeoutMs) =>
+    return this.#askOfSession(session, (timeoutMs) =>
       this.#context.sessions.look(session, timeoutMs, this.#cancellation.signal),
     );
   }
 
   #endSession(ending: Ending): Promise<void> {
-    return this.#untilAnswered(() =>
+    return this.#askOfSession(ending.session, () =>
       this.#context.sessions.end(ending, this.#settings.owner, this.#cancellation.signal),
     );
+  }
+
+  /**
+   * Sends a request about the session that the record names until DynamoDB answers, or the record names it no more. A policy
+   * may refuse all requests about sessions: without a read of the record, the waiter would never see its release.
+   */
+  #askOfSession(
+    session: string,
+    ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
+  ): Promise<void> {
+    return this.#untilAnswered(async (timeoutMs) => {
+      const answer = await ask(timeoutMs);
+      const isRefused = answer.kind === "misconfigured" || answer.kind === "throttled";
+      if (!isRefused || !this.#cancellation.waits) return answer;
+      const read = await this.#read("strong", timeoutMs);
+      if (read.kind !== "found") return answer;
+      const record = this.#context.seeRecord(this.#ref, read, "strong");
+      return record.state === "held" && record.session === session ? answer : read;
+    });
   }
 
   async #untilAnswered(

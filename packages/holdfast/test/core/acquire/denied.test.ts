@@ -1,15 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
-import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
+import { type Fault, type FaultRequest, keyOf } from "../../../../testing/src/faults/fault-plan.js";
 import { election, leaderTasks } from "../../../src/election/index.js";
 import {
+  all,
   fairLock,
+  type Holdfast,
   HoldfastError,
   inspect,
   mutex,
   once,
   openSession,
   semaphore,
+  sharedSession,
 } from "../../../src/index.js";
 
 const LEASE_MS = 10_000;
@@ -21,6 +24,7 @@ function named(name: string, code: "access-denied" | "misconfigured" = "access-d
   return new HoldfastError(code, `DynamoDB refused the request: ${name}.`, { cause });
 }
 const EXPIRED = named("ExpiredTokenException");
+const DENIED = { fault: "misconfigured", error: EXPIRED } as const;
 const MISSING = named("CredentialsProviderError", "misconfigured");
 
 let world: World;
@@ -54,6 +58,78 @@ it("tells a waiter for a permit of a refusal after one that ended with the openi
   expect(told).toHaveLength(2);
   mine.network.clear();
   await world.until(waiting);
+});
+
+describe("refused requests about the session of a holder", () => {
+  // In a policy for locks alone, `dynamodb:LeadingKeys` leaves the sessions out.
+  const denySessions = (kind: FaultRequest["kind"], fault: Fault = DENIED): void =>
+    mine.network.script((request) => {
+      const isOfSession = JSON.stringify(keyOf(request) ?? {}).includes('"session#');
+      return request.kind === kind && isOfSession ? fault : undefined;
+    });
+  const holding = async () => {
+    const holder = world.inhabitant({ lease: "60s", sharedSession: sharedSession() });
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
+    await world.time.advance(60_000);
+    return { holder, lease };
+  };
+
+  it.each<[string, string, (locks: Holdfast) => Promise<unknown>]>([
+    ["policy", "a mutex", (locks) => mutex(locks, "a").acquire(FOR_EVER)],
+    ["policy", "a fair lock", (locks) => fairLock(locks, "a").acquire(FOR_EVER)],
+    ["policy", "two locks", (locks) => all(locks, ["a", "b"]).acquire(FOR_EVER)],
+    ["capacity", "a mutex", (locks) => mutex(locks, "a").acquire(FOR_EVER)],
+  ])("by a %s do not keep a waiter from %s after its release", async (why, _, acquire) => {
+    const { lease } = await holding();
+    denySessions("read", why === "policy" ? undefined : { fault: "throttled" });
+    const waiting = acquire(mine.locks);
+    await world.time.advance(120_000);
+    await world.until(lease.release());
+    const releasedMs = world.time.nowMs;
+    await world.until(waiting);
+    expect(world.time.nowMs - releasedMs).toBeLessThan(LEASE_MS);
+    expect(told).toMatchObject([{ code: why === "policy" ? "access-denied" : "throttled" }]);
+  });
+
+  it("do not keep a waiter behind a dead one for ever, nor those behind it", async () => {
+    const { lease } = await holding();
+    const dead = world.inhabitant({ sharedSession: sharedSession() });
+    fairLock(dead.locks, "a")
+      .acquire(FOR_EVER)
+      .catch(() => undefined);
+    await world.time.advance(30_000);
+    denySessions("read");
+    const waiting = [mine, other].map(async ({ locks }) => {
+      await (await fairLock(locks, "a").acquire(FOR_EVER)).release();
+    });
+    await world.time.advance(30_000);
+    dead.process.kill();
+    await world.until(lease.release());
+    await world.until(Promise.all(waiting));
+  });
+
+  it("do not keep a waiter that may not end the session from the lock of a dead holder which another waiter frees", async () => {
+    const { holder } = await holding();
+    denySessions("write");
+    holder.process.kill();
+    const waiting = mutex(mine.locks, "a").acquire(FOR_EVER);
+    await world.time.advance(120_000);
+    expect(told).toMatchObject([{ code: "access-denied" }]);
+    const lease = await world.until(mutex(other.locks, "a").acquire(FOR_EVER));
+    await world.until(lease.release());
+    await world.until(waiting);
+  });
+
+  it("are told once, although the table answers about the lock meanwhile", async () => {
+    await holding();
+    mutex(mine.locks, "a")
+      .acquire(FOR_EVER)
+      .catch(() => undefined);
+    await world.time.advance(60_000);
+    denySessions("read");
+    await world.time.advance(30_000);
+    expect(told).toMatchObject([{ code: "access-denied" }]);
+  });
 });
 
 describe("refused renewals while a session opens", () => {
