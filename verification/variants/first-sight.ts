@@ -237,6 +237,22 @@ export const FIRST_SIGHT: readonly Variant[] = [
     },
   },
   {
+    name: "asked-leader-read-too-late",
+    what: "A preferred candidate reads after its own poll although the leader that it asked may lead again by then.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: "isResigning ? Math.min(pollMs, this.#askedLeaseMs * ASKED_PART) : pollMs",
+        to: "isResigning ? pollMs : pollMs",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/election/slow-preferred.test.ts",
+      title: "a preferred candidate %o replaces a leader %o at once, and for good",
+    },
+  },
+  {
     name: "election-watches-only",
     what: "A candidate never reads strongly, so the end of a dead leader's lease tells it nothing.",
     rules: [],

@@ -17,6 +17,18 @@ const CHANGE_LENGTH = `    changeLength: (ref, held, renewal) => ({
 /** Defects in how long a holder believes in a lease, and in renewals. */
 export const HOLDS: readonly Variant[] = [
   {
+    name: "manual-deadline-watched-once",
+    what: "Waiters of a process watch the first deadline of a lease without automatic renewal, although it became shorter.",
+    rules: [],
+    edits: [
+      { in: { Hold }, from: "    if (this.isManual) this.localQueue.deadlineMoved();\n", to: "" },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/manual-shortened.test.ts",
+      title: "is over for a waiter of the same process at its new deadline (unanswered: %s)",
+    },
+  },
+  {
     name: "renewal-bounded-without-a-length",
     what: "A renewal of a record without a length counts as long as waiters watch such a record.",
     rules: ["R14"],

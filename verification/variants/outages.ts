@@ -2,6 +2,7 @@ import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellat
 import { correctEnd } from "../../packages/holdfast/src/core/acquire/correct-end.js";
 import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
+import { resolveAcquire } from "../../packages/holdfast/src/core/options.js";
 import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
 import { Outages } from "../../packages/holdfast/src/core/outages.js";
 import { openedOrLater } from "../../packages/holdfast/src/core/permits/acquire.js";
@@ -38,6 +39,22 @@ export const OUTAGES: readonly Variant[] = [
     caughtBy: {
       test: DENIED,
       title: "are told once, although the table answers about the lock meanwhile",
+    },
+  },
+  {
+    name: "retry-as-late-as-a-poll",
+    what: "A request that DynamoDB did not serve is sent again after the shortest poll, which may be longer than the lease.",
+    rules: [],
+    edits: [
+      {
+        in: { resolveAcquire },
+        from: "Math.min(minPollMs, LONGEST_FIRST_RETRY_MS)",
+        to: "minPollMs",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/slow-polls.test.ts",
+      title: "does not lose a lease that is exported, nor one that is adopted",
     },
   },
   {

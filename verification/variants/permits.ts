@@ -285,8 +285,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { PermitLoop },
-        from: "if (!isLong || this.#hasNotified) return;",
-        to: "if (isLong || !isLong) return;",
+        from: "if (context.nowMs() - this.#fromMs <= this.#wish.life.leaseMs) return;",
+        to: "if (context.nowMs() >= this.#fromMs) return;",
       },
     ],
     caughtBy: {

@@ -705,6 +705,16 @@ export const QUEUES: readonly Variant[] = [
     caughtBy: { test: TROUBLE, title: "does not claim if its place ends during its last read" },
   },
   {
+    name: "ticket-before-permission",
+    what: "A mutex takes a ticket before a free lock with a queue, although its client may take no place.",
+    rules: [],
+    edits: [{ in: { outcomeOf }, from: ' : "needs-place";', to: ' : "queued";' }],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/denied-places.test.ts",
+      title: "is granted after the queue of others, which its wait for a free lock does not block",
+    },
+  },
+  {
     name: "mutex-waits-before-a-queue",
     what: "A waiter of a mutex takes its place only once it finds the lock free, and then watches dead waiters.",
     rules: [],

@@ -59,8 +59,8 @@ export const SESSIONS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "packages/holdfast/test/core/acquire/denied.test.ts",
-      title: "by a %s do not keep a waiter from %s after its release",
+      test: "packages/holdfast/test/core/session/unread-session.test.ts",
+      title: "gets a %s after its release",
     },
   },
   {

@@ -182,7 +182,7 @@ async function note(acquisition: RecordAcquisition): Promise<Noted | undefined> 
   const send = async () =>
     context.unlessLasting(await context.write(write, requestTimeoutMs, signal, CLAIM), false);
   const retried = await retry(context, send, {
-    backoff: context.patient(steady(settings.minPollMs)),
+    backoff: context.patient(steady(settings.retryMs)),
     isOver: () => context.nowMs() >= untilMs,
     signal,
     onNoAnswer: (answer) => cancellation.onNoResponse(answer),

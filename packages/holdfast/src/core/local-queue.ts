@@ -310,6 +310,13 @@ export class LocalQueue<Settings, Granted> {
     this.#onIdle();
   }
 
+  /** The deadline of the hold that has the turn may have become an earlier one. */
+  deadlineMoved(): void {
+    this.#watch?.cancel();
+    this.#watch = undefined;
+    this.#watchOccupant();
+  }
+
   // A manually renewed lease has no timer of its own, so the queue watches its deadline.
   #watchOccupant(): void {
     const occupant = this.#occupant;

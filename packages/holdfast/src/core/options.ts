@@ -188,6 +188,8 @@ export type AnyAcquireOptions = Omit<
   readonly existingAttributes?: ExistingData | undefined;
 };
 
+const LONGEST_FIRST_RETRY_MS = 1_000;
+
 /** The options of one lease, resolved and checked together. */
 export interface LeaseSettings extends WaitSettings {
   readonly leaseMs: number;
@@ -195,6 +197,8 @@ export interface LeaseSettings extends WaitSettings {
   readonly maxHoldMs: number | undefined;
   readonly minPollMs: number;
   readonly maxPollMs: number;
+  /** The first pause before a request is sent again that DynamoDB did not serve: a poll may be longer than the lease. */
+  readonly retryMs: number;
   /** The first pause while the length of a hold is not known. */
   readonly firstPollMs: number;
   /** Whether a waiter polls faster where holds are short. False if the caller has set `poll`. */
@@ -294,6 +298,7 @@ export function resolveAcquire(
     ...waitOf(asked("wait"), defaults, leaseMs),
     minPollMs,
     maxPollMs,
+    retryMs: Math.min(minPollMs, LONGEST_FIRST_RETRY_MS),
     firstPollMs: adaptsPoll && isFair ? FAIR_FIRST_POLL_MS : minPollMs,
     adaptsPoll,
     owner: checkOwner(given(asked("owner"), defaultOwner)),

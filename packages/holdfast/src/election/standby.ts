@@ -25,6 +25,9 @@ const LONGEST_RETRY_MS = 1_000;
 const LAST_READ_PART = 0.025;
 // A hanging read must not delay a takeover by more than this part of the poll.
 const LONGEST_READ_PART = 0.1;
+// The default poll of the leader that was asked, and so probably of its rivals, as a part of its lease: they let a preferred
+// candidate go first for two polls of their own.
+const ASKED_PART = 0.1;
 /** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
 const STAND_BACK_POLLS = 2;
 
@@ -67,6 +70,9 @@ export class Standby {
   #readAtMs = 0;
   #yielding: { readonly last: string; readonly untilMs: number } | undefined;
   #lastCause: Gap["cause"] = "vacant";
+  /** Until when this preferred candidate reads often: the leader that it has asked resigns soon, and its rivals' polls may be short. */
+  #resignsUntilMs = Number.NEGATIVE_INFINITY;
+  #askedLeaseMs = Number.POSITIVE_INFINITY;
   readonly #watch: OutageWatch;
   readonly #ear: Ear | undefined;
 
@@ -214,6 +220,10 @@ export class Standby {
     const asked = await askOnce(this.#candidate, record.holder, "prefer").catch((error) =>
       this.#unlessDenied(error),
     );
+    if (asked?.kind === "asked") {
+      this.#resignsUntilMs = this.#candidate.context.nowMs() + record.leaseMs;
+      this.#askedLeaseMs = record.leaseMs;
+    }
     // An outage may begin with this write.
     if (asked !== undefined && isNoAnswer(asked)) this.#onNoResponse(asked, "write");
   }
@@ -247,7 +257,9 @@ export class Standby {
     const { context, settings } = this.#candidate;
     const { pollMs } = settings;
     // Counted from the start of the last read: the pause shrinks by the read's duration.
-    const pollLeftMs = this.#readAtMs + pollMs * part - context.nowMs();
+    const isResigning = context.nowMs() < this.#resignsUntilMs;
+    const periodMs = isResigning ? Math.min(pollMs, this.#askedLeaseMs * ASKED_PART) : pollMs;
+    const pollLeftMs = this.#readAtMs + periodMs * part - context.nowMs();
     const lastReadMs = this.#acquirableInMs() - pollMs * LAST_READ_PART;
     const retryMs = context.jittered(Math.min(LONGEST_RETRY_MS, pollMs / 4));
     // After the last read an unanswered read needs its pause, too: a throttled table must not be read in a loop.

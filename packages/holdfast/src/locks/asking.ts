@@ -8,6 +8,8 @@ import { phraseOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { shown } from "../internal/shown.js";
 import { REQUESTS } from "../native/native-requests.js";
+import { isNoAnswer } from "../platform/retry.js";
+import type { Write } from "../platform/table.js";
 
 /** What a waiter tells each holder that it meets: {@link interrupt} or {@link announce}. */
 export interface IfHeld {
@@ -59,6 +61,8 @@ function asking(format: LeaseFormat, kind: IfHeld["kind"]): Pick<AcquireSettings
 class HolderAsker implements Asker {
   readonly #waiter: Contending;
   readonly #kind: IfHeld["kind"];
+  /** What DynamoDB has not served yet. */
+  #note: Write | undefined;
   /** The last holder that was asked. */
   #holder: string | undefined;
   /** The number of this waiter; undefined until DynamoDB has acknowledged a request with a number. */
@@ -80,7 +84,10 @@ class HolderAsker implements Asker {
   }
 
   async ask(record: ObservedHeld): Promise<boolean> {
-    if (record.holder === this.#holder) return false;
+    if (record.holder === this.#holder) {
+      await this.#tell();
+      return false;
+    }
     if (this.#kind === "announce") await this.#request(record, undefined);
     else await this.#interrupt(record);
     return true;
@@ -116,10 +123,11 @@ class HolderAsker implements Asker {
       sends += 1;
       return context.write(write, timeoutMs, this.#waiter.cancellation.signal);
     };
-    const pauseMs = settings.minPollMs;
+    const pauseMs = settings.retryMs;
     const answer = await untilAnswered(this.#waiter, { pauseMs }, send);
     const record = context.seeRecord(ref, answer, "strong");
     this.#holder = holder;
+    this.#note = undefined;
     if (record.state === "held" && record.holder === holder) await this.#deliver(record);
     return { record, isLost: sends > 1 };
   }
@@ -135,10 +143,21 @@ class HolderAsker implements Asker {
     context.rings?.asked(record);
     if (record.session === undefined) return;
     const session = context.format.codec.refOf("session", record.session);
-    const note = requireCapability(context.format, REQUESTS).notify(session, record.holder);
-    await untilAnswered(this.#waiter, { pauseMs: this.#waiter.settings.minPollMs }, (timeoutMs) =>
-      context.write(note, timeoutMs, this.#waiter.cancellation.signal),
-    );
+    this.#note = requireCapability(context.format, REQUESTS).notify(session, record.holder);
+    await this.#tell();
+  }
+
+  /** Sends the note to the holder's session once. Unless DynamoDB serves it, the next poll sends it again. */
+  async #tell(): Promise<void> {
+    const { context, cancellation } = this.#waiter;
+    const note = this.#note;
+    if (note === undefined) return;
+    const { requestTimeoutMs } = context.settings;
+    const sent = await context.write(note, requestTimeoutMs, cancellation.signal);
+    const answer = context.unlessLasting(sent, cancellation.waits);
+    if (isNoAnswer(answer)) return cancellation.onNoResponse(answer);
+    cancellation.onResponse();
+    this.#note = undefined;
   }
 
   #superseded(): HoldfastError {

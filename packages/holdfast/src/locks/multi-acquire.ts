@@ -272,7 +272,7 @@ function untilAvailable(
 /** Reads all records at the same time, strongly consistent. Repeats each read until DynamoDB answers. */
 async function readAll(acquisition: MultiAcquire, refs: readonly RecordRef[]): Promise<void> {
   const { context, settings, cancellation } = acquisition;
-  const asking = { pauseMs: settings.minPollMs };
+  const asking = { pauseMs: settings.retryMs };
   await Promise.all(
     refs.map(async (ref) => {
       const read = { key: ref.key, consistent: true };

@@ -88,6 +88,7 @@ describe("acquire options", () => {
       beyondLeaseMs: 10_000,
       minPollMs: 100,
       maxPollMs: 2_000,
+      retryMs: 100,
       owner: "host:1",
       signal: undefined,
       data: undefined,

@@ -174,7 +174,7 @@ export class GrantManyWrite {
         leaseMs: this.#settings.leaseMs,
         replaced: replacedBy(decision),
         sends: this.#repetition.unanswered,
-        minPollMs: this.#settings.minPollMs,
+        pauseMs: this.#settings.retryMs,
       });
     }
   }

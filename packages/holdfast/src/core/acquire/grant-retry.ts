@@ -15,6 +15,9 @@ const LEAST_PART_LEFT = 1 / 5;
 // TTL of then would delete the record of a live lease. Far below the retention of a record (R10).
 const OLDEST_MS = 3_600_000;
 
+// The default `poll.max`: a longer one is for reads of a held record.
+const LONGEST_PAUSE_MS = 2_000;
+
 /** DynamoDB did not answer in the first half of the lease, or the request is too old to be sent again. */
 export interface Silent {
   readonly kind: "silent";
@@ -80,7 +83,7 @@ export class GrantRetry {
     // No part of the lease has passed yet, so a second reading of the clocks is not needed. The reading is the most
     // expensive step here.
     this.#leftMs = this.#lengthMs;
-    this.#pauseMs = settings.minPollMs;
+    this.#pauseMs = settings.retryMs;
   }
 
   /** Sends the request until DynamoDB answers. Rejects with the error of the cancellation, or of a wrong configuration. */
@@ -156,7 +159,8 @@ export class GrantRetry {
 
   /** Pauses before the next send. Rejects with the error of the cancellation. */
   async #pause(): Promise<void> {
-    const { waitMs, maxPollMs } = this.#settings;
+    const { waitMs } = this.#settings;
+    const maxPollMs = Math.min(this.#settings.maxPollMs, LONGEST_PAUSE_MS);
     const triedMs = this.#context.nowMs() - this.#first.monotonicMs;
     if (waitMs === 0 && triedMs >= this.#context.settings.requestTimeoutMs) {
       throw this.#cancellation.error();

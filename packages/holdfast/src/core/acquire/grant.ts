@@ -124,7 +124,8 @@ export class GrantWrite {
   async #withFence(result: GrantResult): Promise<GrantAnswer> {
     const { fenceCounter } = this.#context.format;
     if (fenceCounter === undefined) return { kind: "granted", result };
-    const { leaseMs, minPollMs: pauseMs } = this.#settings;
+    const { leaseMs } = this.#settings;
+    const pauseMs = this.#settings.retryMs;
     const { holder } = this.#grant;
     // The seed of the grant may be wrong: the answer to the grant may have been the first to correct the clock.
     const seed = this.#context.fenceSeed(this.#ref);
@@ -181,14 +182,14 @@ export class GrantWrite {
   }
 
   #giveUp(isSilent: boolean): void {
-    const { minPollMs } = this.#settings;
+    const pauseMs = this.#settings.retryMs;
     rollBack(this.#context, this.#ref, {
       attempt: this.#grant.holder,
       leaseMs: this.#settings.leaseMs,
       replaced: replacedBy(this.#decision),
       sends: this.#repetition.unanswered,
-      minPollMs,
-      silencePauseMs: isSilent ? longestPauseMs(this.#settings, minPollMs) : undefined,
+      pauseMs,
+      silencePauseMs: isSilent ? longestPauseMs(this.#settings, pauseMs) : undefined,
     });
   }
 }

@@ -206,14 +206,14 @@ export class AcquireLoop {
 
   // A process that releases a lock and claims the lock again at once would starve the clients that poll.
   async #standBack(): Promise<void> {
-    const { passage, queueing, minPollMs, maxPollMs } = this.#settings;
+    const { passage, queueing, retryMs, maxPollMs } = this.#settings;
     const { observations } = this.#context;
     const sinceMs = observations.askedMs(this.#ref.id);
     // The queue already keeps the order, and of the callers that interrupt the newest is first.
     const isInOrder = this.#place !== undefined || passage !== undefined;
     if (isInOrder || (queueing?.joins === "at once" && sinceMs === undefined)) return;
     const fromMs = observations.takeStandBack(this.#ref.id);
-    const untilMs = sinceMs === undefined ? fromMs && fromMs + minPollMs : sinceMs + maxPollMs;
+    const untilMs = sinceMs === undefined ? fromMs && fromMs + retryMs : sinceMs + maxPollMs;
     if (untilMs === undefined) return;
     const { leftMs = 0, signal } = this.#cancellation;
     const pauseMs = Math.min(untilMs - this.#context.nowMs(), leftMs / 2);

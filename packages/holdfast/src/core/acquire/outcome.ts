@@ -57,8 +57,8 @@ export function outcomeOf(
     case "passed-over":
       return "passed-over";
     case "queued":
-      if (queueing !== undefined) return "queued";
-      return tries ? "not-available" : undefined;
+      if (queueing === undefined) return tries ? "not-available" : undefined;
+      return tries || queueing.joins === "at once" ? "queued" : "needs-place";
     case "wait":
       if (tries) return "not-available";
       if (queueing?.joins === "at once") return "queued";

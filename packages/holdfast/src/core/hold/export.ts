@@ -124,12 +124,12 @@ async function reserve(hold: Hold, leaseMs: number) {
     instantOf(context.clock),
     actingMs(context, leaseMs),
   );
-  const { minPollMs } = settings;
+  const pauseMs = settings.retryMs;
   let sends = 0;
   // Half of the usual timeout leaves time for a second send within the first half of the reservation.
   const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
   const retried = await retry(context, send, {
-    backoff: steady(minPollMs),
+    backoff: steady(pauseMs),
     isOver: () => deadline.remainingMs() <= leaseMs / 2,
     signal: context.closing,
     onMisconfigured: "end",
@@ -149,7 +149,7 @@ async function reserve(hold: Hold, leaseMs: number) {
   }
   const { holder: attempt } = grant;
   // No process uses either of the two grants, so the lock need not stay held until it expires.
-  rollBack(context, ref, { attempt, leaseMs, replaced: { known: held }, sends, minPollMs });
+  rollBack(context, ref, { attempt, leaseMs, replaced: { known: held }, sends, pauseMs });
   throw new HoldfastError(
     "outcome-unknown",
     `DynamoDB did not acknowledge the export of lock "${ref.name}". This holder has lost the lock. The lock is ` +

@@ -163,7 +163,7 @@ class LeaseRelease {
     this.#state = handingOff(this.#state, start.monotonicMs + settings.leaseMs);
     const send = () => context.writeWithin(write, () => deadline.remainingMs());
     const retried = await retry(context, send, {
-      backoff: context.patient(steady(settings.minPollMs)),
+      backoff: context.patient(steady(settings.retryMs)),
       isOver: () => !waiter.isWaiting || deadline.remainingMs() <= settings.leaseMs / 2,
       onMisconfigured: "end",
       onNoAnswer: (answer) => this.#noteNoAnswer(answer, waiter),

@@ -14,7 +14,7 @@ interface AbandonedGrant {
   readonly replaced: Holders | undefined;
   /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
   readonly sends: number;
-  readonly minPollMs: number;
+  readonly pauseMs: number;
   /**
    * The pause before each attempt, also before the first, if DynamoDB has not answered for half of a lease: the
    * acquisition reads the record itself, and this must not double the load when DynamoDB answers again.
@@ -32,7 +32,7 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
-  const { minPollMs, silencePauseMs, sends } = grant;
+  const { pauseMs, silencePauseMs, sends } = grant;
   const from = { ...grant.replaced, maybe: [grant.attempt] };
   let landed = 0;
   let isFreeing = false;
@@ -61,7 +61,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
       return isAnswered && grant.replaced === undefined ? AGAIN : answer;
     };
     await retry(context, attempt, {
-      backoff: silencePauseMs === undefined ? doubling(minPollMs) : steady(silencePauseMs),
+      backoff: silencePauseMs === undefined ? doubling(pauseMs) : steady(silencePauseMs),
       isOver: () => context.nowMs() >= untilMs,
       signal: context.closing,
       onMisconfigured: "end",

@@ -122,6 +122,7 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
       const renewal = hold.exactRenewal(leaseMs, data);
       const write = format.lease.changeLength(hold.ref, hold.held, renewal);
       hold.living.mayBe(hold.deadlineFrom(start, leaseMs));
+      if (hold.isManual) hold.localQueue.deadlineMoved();
       return {
         write,
         isIn: (found) => found.mark === renewal.mark || found.dataSeq === data?.seq,

@@ -117,7 +117,7 @@ export async function openedOrLater(
   } catch (error) {
     const isExpired = hasExpired(error);
     if (cancellation.waits && !cancellation.isStopped && (isExpired || isPassing(context, error))) {
-      await context.sleep(context.jittered(settings.minPollMs), cancellation.signal);
+      await context.sleep(context.jittered(settings.retryMs), cancellation.signal);
       return undefined;
     }
     if (!isExpired) throw error;

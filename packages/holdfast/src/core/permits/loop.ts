@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { PERMITS } from "../../native/native-permits.js";
 import { REQUESTS } from "../../native/native-requests.js";
+import { isNoAnswer } from "../../platform/retry.js";
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
@@ -33,7 +34,8 @@ export class PermitLoop {
   readonly #pace: PollPace;
   #seen: Seen | undefined;
   #silences = 0;
-  #hasNotified = false;
+  /** The sessions of holders that {@link PermitLoop.#notifySessions} still has to ask; undefined before its time. */
+  #unnotified: Set<string> | undefined;
   readonly #fromMs: number;
 
   /** `seen`: the record as the client has just read it; without it, the loop begins with a grant. */
@@ -78,10 +80,10 @@ export class PermitLoop {
           this.#pacer.paused();
           break;
         case "look-at-session":
-          await this.#lookAtSessions("look-at-session");
+          if (!(await this.#lookAtSessions("look-at-session"))) await this.#wait();
           break;
         case "end-session":
-          await this.#endSession(decision);
+          if (!(await this.#endSession(decision))) await this.#wait();
           break;
         case "wait":
           cancellation.onWait(this.#holders[0]?.owner);
@@ -153,7 +155,7 @@ export class PermitLoop {
   }
 
   /** Pauses, and reads the record again. Does not read before a holder may count as dead. */
-  async #wait(untilMs: number): Promise<void> {
+  async #wait(untilMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { context, ref, cancellation } = this.#contending;
     const nowMs = context.nowMs();
     context.observations.seeRival(ref.id, nowMs);
@@ -176,35 +178,46 @@ export class PermitLoop {
    * copy of an answered request may have granted one. Without this, the permit would last as long as its session.
    */
   async #notifySessions(): Promise<void> {
-    const { context, ref: record, cancellation } = this.#contending;
-    const { life } = this.#wish;
-    const isLong = context.nowMs() - this.#fromMs > life.leaseMs;
-    if (!isLong || this.#hasNotified) return;
-    this.#hasNotified = true;
+    const { context, ref, cancellation } = this.#contending;
+    if (context.nowMs() - this.#fromMs <= this.#wish.life.leaseMs) return;
+    this.#unnotified ??= new Set(this.#holders.map(({ session }) => session));
     const requests = requireCapability(context.format, REQUESTS);
-    const sessions = new Set(this.#holders.map(({ session }) => session));
-    const notify = (session: string) => {
-      const ref = context.format.codec.refOf("session", session);
-      return this.#ask((timeoutMs) =>
-        context.write(requests.notify(ref, noteAbout(record)), timeoutMs, cancellation.signal),
+    const notify = async (session: string) => {
+      const note = requests.notify(context.format.codec.refOf("session", session), noteAbout(ref));
+      const isServed = await this.#askOnce((timeoutMs) =>
+        context.write(note, timeoutMs, cancellation.signal),
       );
+      if (isServed) this.#unnotified?.delete(session);
     };
-    await Promise.all([...sessions].map(notify));
+    await Promise.all([...this.#unnotified].map(notify));
   }
 
   /** Reads, in parallel, the sessions of all permits for which the client's decision is `kind`. */
-  async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<void> {
+  async #lookAtSessions(kind: "look-at-session" | "end-session"): Promise<boolean> {
     const { context, cancellation } = this.#contending;
     const due = this.#holders.filter((permit) => decideHolder(context, permit).kind === kind);
     const sessions = [...new Set(due.map(({ session }) => session))];
     const look = (session: string) =>
-      this.#ask((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
-    await Promise.all(sessions.map(look));
+      this.#askOnce((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
+    return (await Promise.all(sessions.map(look))).every(Boolean);
   }
 
-  async #endSession(ending: Ending): Promise<void> {
+  #endSession(ending: Ending): Promise<boolean> {
     const { context, settings, cancellation } = this.#contending;
-    await this.#ask(() => context.sessions.end(ending, settings.owner, cancellation.signal));
+    return this.#askOnce(() => context.sessions.end(ending, settings.owner, cancellation.signal));
+  }
+
+  /**
+   * Asks about the session of a holder. Resolves to whether DynamoDB served the request: a waiter then goes on reading the
+   * record, because the holder may release meanwhile.
+   */
+  async #askOnce(ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>): Promise<boolean> {
+    const { context, cancellation } = this.#contending;
+    if (!cancellation.waits) return this.#ask(ask).then(() => true);
+    const answer = context.unlessLasting(await ask(context.settings.requestTimeoutMs), true);
+    if (isNoAnswer(answer)) cancellation.onNoResponse(answer);
+    else cancellation.onResponse();
+    return !isNoAnswer(answer);
   }
 
   async #look(consistency: "strong" | "eventual" = "strong"): Promise<void> {

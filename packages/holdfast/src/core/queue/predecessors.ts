@@ -151,7 +151,7 @@ export async function removeGranted(
   context: AcquireContext,
   ref: RecordRef,
   ticket: bigint,
-  { owner, leaseMs, minPollMs }: AcquireSettings,
+  { owner, leaseMs, retryMs }: AcquireSettings,
 ): Promise<void> {
   const look: Look = { strength: "strong", isWhole: true };
   const cancellation = uncancelled();
@@ -161,7 +161,7 @@ export async function removeGranted(
     return reading === undefined ? AGAIN : { kind: "read", reading };
   };
   const retried = await retry(context, read, {
-    backoff: steady(minPollMs),
+    backoff: steady(retryMs),
     isOver: () => context.nowMs() - fromMs >= leaseMs,
     keepsAlive: false,
   });

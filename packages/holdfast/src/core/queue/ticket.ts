@@ -32,7 +32,7 @@ export async function takeTickets(
   const { context, ref, settings, cancellation } = acquisition;
   if (context.format.queue === undefined) return undefined;
   const pacer = new Pacer(context, settings);
-  const { minPollMs: pauseMs } = settings;
+  const pauseMs = settings.retryMs;
   const asking = { pauseMs, backoff: steady(pauseMs) };
   let served: bigint | undefined;
   while (!cancellation.isStopped) {

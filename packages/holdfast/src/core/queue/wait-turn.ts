@@ -163,7 +163,7 @@ export class Waiting {
     const { context, settings } = this.#inOrder;
     if (this.#entry.isStopped) throw this.#entry.error();
     const retried = await retry(context, () => this.#read(ALL), {
-      backoff: steady(settings.minPollMs),
+      backoff: steady(settings.retryMs),
       isOver: () => this.#entry.isStopped,
       signal: this.#entry.signal,
     });

@@ -22,7 +22,7 @@ describe("outcomeOf", () => {
     [WAIT, 0, BEHIND_OTHERS, "not-available"],
     [WAIT, 0, AT_ONCE, "not-available"],
     [QUEUED, 5_000, NO_QUEUE, undefined],
-    [QUEUED, 5_000, BEHIND_OTHERS, "queued"],
+    [QUEUED, 5_000, BEHIND_OTHERS, "needs-place"],
     [QUEUED, 5_000, AT_ONCE, "queued"],
     [QUEUED, 0, NO_QUEUE, "not-available"],
     [QUEUED, 0, BEHIND_OTHERS, "queued"],
@@ -92,7 +92,7 @@ describe("outcomeOf", () => {
       [WAIT, 5_000, NO_QUEUE, undefined],
       [WAIT, 5_000, AT_ONCE, "queued"],
       [WAIT, 0, BEHIND_OTHERS, "not-available"],
-      [QUEUED, 5_000, BEHIND_OTHERS, "queued"],
+      [QUEUED, 5_000, BEHIND_OTHERS, "needs-place"],
     ] as const)(
       "decides on %j with a wait of %i ms and %j: %s",
       (decision, waitMs, queueing, outcome) => {
