@@ -14,7 +14,7 @@ export const COMMON = {
   hookTimeout: 60_000,
 };
 
-// Short timeouts in real time: this file needs the processor for itself. Its tests wait, all at a time.
+// Short timeouts in real time: this file needs the processor for itself. Its tests wait, twenty at a time.
 const ALONE = ["test/conformance/trouble.test.ts"];
 
 // Each replaces a module, which the others share, or counts the requests of its process for ever.
@@ -140,7 +140,7 @@ export default defineConfig({
         { isolate: false },
       ),
       project("isolated", 1, { include: ISOLATED }, WAITING_WORKERS),
-      project("alone", 2, { include: ALONE }, 1, { maxConcurrency: 50 }),
+      project("alone", 2, { include: ALONE }, 1, { maxConcurrency: 20 }),
       // Two tests of a file at a time: each needs a processor. More of them would only take longer each, up to their timeouts.
       project("long", 3, { include: [...LONG, ...SEARCHES, ...FURTHER] }, "100%", {
         maxConcurrency: 2,

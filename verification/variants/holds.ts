@@ -21,7 +21,11 @@ export const HOLDS: readonly Variant[] = [
     what: "Waiters of a process watch the first deadline of a lease without automatic renewal, although it became shorter.",
     rules: [],
     edits: [
-      { in: { Hold }, from: "    if (this.isManual) this.localQueue.deadlineMoved();\n", to: "" },
+      {
+        in: { changeLength },
+        from: "      if (hold.isManual) hold.localQueue.deadlineMoved();\n",
+        to: "",
+      },
     ],
     caughtBy: {
       test: "packages/holdfast/test/core/hold/manual-shortened.test.ts",

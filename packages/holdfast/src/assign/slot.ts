@@ -52,7 +52,8 @@ const OUTAGES: readonly string[] = ["unreachable", "throttled"];
  *
  * Each number is the lock `mutex(locks, "GROUP/NUMBER")`. One write for each number that is tried, in order from one at random:
  * two on average while half are taken. While all are taken, all are tried again, after pauses of one to ten seconds. Rejects after the
- * wait, with `not-acquired`, or with `unreachable` or `throttled`; and with `closed`. Throws `invalid-argument`.
+ * wait, with `not-acquired`, or with `unreachable`, `throttled` or `access-denied`; and with `closed`. Throws
+ * `invalid-argument`.
  */
 export async function slot(
   locks: Holdfast<NativeTypes>,
@@ -84,9 +85,10 @@ export async function slot(
       const taken = await take(locks, group, of, signal, lease, triesUntilMs);
       if (taken.kind === "slot") return taken.slot;
       const leftMs = untilMs - context.nowMs();
-      if (leftMs <= 0) throw taken.error ?? allTaken(group, of);
       const pauseMs = Math.min(leftMs, backoff(context.random.fraction()));
-      await sleep(context.timers, pauseMs, true, over);
+      if (pauseMs > 0) await sleep(context.timers, pauseMs, true, over);
+      // A round after the end of the wait tries nothing, and would so report an outage as numbers that are all taken.
+      if (context.nowMs() >= untilMs) throw taken.error ?? allTaken(group, of);
     }
   } finally {
     for (const one of ends) one?.removeEventListener("abort", end);
@@ -112,8 +114,9 @@ async function take(
       const granted = await mutex(locks, name, lease).tryAcquire({ signal });
       if (granted !== null) return { kind: "slot", slot: Object.assign(granted, { number }) };
     } catch (error) {
-      // As an acquisition does, the wait outlasts an outage.
-      if (isHoldfastError(error) && OUTAGES.includes(error.code)) return { kind: "none", error };
+      // As an acquisition does, the wait outlasts an outage, and a refusal that may heal.
+      if (isHoldfastError(error) && (OUTAGES.includes(error.code) || context.mayHeal(error)))
+        return { kind: "none", error };
       throw error;
     }
   }

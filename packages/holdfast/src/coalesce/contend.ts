@@ -14,6 +14,7 @@ import { requireCapability } from "../core/record/capability.js";
 import type { Held, RecordRef } from "../core/record/format.js";
 import type { LeaseRecord } from "../core/record/record.js";
 import { CLAIM } from "../core/table-access.js";
+import { settlesWithin } from "../internal/settles-within.js";
 import { RUNS } from "../native/native-runs.js";
 import { retry } from "../platform/retry.js";
 
@@ -73,8 +74,9 @@ class Begun implements Run {
 export async function runOrNote(working: Working): Promise<Run | Noted> {
   let noted: Noted | undefined;
   const run = await acquired(working, async (acquisition) => {
-    await lookFirst(acquisition);
     const { context, settings, cancellation } = acquisition;
+    await giveBackKept(acquisition);
+    await lookFirst(acquisition);
     const pacer = new Pacer(context, settings);
     const secondDate = new SecondDate(context, working.ref);
     for (;;) {
@@ -193,6 +195,14 @@ async function note(acquisition: RecordAcquisition): Promise<Noted | undefined> 
   const record = context.seeRecord(ref, answer, "strong");
   if (answer.kind !== "applied" || record.state !== "held") return undefined;
   return { kind: "noted", number: record.calls ?? 0n, by: record.owner };
+}
+
+/** Gives back a lease that this client only keeps for a next use: it would hold up the run for as long as it is kept. */
+async function giveBackKept({ context, ref }: RecordAcquisition): Promise<void> {
+  const givenBack = context.localQueues.yields(ref.id);
+  if (givenBack === undefined) return;
+  // Without an answer, the call ends or is noted as behind any other holder.
+  await settlesWithin(context.timers, context.settings.requestTimeoutMs, givenBack);
 }
 
 // An older observation is often of an earlier holder, and a write that is refused costs ten times as much.

@@ -3,6 +3,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
 import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkCallback, checkNames, type OptionNames } from "../internal/option-names.js";
+import { asSentence } from "../internal/sentence.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { systemTimers } from "../platform/timers.js";
 
@@ -169,13 +170,26 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
         const storing = lease.update({ fence: lease.fence.toString(), result });
         // Only those who wait gain from it, so an outage must not fail an invocation whose work is done.
         const mostMs = Math.min(this.#requestTimeoutMs, this.#leftMs() / 2);
-        await settlesWithin(systemTimers, Math.max(0, mostMs), storing);
+        const stored = storing.catch((error: unknown) => this.#reportNotStored(error));
+        await settlesWithin(systemTimers, Math.max(0, mostMs), stored);
       }
     } finally {
       await this.#settle(lease?.[Symbol.asyncDispose]());
     }
     // Checked after the release, which may detect the loss.
     if (lease?.signal.aborted === true && !this.#isReused) throw lease.signal.reason;
+  }
+
+  /** Reports the error: an invocation that rejected with it would be repeated, although its work is done. */
+  #reportNotStored(cause: unknown): void {
+    // A loss shows in the signal of the lease, with which the invocation rejects.
+    if (isHoldfastError(cause, "lost")) return;
+    const code = isHoldfastError(cause) ? cause.code : "outcome-unknown";
+    const message =
+      `The result of an invocation under lock "${this.#name}" was not stored, so that invocations that wait for it run ` +
+      `their handler: ${asSentence(cause instanceof Error ? cause.message : String(cause))}`;
+    const { context } = partsOf(this.#options.locks, "withLock()");
+    context.report(new HoldfastError(code, message, { lockName: this.#name, cause }));
   }
 
   /** Tries once: a lease, or the fence of the grant that holds the lock. */

@@ -364,6 +364,9 @@ export function once<T>(
   fn: (lease: Lease) => T | PromiseLike<T>,
 ): Promise<OnceResult<T>> {
   const parts = partsOf(client, "once()");
+  if (typeof fn !== "function") {
+    throw new HoldfastError("invalid-argument", "The last argument of once() must be a function.");
+  }
   const settings = resolveOnce(options, parts.defaultOwner);
   const ref = parts.context.format.codec.refOf("once", checkName(name));
   return occurrencesOf(parts).run(ref, settings, fn);

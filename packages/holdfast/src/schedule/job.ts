@@ -66,6 +66,9 @@ export class ScheduledJob implements AsyncDisposable {
   /** Whether a write was refused, so that an eventual read could show the same old state again. */
   #mustBeSure = false;
   #silence: Backoff | undefined;
+  /** The pauses while the table serves the looks of this process, but not the write that begins a run. */
+  #refusal: Backoff | undefined;
+  #isRefusalTold = false;
   #looks = 0;
   #wrongMs: number | undefined;
   /** The last run of which this process told that it was cut off. */
@@ -163,10 +166,21 @@ export class ScheduledJob implements AsyncDisposable {
     const { context } = this.#place;
     this.#mustBeSure = true;
     const isOutage = isHoldfastError(error) && ["unreachable", "throttled"].includes(error.code);
-    if (isOutage) return this.#pauseMs();
+    const mayPass = isOutage || (isHoldfastError(error) && context.mayHeal(error));
     this.#trouble = error;
-    context.report(error as HoldfastError);
-    return ERROR_PAUSE_MS;
+    if (!mayPass) {
+      context.report(error as HoldfastError);
+      return ERROR_PAUSE_MS;
+    }
+    // The watch of the looks tells of an outage of the whole table. A second failed write, with a look served between,
+    // shows one that it does not see: of the writes alone.
+    if (!this.#isRefusalTold && (!isOutage || this.#refusal !== undefined)) {
+      this.#isRefusalTold = true;
+      context.report(error as HoldfastError);
+    }
+    // Without `catchUp`, an instant is lost within a minute: a longer first pause would lose it to a short refusal.
+    this.#refusal ??= doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+    return this.#refusal(context.random.fraction());
   }
 
   #pauseMs(): number {
@@ -185,7 +199,8 @@ export class ScheduledJob implements AsyncDisposable {
     }
     this.#outage.onResponse();
     this.#silence = undefined;
-    this.#trouble = undefined;
+    // A served look does not show that the write is served, too: the trouble would flicker.
+    if (this.#refusal === undefined) this.#trouble = undefined;
     this.#mustBeSure = false;
     this.#looks += 1;
     if (this.#time.isUnsure && this.#looks < MOST_LOOKS) return AT_ONCE;
@@ -193,6 +208,8 @@ export class ScheduledJob implements AsyncDisposable {
     const { seen } = shown;
     const nowMs = this.#time.nowMs();
     this.#fromMs ??= nowMs;
+    // Another process's write was served, so that a later refusal is news.
+    if (seen.memory?.dueMs !== this.#memory?.dueMs) this.#isRefusalTold = false;
     this.#memory = seen.memory;
     // A record without an instant is that of a task of `once()`, whose occurrences are other text.
     const isNew = shown.onto !== undefined && seen.memory === undefined;
@@ -200,6 +217,7 @@ export class ScheduledJob implements AsyncDisposable {
     const now = { nowMs, errorMs: this.#time.errorMs, fromMs: this.#fromMs };
     const { step, wrongMs } = decideStep(seen, now, this.#settings.policy);
     this.#tellOfWrong(wrongMs);
+    if (step.kind !== "run") this.#untroubled();
     switch (step.kind) {
       case "run":
         this.#nextMs = step.dueMs;
@@ -228,6 +246,12 @@ export class ScheduledJob implements AsyncDisposable {
     return AT_ONCE;
   }
 
+  /** Nothing keeps this process from its work: the write that begins a run was served, or none is due. */
+  #untroubled(): void {
+    this.#refusal = undefined;
+    this.#trouble = undefined;
+  }
+
   /** Another process was faster, or an eventual read was stale. */
   #refused(): Pause {
     this.#mustBeSure = true;
@@ -236,7 +260,11 @@ export class ScheduledJob implements AsyncDisposable {
   }
 
   async #begin({ onto }: Sight, memory: Memory): Promise<HeldLease | undefined> {
-    return onto === undefined ? undefined : begin(this.#place, onto, memory);
+    if (onto === undefined) return undefined;
+    const lease = await begin(this.#place, onto, memory);
+    this.#untroubled();
+    this.#isRefusalTold = false;
+    return lease;
   }
 
   async #run(

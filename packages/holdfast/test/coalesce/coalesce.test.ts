@@ -5,6 +5,7 @@ import { unlocked } from "../../../testing/src/local/local.js";
 import { interruptHolder } from "../../src/admin/index.js";
 import { type CoalesceResult, coalesce, runOwed } from "../../src/coalesce/index.js";
 import { inspect, type Lease, mutex, sharedSession } from "../../src/index.js";
+import { keepFor } from "../../src/keep/index.js";
 import { interrupt } from "../../src/requests/index.js";
 
 let world: World;
@@ -253,6 +254,20 @@ describe("coalesce", () => {
     expect(await next()).toEqual({ ran: true, value: undefined });
     expect(begun).toBe(3);
     await locks.close();
+  });
+
+  it("runs at once behind a lease that its own client keeps for a next use", async () => {
+    const a = world.inhabitant();
+    await world.until(mutex(a.locks, "sync", { keep: keepFor("20m") }).run(() => 1));
+    await world.time.advance(2_000);
+    expect(world.record("sync")).toHaveProperty("holder");
+    const calledMs = world.time.nowMs;
+    expect(await world.until(call(a))).toMatchObject({ ran: true });
+    expect(runs[0]?.fromMs).toBeLessThan(calledMs + 100);
+    await world.time.advance(60_000);
+    expect(runs.length).toBe(1);
+    expect(a.reported).toEqual([]);
+    expectNothingOwed();
   });
 
   it("passes the queue of the lock", async () => {

@@ -3,7 +3,14 @@ import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { pause } from "../../../../test/support/sdk.js";
 import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
-import { type DynamoDBLike, Holdfast, inspect, type Lease, mutex } from "../../src/index.js";
+import {
+  type DynamoDBLike,
+  Holdfast,
+  type HoldfastError,
+  inspect,
+  type Lease,
+  mutex,
+} from "../../src/index.js";
 import { type LockOptions, leaseOf, lockMiddleware, withLock } from "../../src/lambda/index.js";
 import { createTable } from "../../src/table/index.js";
 
@@ -309,6 +316,39 @@ describe("with reuse, a handler that had to wait", () => {
     expect(await handlerOf(locks)({}, context(9_000))).toEqual({ run: 3 });
     await next;
   });
+
+  it.each([
+    ["a refused permission", "access-denied", { billed: true }, true],
+    ["a result above 350,000 bytes", "invalid-argument", "x".repeat(400_000), false],
+    ["a result that is no JSON", "invalid-argument", 1n, false],
+  ] as const)(
+    "does not fail after its work for %s, and reports it",
+    async (_, code, given, isRefused) => {
+      let isOn = false;
+      const refusing: DynamoDBLike = {
+        config: client.config,
+        send: (command, sending) => {
+          const refusal = Object.assign(new Error("No."), { name: "AccessDeniedException" });
+          return isOn ? Promise.reject(refusal) : client.send(command, sending);
+        },
+      };
+      const reported: HoldfastError[] = [];
+      const mine = new Holdfast({
+        ...{ client: refusing, table: "locks", requestTimeout: "300ms" },
+        onError: (error) => reported.push(error),
+      });
+      const handler = withLock({ locks: mine, name: "report", reuse: true }, () => {
+        isOn = isRefused;
+        return given;
+      });
+      const result: unknown = await handler({}, context(5_000));
+      isOn = false;
+      expect(result).toEqual(given);
+      const notStored = reported.filter(({ message }) => message.includes("was not stored"));
+      expect(notStored).toMatchObject([{ code, lockName: "report" }]);
+      await mine.close();
+    },
+  );
 
   it("runs if the awaited run failed", async () => {
     fails = true;

@@ -348,4 +348,16 @@ describe("once", () => {
     const { locks } = world.inhabitant();
     expect(() => once(locks, "report", options as never, () => undefined)).toThrow(word);
   });
+
+  it.each([undefined, {}, "work"])(
+    "refuses the work %j at once, and leaves the occurrence to a right call",
+    async (work) => {
+      const a = world.inhabitant();
+      const begin = () => once(a.locks, "report", { occurrence: TEN }, work as never);
+      expect(begin).toThrow(expect.objectContaining({ code: "invalid-argument" }));
+      await world.time.advance(60_000);
+      expect(world.table.counts.writes).toBe(0);
+      expect(await world.until(call(a, TEN))).toMatchObject({ ran: true });
+    },
+  );
 });

@@ -651,4 +651,103 @@ describe("the record of a schedule", () => {
     await world.time.advance(MINUTE);
     expect(ran.length).toBe(1);
   });
+
+  it.each([
+    ["throttled", "throttled"],
+    ["request-lost", "unreachable"],
+  ] as const)(
+    "tells once of an hour in which the table serves its looks and no write: %s",
+    async (fault, code) => {
+      const [one] = fleet(1, { every: "10m" });
+      await world.time.advance(MINUTE);
+      one?.who.network.script(({ kind }) => (kind === "write" ? { fault } : undefined));
+      await world.time.advance(HOUR);
+      expect(ran).toEqual([]);
+      expect(one?.who.reported.map((error) => error.code)).toEqual([code]);
+      expect(one?.job.health().trouble).toMatchObject({ code });
+      one?.who.network.clear();
+      await world.time.advance(MINUTE);
+      expect(ran.length).toBe(1);
+      expect(one?.job.health().trouble).toBeUndefined();
+      // Another outage is news.
+      one?.who.network.script(({ kind }) => (kind === "write" ? { fault } : undefined));
+      await world.time.advance(20 * MINUTE);
+      expect(one?.who.reported.map((error) => error.code)).toEqual([code, code]);
+    },
+  );
+
+  it("tells once of writes that are refused for an hour", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    const error = new HoldfastError("access-denied", "Not now.");
+    one?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "misconfigured", error } : undefined,
+    );
+    await world.time.advance(HOUR);
+    expect(one?.who.reported).toEqual([error]);
+    expect(one?.job.health().trouble).toBe(error);
+  });
+
+  it("tells once of writes that fail, although each instant is given up with `catchUp: none`", async () => {
+    const [one] = fleet(1, { every: "10m", catchUp: "none" });
+    await world.time.advance(MINUTE);
+    one?.who.network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));
+    await world.time.advance(8 * MINUTE + 45_000);
+    expect(one?.job.health().trouble).toMatchObject({ code: "throttled" });
+    await world.time.advance(HOUR);
+    expect(ran).toEqual([]);
+    expect(one?.who.reported.map(({ code }) => code)).toEqual(["throttled"]);
+    await world.time.advance(2 * MINUTE);
+    expect(one?.job.health().trouble).toBeUndefined();
+  });
+
+  it("tells again of a refused write after a run of another process", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    const latency = { requestMs: 5, responseMs: 800 };
+    const [slow] = fleet(1, { every: "10m" }, {}, { latency });
+    const error = new HoldfastError("access-denied", "Not now.");
+    one?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "misconfigured", error } : undefined,
+    );
+    await world.time.advance(19 * MINUTE);
+    expect(ran.map(({ who }) => who)).toEqual([slow?.who, slow?.who]);
+    expect(one?.who.reported).toEqual([error, error]);
+    expect(one?.job.health().trouble).toBeUndefined();
+  });
+
+  it("tells once of an outage of the whole table at an instant", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(9 * MINUTE + 29_995);
+    // The look at the instant is served, and the write after it is not.
+    one?.who.network.script(({ kind }) =>
+      kind === "write" ? { fault: "request-lost" } : undefined,
+    );
+    await world.time.advance(100);
+    one?.who.network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(20 * MINUTE);
+    expect(one?.who.reported.map(({ code }) => code)).toEqual(["unreachable"]);
+    one?.who.network.clear();
+    await world.time.advance(MINUTE);
+    expect(ran.length).toBe(1);
+  });
+
+  it.each(["none", "last", "all"] as const)(
+    "loses no instant to a refusal of two seconds around it, with `catchUp: %j`",
+    async (catchUp) => {
+      const all = fleet(3, { every: "1h", catchUp });
+      await world.time.advance(HOUR - 30_000 - 500);
+      const error = new HoldfastError("access-denied", "Not now.");
+      for (const { who } of all) {
+        who.network.script(({ kind }) =>
+          kind === "write" ? { fault: "misconfigured", error } : undefined,
+        );
+      }
+      await world.time.advance(2_000);
+      for (const { who } of all) who.network.clear();
+      await world.time.advance(HOUR);
+      expect(dues()).toEqual(["01-01T01:00", "01-01T02:00"]);
+      for (const one of all) expect(one.job.health().trouble).toBeUndefined();
+    },
+  );
 });

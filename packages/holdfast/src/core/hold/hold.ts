@@ -381,7 +381,6 @@ export class Hold implements Kept {
     this.times.renewed(start);
     if (end.isTooEarly) this.times.putOff(0);
     this.#renewedAtMs = this.context.nowMs();
-    if (this.isManual) this.localQueue.deadlineMoved();
     this.settings.onRenewal?.(record);
   }
 
