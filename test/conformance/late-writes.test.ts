@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
-import { mutex } from "../../packages/holdfast/src/index.js";
-import { BadNetworks, type Network } from "../support/bad-network.js";
+import { type Duration, mutex } from "../../packages/holdfast/src/index.js";
+import { BadNetworks } from "../support/bad-network.js";
 import { describeOnOneServer } from "../support/dynamodb-local.js";
-import { eventually, type Locker, pause } from "../support/sdk.js";
+import { eventually, pause } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
 
 const MANUAL = { lease: "2s", renew: "manual", wait: "300ms", poll: { min: "10ms" } } as const;
 // On a healthy network, a busy machine alone may take long.
 const CALM = { ...MANUAL, wait: "10s" } as const;
 const LATE = { fault: "applied-late", delayMs: 600, how: "hang" } as const;
+// For a release, which the client must send again and hear of: on a busy machine an answer may take a second.
+const PATIENT = { requestTimeout: "2s" } as const;
+const LATER = { ...LATE, delayMs: 3_000 } as const;
 
 // The network delays a request until its client has stopped waiting for the answer.
 describeOnOneServer("a write applied after an abort by the caller", (endpoint) => {
@@ -24,9 +27,9 @@ function declare(endpoint: () => string, way: Way): void {
   afterAll(() => networks.close());
 
   /** One client behind a slow network, and one with a direct connection. */
-  async function two(): Promise<{ network: Network; victim: Locker; other: Locker }> {
+  async function two(options: { requestTimeout: Duration } = { requestTimeout: "400ms" }) {
     const network = await networks.network();
-    const victim = network.locker({ requestTimeout: "400ms" });
+    const victim = network.locker(options);
     return { network, victim, other: networks.locker() };
   }
 
@@ -80,9 +83,9 @@ function declare(endpoint: () => string, way: Way): void {
   });
 
   it.concurrent("frees no lease of another client after a late release", async () => {
-    const { network, victim, other } = await two();
+    const { network, victim, other } = await two(PATIENT);
     const lease = await mutex(victim.locks, "release").acquire({ ...CALM, lease: "1m" });
-    network.nextWrites("release", LATE, 1);
+    network.nextWrites("release", LATER, 1);
     await lease.release();
     expect(lease.signal.aborted).toBe(false);
     const next = await mutex(other.locks, "release").acquire(CALM);
@@ -93,13 +96,13 @@ function declare(endpoint: () => string, way: Way): void {
   });
 
   it.concurrent("leaves no holder behind after a late hand-off to an aborted waiter", async () => {
-    const { network, victim } = await two();
-    const lock = mutex(victim.locks, "handed");
-    const first = await lock.acquire(CALM);
+    const { network, victim } = await two(PATIENT);
+    const lock = mutex(victim.locks, "handed", { lease: "1m" });
+    const first = await lock.acquire({ ...CALM, lease: "1m" });
     const abort = new AbortController();
-    const second = lock.acquire({ ...MANUAL, signal: abort.signal });
+    const second = lock.acquire({ ...CALM, lease: "1m", signal: abort.signal });
     await pause(1);
-    network.nextWrites("handed", LATE, 1);
+    network.nextWrites("handed", LATER, 1);
     const released = first.release();
     abort.abort(new Error("changed my mind"));
     await expect(second).rejects.toThrow("changed my mind");

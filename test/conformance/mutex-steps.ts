@@ -68,7 +68,7 @@ export function stepTests(test: Declare, bench: Bench): void {
     const rival = locker();
     const poll = { min: "50ms", max: "50ms" };
     const sent = await during(async () => {
-      const waiting = mutex(rival.locks, "polled").acquire({ wait: "300ms", poll });
+      const waiting = mutex(rival.locks, "polled").acquire({ wait: "2s", poll });
       await expect(waiting).rejects.toMatchObject({ code: "not-acquired" });
     });
     expect(sent[0]).toEqual(REFUSED);

@@ -74,12 +74,15 @@ describeOnDynamoDBLocal("the crontab of docs/cli.md", (endpoint) => {
     const earliestMs = killedMs + (LEASE_MS * 2) / 3 - 300 + BOUND_MS;
     const latestMs = killedMs + LEASE_MS + BOUND_MS + SLACK_MS;
     const statuses: (number | null)[] = [];
-    let startedMs = 0;
+    let [startedMs, firstEndedMs] = [0, Number.POSITIVE_INFINITY];
     while (statuses.at(-1) !== 0 && startedMs < latestMs) {
       startedMs = performance.now();
       statuses.push(await run().status);
+      firstEndedMs = Math.min(firstEndedMs, performance.now());
     }
-    expect(new Set(statuses.slice(0, -1))).toEqual(new Set([HELD]));
+    // On a busy machine even the first command may be slower than the lease.
+    if (firstEndedMs < earliestMs) expect(statuses[0]).toBe(HELD);
+    expect(statuses.slice(0, -1).filter((status) => status !== HELD)).toEqual([]);
     expect(statuses.at(-1)).toBe(0);
     expect(performance.now()).toBeGreaterThan(earliestMs);
     expect(existsSync(join(directory, "done"))).toBe(true);
