@@ -249,7 +249,7 @@ export const FIRST_SIGHT: readonly Variant[] = [
     ],
     caughtBy: {
       test: "packages/holdfast/test/election/slow-preferred.test.ts",
-      title: "a preferred candidate %o replaces a leader %o at once, and for good",
+      title: "a preferred candidate %o replaces a leader %o that stops within %i ms, for good",
     },
   },
   {

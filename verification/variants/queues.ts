@@ -731,8 +731,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "if (await this.#mayJoin(queueing)) return",
-        to: "if (queueing !== undefined || (await this.#mayJoin(queueing))) return",
+        from: "if (await this.#mayJoin(queueing, decision)) return",
+        to: "if (queueing !== undefined || (await this.#mayJoin(queueing, decision))) return",
       },
     ],
     caughtBy: {

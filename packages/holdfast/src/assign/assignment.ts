@@ -8,7 +8,6 @@ import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
 import { lifeOfSession } from "../locks/locking.js";
 import { openSession } from "../locks/open-session.js";
-import type { MemberRow } from "../native/native-members.js";
 import { Abort } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { Claims } from "./claims.js";
@@ -264,25 +263,8 @@ export class Assignment implements AsyncDisposable {
     });
   }
 
-  /**
-   * Whether a name runs nowhere while it is this member's: it runs here again only after its former run has ended, which
-   * may never be. Then the others are to have it. Without another member that takes names, this one keeps the rest going.
-   */
-  get #isStuck(): boolean {
-    return [...this.#places.values()].some((place) => place.isStuck) && this.#takers().length > 0;
-  }
-
-  /** The other members that may take names. */
-  #takers(): MemberRow[] {
-    const me = this.#session?.id;
-    return [...this.#members.rows.values()].filter(
-      (row) => row.session !== me && row.weight > 0 && !row.isLeaving,
-    );
-  }
-
   #told(): Told {
-    const { leaseMs, owner } = this.#settings;
-    const weight = this.#isStuck ? 0 : this.#settings.weight;
+    const { weight, leaseMs, owner } = this.#settings;
     const count = [...this.#places.values()].filter(({ isKept }) => isKept).length;
     const names = digestOf(this.#names);
     const session = this.#session?.id ?? "";
@@ -342,7 +324,10 @@ export class Assignment implements AsyncDisposable {
   async #handOver(session: Session): Promise<void> {
     const { context } = this.#parts;
     const { periodMs } = this.#settings;
-    if (this.#takers().length === 0) return;
+    const takers = [...this.#members.rows.values()].filter(
+      (row) => row.session !== session.id && row.weight > 0 && !row.isLeaving,
+    );
+    if (takers.length === 0) return;
     for (const place of this.#places.values()) if (place.isWanted()) place.revoke("moved");
     const untilMs = context.nowMs() + periodMs + 2 * SOON_MS;
     while (context.nowMs() < untilMs && session.isHeld && !context.closing.aborted) {

@@ -21,8 +21,6 @@ export interface Running {
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 300_000;
-// A run that only ends late is no reason to move the names of its member.
-const STUCK_PERIODS = 3;
 
 /** How long a member waits for a name that it has asked for, in milliseconds. */
 export function askMs({ periodMs, stopTimeoutMs }: AssignSettings): number {
@@ -37,7 +35,6 @@ export class Place {
   /** Aborts when the run must end. */
   readonly #ending = new Abort();
   #why: AssignmentChange["kind"] | undefined;
-  #releasedAtMs: number | undefined;
   #wanted: { readonly by: string | undefined; readonly atMs: number } | undefined;
   /** Resolves after the release, or the end of the lease: the name may run elsewhere. Never rejects. */
   readonly released: Promise<void>;
@@ -65,9 +62,7 @@ export class Place {
       of.onWanted(this);
     });
     const running = this.#runs();
-    this.released = this.#release(running).then(() => {
-      this.#releasedAtMs = of.context.nowMs();
-    });
+    this.released = this.#release(running);
     this.ended = this.released.then(() => running);
   }
 
@@ -81,15 +76,6 @@ export class Place {
   /** Whether the name runs here, and is to run on. */
   get isKept(): boolean {
     return !this.#ending.aborted && this.lease.isHeld;
-  }
-
-  /** Whether the run goes on for so long after the name was given up that it may never end. */
-  get isStuck(): boolean {
-    const { context, settings } = this.#of;
-    return (
-      this.#releasedAtMs !== undefined &&
-      context.nowMs() - this.#releasedAtMs >= STUCK_PERIODS * settings.periodMs
-    );
   }
 
   /** Stops the run, and then gives the name up. The run may shield a section from that. */

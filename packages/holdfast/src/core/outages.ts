@@ -49,8 +49,8 @@ export class Outages {
 
   /**
    * Whether `onError` has not received this outage yet. Then notes that it has. An outage without answers is one of all
-   * requests; a refusal is one of the requests of its operation about
-   * its kind of record, because a policy or a capacity may allow the others.
+   * requests; a refusal is one of the requests of its operation about its
+   * kind of record, because a policy or a capacity may allow the others.
    */
   isNews(unavailable: Unavailable, nowMs: number): boolean {
     const { kind } = unavailable;

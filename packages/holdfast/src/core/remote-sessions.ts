@@ -15,7 +15,8 @@ export type Ending = Extract<Decision, { readonly kind: "end-session" }>;
 const FIRST_VERSION = 1n;
 
 const READING: Entering = { ...CLAIM, about: "session" };
-const ENDING: Entering = { ...KEEP, about: "session" };
+/** How a write to the session of another client takes its turn. */
+export const TO_SESSION: Entering = { ...KEEP, about: "session" };
 
 /**
  * Reads the sessions of other holders: one read for all waiters of the client, however many records name the
@@ -83,7 +84,12 @@ export class RemoteSessions {
           ? format.lease.tombstone?.(ref, tombstone)
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
       if (write === undefined) throw new Error("The records of this format name no session.");
-      const answer = await this.#context.write(write, settings.requestTimeoutMs, undefined, ENDING);
+      const answer = await this.#context.write(
+        write,
+        settings.requestTimeoutMs,
+        undefined,
+        TO_SESSION,
+      );
       if (answer.kind === "applied" || answer.kind === "refused") {
         this.#context.seeRecord(ref, answer, "strong");
       }

@@ -28,6 +28,8 @@ const LONGEST_READ_PART = 0.1;
 // The default poll of the leader that was asked, and so probably of its rivals, as a part of its lease: they let a preferred
 // candidate go first for two polls of their own.
 const ASKED_PART = 0.1;
+// A leader resigns only when its work has stopped. The bound is for one that never does.
+const LONGEST_STOP_MS = 60_000;
 /** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
 const STAND_BACK_POLLS = 2;
 
@@ -70,7 +72,7 @@ export class Standby {
   #readAtMs = 0;
   #yielding: { readonly last: string; readonly untilMs: number } | undefined;
   #lastCause: Gap["cause"] = "vacant";
-  /** Until when this preferred candidate reads often: the leader that it has asked resigns soon, and its rivals' polls may be short. */
+  /** Until when this preferred candidate reads often, because the leader that it has asked resigns. */
   #resignsUntilMs = Number.NEGATIVE_INFINITY;
   #askedLeaseMs = Number.POSITIVE_INFINITY;
   readonly #watch: OutageWatch;
@@ -221,7 +223,8 @@ export class Standby {
       this.#unlessDenied(error),
     );
     if (asked?.kind === "asked") {
-      this.#resignsUntilMs = this.#candidate.context.nowMs() + record.leaseMs;
+      this.#resignsUntilMs =
+        this.#candidate.context.nowMs() + Math.max(record.leaseMs, LONGEST_STOP_MS);
       this.#askedLeaseMs = record.leaseMs;
     }
     // An outage may begin with this write.

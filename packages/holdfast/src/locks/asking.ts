@@ -1,9 +1,10 @@
 import type { AcquireSettings, Asker, Contending } from "../core/acquire/settings.js";
-import { untilAnswered } from "../core/acquire/until-answered.js";
+import { Retries, untilAnswered } from "../core/acquire/until-answered.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { LeaseFormat } from "../core/record/format.js";
 import type { ObservedHeld, ObservedRecord } from "../core/record/observation.js";
 import type { Asked, HeldRecord, Passage } from "../core/record/record.js";
+import { TO_SESSION } from "../core/remote-sessions.js";
 import { phraseOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { shown } from "../internal/shown.js";
@@ -63,6 +64,7 @@ class HolderAsker implements Asker {
   readonly #kind: IfHeld["kind"];
   /** What DynamoDB has not served yet. */
   #note: Write | undefined;
+  #retries: Retries | undefined;
   /** The last holder that was asked. */
   #holder: string | undefined;
   /** The number of this waiter; undefined until DynamoDB has acknowledged a request with a number. */
@@ -144,18 +146,21 @@ class HolderAsker implements Asker {
     if (record.session === undefined) return;
     const session = context.format.codec.refOf("session", record.session);
     this.#note = requireCapability(context.format, REQUESTS).notify(session, record.holder);
-    await this.#tell();
+    this.#retries = new Retries(this.#waiter);
   }
 
-  /** Sends the note to the holder's session once. Unless DynamoDB serves it, the next poll sends it again. */
+  /** Sends the note to the holder's session. Unless DynamoDB serves it, a later poll sends it again. */
   async #tell(): Promise<void> {
     const { context, cancellation } = this.#waiter;
     const note = this.#note;
-    if (note === undefined) return;
+    if (note === undefined || this.#retries?.isDue === false) return;
     const { requestTimeoutMs } = context.settings;
-    const sent = await context.write(note, requestTimeoutMs, cancellation.signal);
+    const sent = await context.write(note, requestTimeoutMs, cancellation.signal, TO_SESSION);
     const answer = context.unlessLasting(sent, cancellation.waits);
-    if (isNoAnswer(answer)) return cancellation.onNoResponse(answer);
+    if (isNoAnswer(answer)) {
+      this.#retries?.putOff();
+      return cancellation.onNoResponse(answer);
+    }
     cancellation.onResponse();
     this.#note = undefined;
   }

@@ -497,58 +497,6 @@ describe("assign", () => {
     expect(most).toBe(1);
   });
 
-  describe("with a hung run that an operator interrupts", () => {
-    /** Members of which the first `hung` have one run each that never ends after its interruption. Returns their names. */
-    async function interruptHung(hung: number, others: number): Promise<string[]> {
-      const names: string[] = [];
-      for (let at = 0; at < hung; at += 1) {
-        const run: AssignOptions["run"] = async (name, lease) => {
-          await runOf(`m${at}`)(name, lease as Lease);
-          if (names.includes(name)) await new Promise(() => undefined);
-        };
-        member({ stopTimeout: "3s", run });
-      }
-      for (let at = 0; at < others; at += 1) member();
-      await world.until(Promise.all(members.map(({ assignment }) => assignment.start())));
-      await world.time.advance(2 * PERIOD_MS);
-      const { locks } = world.inhabitant();
-      for (const { assignment } of members.slice(0, hung)) {
-        const name = assignment.mine[0] ?? "";
-        names.push(name);
-        await world.until(interruptHolder(locks, `webhooks/${name}`, { by: "ann" }));
-      }
-      return names;
-    }
-
-    it("runs its name at another member within a few periods", async () => {
-      const [name = ""] = await interruptHung(1, 2);
-      await world.time.advance(8 * PERIOD_MS);
-      expect(ledger.running.get(name)).toMatch(/^m[12]$/);
-      expect(ledger.running.size).toBe(20);
-    });
-
-    it("runs the other names on, if no other member takes names", async () => {
-      const [name = ""] = await interruptHung(1, 0);
-      await world.time.advance(8 * PERIOD_MS);
-      expect(ledger.running.has(name)).toBe(false);
-      expect(ledger.running.size).toBe(19);
-      const codes = members[0]?.it.reported.map(({ code }) => code);
-      expect(codes).toEqual(["outcome-unknown"]);
-    });
-
-    it("runs the other names on, if each member has one", async () => {
-      const hung = await interruptHung(3, 0);
-      await world.time.advance(20 * PERIOD_MS);
-      for (const name of namesOf(20)) {
-        if (!hung.includes(name)) expect(ledger.running.has(name)).toBe(true);
-      }
-      const notAcquired = members.flatMap(({ it: { reported } }) =>
-        reported.filter(({ code }) => code === "not-acquired"),
-      );
-      expect(notAcquired).toEqual([]);
-    });
-  });
-
   it("joins again as another member after the loss of its session", async () => {
     const [one, two] = await startAll(2);
     await world.time.advance(2 * PERIOD_MS);

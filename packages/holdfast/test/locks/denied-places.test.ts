@@ -7,6 +7,26 @@ const DENIED = new HoldfastError("access-denied", "No permission for places.", {
   cause: Object.assign(new Error("refused"), { name: "AccessDeniedException" }),
 });
 
+it("a mutex before a free lock with a queue is told of a table that serves no write", async () => {
+  const world = new World();
+  const told: string[] = [];
+  const waiter = world.inhabitant({ lease: "10s", onError: ({ code }) => void told.push(code) });
+  const held = await world.until(mutex(world.inhabitant().locks, "x").acquire());
+  const waiting = mutex(waiter.locks, "x").acquire({ wait: "40s" });
+  waiting.catch(() => undefined);
+  await world.time.advance(1_000);
+  waiter.network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));
+  const dead = world.inhabitant({ lease: "60s" });
+  fairLock(dead.locks, "x")
+    .acquire({ wait: FOR_EVER })
+    .catch(() => undefined);
+  await world.time.advance(200);
+  dead.process.kill();
+  await world.until(held.release());
+  await expect(world.until(waiting)).rejects.toMatchObject({ code: "throttled" });
+  expect(told).toEqual(["throttled"]);
+});
+
 describe("a mutex of a client with the permissions of `lock` alone", () => {
   it("is granted after the queue of others, which its wait for a free lock does not block", async () => {
     const world = new World();

@@ -105,7 +105,7 @@ export class AcquireLoop {
         ...this.#rivalry(decision),
       });
       if (outcome === "needs-place") {
-        if (await this.#mayJoin(queueing)) return { kind: "queued" };
+        if (await this.#mayJoin(queueing, decision)) return { kind: "queued" };
       } else if (outcome !== undefined) return { kind: outcome };
       switch (decision.kind) {
         case "wait":
@@ -183,11 +183,12 @@ export class AcquireLoop {
     return { passedBy, mostPassed: this.#mostPassed ?? 1, hasQueue };
   }
 
-  async #mayJoin(queueing: Queueing | undefined): Promise<boolean> {
+  async #mayJoin(queueing: Queueing | undefined, { kind }: Decision): Promise<boolean> {
     if (this.#isDeniedPlaces || this.#cancellation.isStopped) return false;
     const answer = await queueing?.mayJoin(this.#contending);
     this.#isDeniedPlaces = answer === "denied";
-    return answer === "allowed";
+    // Before a free lock, the next request of a waiter without an answer is for a ticket: it waits for that, and is told why.
+    return answer === "allowed" || (answer === "unknown" && kind === "queued");
   }
 
   // A waiter that can watch the record for the whole lease needs no note.
@@ -206,14 +207,14 @@ export class AcquireLoop {
 
   // A process that releases a lock and claims the lock again at once would starve the clients that poll.
   async #standBack(): Promise<void> {
-    const { passage, queueing, retryMs, maxPollMs } = this.#settings;
+    const { passage, queueing, minPollMs, maxPollMs } = this.#settings;
     const { observations } = this.#context;
     const sinceMs = observations.askedMs(this.#ref.id);
     // The queue already keeps the order, and of the callers that interrupt the newest is first.
     const isInOrder = this.#place !== undefined || passage !== undefined;
     if (isInOrder || (queueing?.joins === "at once" && sinceMs === undefined)) return;
     const fromMs = observations.takeStandBack(this.#ref.id);
-    const untilMs = sinceMs === undefined ? fromMs && fromMs + retryMs : sinceMs + maxPollMs;
+    const untilMs = sinceMs === undefined ? fromMs && fromMs + minPollMs : sinceMs + maxPollMs;
     if (untilMs === undefined) return;
     const { leftMs = 0, signal } = this.#cancellation;
     const pauseMs = Math.min(untilMs - this.#context.nowMs(), leftMs / 2);

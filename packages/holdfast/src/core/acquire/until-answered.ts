@@ -62,3 +62,23 @@ export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   cancellation.onResponse();
   return retried.answer as Exclude<A, NoAnswer | Misconfigured>;
 }
+
+/** When a waiter that polls meanwhile sends a request again that DynamoDB did not serve. The pauses grow with the outage. */
+export class Retries {
+  readonly #context: Acquisition["context"];
+  readonly #backoff: Backoff;
+  #dueMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ context, settings }: Pick<Acquisition, "context" | "settings">) {
+    this.#context = context;
+    this.#backoff = doubling(settings.retryMs, longestPauseMs(settings, settings.retryMs));
+  }
+
+  get isDue(): boolean {
+    return this.#context.nowMs() >= this.#dueMs;
+  }
+
+  putOff(): void {
+    this.#dueMs = this.#context.nowMs() + this.#backoff(this.#context.random.fraction());
+  }
+}

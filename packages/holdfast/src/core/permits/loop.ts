@@ -7,7 +7,7 @@ import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
 import type { Contending } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
-import { untilAnswered } from "../acquire/until-answered.js";
+import { Retries, untilAnswered } from "../acquire/until-answered.js";
 import { decideHolder } from "../decide-holder.js";
 import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
@@ -15,7 +15,7 @@ import { requireCapability } from "../record/capability.js";
 import { decidePermit, type PermitDecision } from "../record/decide-permit.js";
 import type { RecordRef } from "../record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../record/permits.js";
-import type { Ending } from "../remote-sessions.js";
+import { type Ending, TO_SESSION } from "../remote-sessions.js";
 import { noteAbout } from "../session/note.js";
 import { titleOf, tooSlow } from "../unavailable.js";
 import { PermitGrantWrite, sharedRecord } from "./grant.js";
@@ -36,6 +36,7 @@ export class PermitLoop {
   #silences = 0;
   /** The sessions of holders that {@link PermitLoop.#notifySessions} still has to ask; undefined before its time. */
   #unnotified: Set<string> | undefined;
+  #retries: Retries | undefined;
   readonly #fromMs: number;
 
   /** `seen`: the record as the client has just read it; without it, the loop begins with a grant. */
@@ -181,15 +182,18 @@ export class PermitLoop {
     const { context, ref, cancellation } = this.#contending;
     if (context.nowMs() - this.#fromMs <= this.#wish.life.leaseMs) return;
     this.#unnotified ??= new Set(this.#holders.map(({ session }) => session));
+    this.#retries ??= new Retries(this.#contending);
+    if (!this.#retries.isDue) return;
     const requests = requireCapability(context.format, REQUESTS);
     const notify = async (session: string) => {
       const note = requests.notify(context.format.codec.refOf("session", session), noteAbout(ref));
       const isServed = await this.#askOnce((timeoutMs) =>
-        context.write(note, timeoutMs, cancellation.signal),
+        context.write(note, timeoutMs, cancellation.signal, TO_SESSION),
       );
       if (isServed) this.#unnotified?.delete(session);
     };
     await Promise.all([...this.#unnotified].map(notify));
+    if (this.#unnotified.size > 0) this.#retries.putOff();
   }
 
   /** Reads, in parallel, the sessions of all permits for which the client's decision is `kind`. */
