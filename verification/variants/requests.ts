@@ -44,7 +44,11 @@ export const REQUESTS: readonly Variant[] = [
       },
       { in: { Hold }, from: "this.#last = this.#last?.earlier(end) ?? end;", to: "void end;" },
     ],
-    caughtBy: { invariant: "in time", within: 40, of: "calm world" },
+    caughtBy: {
+      test: "packages/holdfast/test/locks/interrupt.test.ts",
+      title:
+        "does not keep a lock whose move to it shows the interruption, and whose holder does nothing",
+    },
   },
   {
     name: "interrupted-lease-without-end-on-a-session",
