@@ -35,7 +35,7 @@ export async function correctEnd(
   now?: Instant,
 ): Promise<Corrected | Refused | Silent> {
   const { context } = acquisition;
-  const { leaseMs } = result.settings;
+  const { leaseMs, retryMs: pauseMs } = result.settings;
   // The length in a record of another client's format may be longer than the lease.
   if (hasSoundEnd(context, { ...result.record, leaseMs }, deadline, now))
     return { kind: "granted", result };
@@ -57,7 +57,7 @@ export async function correctEnd(
     renewal = undefined;
     return { kind: "again" } as const;
   };
-  const grant = { leaseMs, pauseMs: result.settings.retryMs, deadline };
+  const grant = { leaseMs, pauseMs, deadline };
   const corrected = await withinGrant(acquisition, grant, attempt);
   if (corrected.kind !== "corrected") return corrected;
   return { kind: "granted", result: { ...result, record: corrected.record } };

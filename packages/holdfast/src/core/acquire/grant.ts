@@ -124,8 +124,7 @@ export class GrantWrite {
   async #withFence(result: GrantResult): Promise<GrantAnswer> {
     const { fenceCounter } = this.#context.format;
     if (fenceCounter === undefined) return { kind: "granted", result };
-    const { leaseMs } = this.#settings;
-    const pauseMs = this.#settings.retryMs;
+    const { leaseMs, retryMs: pauseMs } = this.#settings;
     const { holder } = this.#grant;
     // The seed of the grant may be wrong: the answer to the grant may have been the first to correct the clock.
     const seed = this.#context.fenceSeed(this.#ref);
@@ -182,10 +181,10 @@ export class GrantWrite {
   }
 
   #giveUp(isSilent: boolean): void {
-    const pauseMs = this.#settings.retryMs;
+    const { leaseMs, retryMs: pauseMs } = this.#settings;
     rollBack(this.#context, this.#ref, {
       attempt: this.#grant.holder,
-      leaseMs: this.#settings.leaseMs,
+      leaseMs,
       replaced: replacedBy(this.#decision),
       sends: this.#repetition.unanswered,
       pauseMs,
