@@ -92,7 +92,10 @@ export const SCHEDULES: readonly Variant[] = [
         to: "return mark !== lastHolder || mark !== undefined;",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: {
+      test: TEST,
+      title: "counts the attempt of a dead run that another process's undone takeover has freed",
+    },
   },
   {
     name: "schedule-takes-its-own-claim-for-a-run",
