@@ -12,7 +12,6 @@ import { simulateSchedule } from "../../verification/sim/schedule/simulation.js"
 import { countOf, runSeeds } from "./seeds.js";
 
 // For more seeds: HOLDFAST_SIM_SCHEDULE=1000 npx vitest run test/sim/schedule.test.ts
-// One of the known-bad variants falls at seed 27.
 const FROM = Number(process.env["HOLDFAST_SIM_FROM"] ?? 1);
 const SEEDS = countOf("HOLDFAST_SIM_SCHEDULE", 4, 30);
 

@@ -38,7 +38,10 @@ export const COALESCED: readonly Variant[] = [
         to: "if (isOurs) { covered = found.calls ?? covered; return AGAIN; }",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: {
+      test: TEST,
+      title: "notes a call during a run with one write, and runs once more after it",
+    },
   },
   {
     name: "coalesced-debt-unwatched",

@@ -185,7 +185,10 @@ export const SCHEDULES: readonly Variant[] = [
         to: "return !this.#context.tableClock.isConfirmed;",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: {
+      test: TEST,
+      title: "runs on time at instants that are days apart, with every `catchUp`",
+    },
   },
   {
     name: "schedule-forgets-its-first-start",
@@ -214,7 +217,7 @@ export const SCHEDULES: readonly Variant[] = [
         to: "return retries >= 0 ? { dueMs, attempt: attempt + 1, atMs: now.nowMs } : undefined;",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { test: TEST, title: "does not run it again without `retries`, and runs the next" },
   },
   {
     name: "schedule-catches-up-only-the-newest",
@@ -227,7 +230,7 @@ export const SCHEDULES: readonly Variant[] = [
         to: "return hasRetry ? undefined : Math.max(firstMissed(rule, baseMs, newestMs), newestMs);",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { test: TEST, title: "runs each in order with `all`" },
   },
   {
     name: "schedule-overtakes-a-retry",
@@ -240,7 +243,7 @@ export const SCHEDULES: readonly Variant[] = [
         to: "return firstMissed(rule, baseMs, newestMs);",
       },
     ],
-    caughtBy: SIMULATION,
+    caughtBy: { test: TEST, title: "holds up later instants with `all`" },
   },
   {
     name: "schedule-loses-an-interruption",
