@@ -35,7 +35,7 @@ export const OUTAGES: readonly Variant[] = [
     name: "refused-sessions-told-at-each-poll",
     what: "An answer about the lock ends the outage in which requests about its session are refused.",
     rules: [],
-    edits: [{ in: { TableAccess }, from: "operation + about", to: "operation" }],
+    edits: [{ in: { TableAccess }, from: "kindOf(operation, about)", to: "operation" }],
     caughtBy: {
       test: DENIED,
       title: "are told once, although the table answers about the lock meanwhile",
@@ -139,7 +139,13 @@ export const OUTAGES: readonly Variant[] = [
     name: "outage-told-once-for-ever",
     what: "The client tells of its first outage only.",
     rules: [],
-    edits: [{ in: { Outages }, from: 'this.#told.delete("unknown");', to: "this.#told.size;" }],
+    edits: [
+      {
+        in: { Outages },
+        from: "if (this.#unservedSinceMs.delete(operation))",
+        to: "if (this.#unservedSinceMs.delete(operation) && this.#toldMs < 0)",
+      },
+    ],
     caughtBy: {
       test: SILENCE,
       title: "is reported once for each outage that begins while %s waits",
@@ -165,8 +171,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: "else if (kind === this.#toldKind) return;",
-        to: 'else if (kind === this.#toldKind || kind === "unknown") return;',
+        from: "if (this.#isUnserved(unavailable)) this.#tell();",
+        to: 'if (kind === "unknown") return;',
       },
     ],
     caughtBy: { invariant: "no silence", within: 20, of: "world" },
@@ -178,8 +184,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: "else if (kind === this.#toldKind) return;",
-        to: 'else if (kind === this.#toldKind || kind === "throttled") return;',
+        from: "if (this.#isUnserved(unavailable)) this.#tell();",
+        to: 'if (kind === "throttled") return;',
       },
     ],
     caughtBy: { invariant: "no silence", within: 300, of: "world" },
@@ -191,8 +197,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: 'if (kind === "denied") this.#onDenied(unavailable);',
-        to: 'if (kind === "denied") return;',
+        from: "this.#onDenied(unavailable);",
+        to: "this.#denied.size;",
       },
     ],
     caughtBy: { invariant: "no silence", within: 20, of: "world" },
@@ -204,7 +210,7 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: 'return this.#toldKind === "unknown" && this.#context.lastAnswerMs > this.#toldAtMs;',
+        from: "return this.#isToldOfWhole && this.#context.lastAnswerMs > this.#toldAtMs;",
         to: "return false;",
       },
     ],
@@ -212,6 +218,32 @@ export const OUTAGES: readonly Variant[] = [
       test: SILENCE,
       title: "is reported again if other calls of the client were answered meanwhile",
     },
+  },
+  {
+    name: "outage-ended-by-another-operation",
+    what: "A served read ends the outage in which the table serves no write.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: "if (this.#failed.size > 0) return;",
+        to: "this.#failed.clear();",
+      },
+    ],
+    caughtBy: { test: SILENCE, title: "is reported once while %s waits: %s" },
+  },
+  {
+    name: "outage-of-writes-told-at-each-write",
+    what: "An answer to a read makes an outage of the writes that was told of news again.",
+    rules: [],
+    edits: [
+      {
+        in: { Outages },
+        from: "if (this.#unservedSinceMs.delete(operation))",
+        to: "this.#told.clear(); if (this.#unservedSinceMs.delete(operation))",
+      },
+    ],
+    caughtBy: { test: SILENCE, title: "is reported once while %s waits: %s" },
   },
   {
     name: "outage-begins-with-the-queue",

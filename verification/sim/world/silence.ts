@@ -3,6 +3,7 @@ import type { HoldfastError } from "../../../packages/holdfast/src/index.js";
 import type { Clock } from "../../../packages/holdfast/src/platform/clock.js";
 import type { TablePort, Write } from "../../../packages/holdfast/src/platform/table.js";
 import type { Timers } from "../../../packages/holdfast/src/platform/timers.js";
+import { keyOf } from "../../../packages/testing/src/faults/fault-plan.js";
 import { around, type Sent } from "../observed.js";
 
 // The library promises two request timeouts after the first failure, at least this.
@@ -40,6 +41,8 @@ interface Waiter {
   readonly what: string;
   isWaiting: boolean;
   unserved: Unserved | undefined;
+  /** By the kind of request: those that the table served for no call since the first of them failed. */
+  readonly failed: Map<string, { readonly sinceMs: number; count: number }>;
 }
 
 /** What a process needs for its silence to be watched. */
@@ -53,8 +56,9 @@ interface Watched {
 
 /**
  * Expects that a call that waits is not left in silence: `onError` receives an outage within two request timeouts of the
- * first failure that the call saw, and a refusal of the credentials at once; each once, until the table serves the process
- * again. Reads the clock and the timers of the process, which a pause stops.
+ * first failure that the call saw, an outage of reads or of writes alone with its second failure, at the earliest after a
+ * request timeout, and a refusal of the credentials at once; each once, until the table serves the process again. Reads the
+ * clock and the timers of the process, which a pause stops.
  */
 export class Silence {
   readonly #watched: Watched;
@@ -62,6 +66,8 @@ export class Silence {
   #answeredMs = BEGINNING_MS;
   #servedMs = BEGINNING_MS;
   readonly #servedOfMs = new Map<string, number>();
+  readonly #servedOfKindMs = new Map<string, number>();
+  readonly #waiting = new Set<Waiter>();
   #toldMs = Number.NEGATIVE_INFINITY;
   #toldDeniedMs = Number.NEGATIVE_INFINITY;
 
@@ -75,9 +81,11 @@ export class Silence {
     { wait, signal }: { readonly wait?: number; readonly signal?: AbortSignal },
     call: () => Promise<T>,
   ): Promise<T> {
-    const waiter: Waiter = { what, isWaiting: wait !== 0, unserved: undefined };
+    const waiter: Waiter = { what, isWaiting: wait !== 0, unserved: undefined, failed: new Map() };
+    this.#waiting.add(waiter);
     const end = (): void => {
       waiter.isWaiting = false;
+      this.#waiting.delete(waiter);
     };
     signal?.addEventListener("abort", end, { once: true });
     const timer = wait === undefined ? undefined : this.#watched.timers.set(wait, true, end);
@@ -95,7 +103,9 @@ export class Silence {
     const waiter = this.#waiters.getStore();
     if (waiter === undefined) return;
     waiter.isWaiting = isWaiting;
+    if (isWaiting) this.#waiting.add(waiter);
     waiter.unserved = undefined;
+    waiter.failed.clear();
   }
 
   /** `onError` received an error. */
@@ -112,7 +122,10 @@ export class Silence {
       const waiter = isOfWait(request) ? this.#waiters.getStore() : undefined;
       const answering = send();
       const see = ({ kind }: { readonly kind: string }): void => {
-        if (signal?.aborted !== true || kind !== "unknown") this.#answered(operation, kind, waiter);
+        if (signal?.aborted === true && kind === "unknown") return;
+        this.#answered(operation, kind, waiter);
+        // The client keeps requests about sessions apart, which a policy may refuse alone.
+        this.#ofOneKind(request.kind, kind, isOfSession(request) ? undefined : waiter);
       };
       answering.then(see, () => undefined);
       return answering;
@@ -132,6 +145,25 @@ export class Silence {
       this.#servedMs = this.#nowMs;
       this.#servedOfMs.set(operation, this.#nowMs);
     } else if (waiter?.isWaiting === true) this.#failed(operation, trouble, waiter);
+  }
+
+  /** Expects to be told of requests of one kind that fail for long, whatever the table serves of others. */
+  #ofOneKind(of: string, answer: string, waiter: Waiter | undefined): void {
+    const trouble = troubleIn(answer);
+    if (trouble === undefined) {
+      for (const each of this.#waiting) each.failed.delete(of);
+      this.#servedOfKindMs.set(of, this.#nowMs);
+    } else if (waiter?.isWaiting === true && trouble !== "denied") {
+      const failed = waiter.failed.get(of) ?? { sinceMs: this.#nowMs, count: 0 };
+      waiter.failed.set(of, failed);
+      failed.count += 1;
+      if (failed.count === 1 || this.#nowMs - failed.sinceMs < this.#boundMs) return;
+      const servedMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
+      this.#watched.timers.set(AT_ONCE_MS, false, () => {
+        if (!waiter.isWaiting || this.#toldMs >= Math.min(servedMs, failed.sinceMs)) return;
+        this.#fail(waiter, `of ${failed.count} failed requests to ${of}`, failed.sinceMs);
+      });
+    }
   }
 
   #failed(operation: string, trouble: Trouble, waiter: Waiter): void {
@@ -180,7 +212,9 @@ export class Silence {
         unserved.servedMs,
         this.#servedOfMs.get(operation) ?? BEGINNING_MS,
       );
-      const beganMs = isSilence ? this.#servedMs : refusedMs;
+      const [of = ""] = operation.split(" ");
+      const servedOfMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
+      const beganMs = isSilence ? Math.min(this.#servedMs, servedOfMs) : refusedMs;
       if (this.#toldMs >= beganMs) return again(this.#boundMs);
       if (!isSure) return this.#expectLater(waiter, run, SLACK_MS, true);
       this.#fail(waiter, `within ${this.#boundMs} ms of requests that are ${trouble}`, sinceMs);
@@ -205,6 +239,10 @@ function troubleIn(kind: string): Trouble | undefined {
   if (kind === "unknown") return "unknown";
   if (kind === "misconfigured") return "denied";
   return kind === "throttled" || kind === "skewed" ? "throttled" : undefined;
+}
+
+function isOfSession(request: Sent): boolean {
+  return JSON.stringify(keyOf(request) ?? {}).includes("session#");
 }
 
 function isOfWait(request: Sent): boolean {

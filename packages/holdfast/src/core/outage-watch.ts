@@ -9,8 +9,9 @@ const LEAST_OUTAGE_MS = 2_000;
 
 /**
  * Tells the client's `onError` of an outage while a call waits: refused credentials at once, and otherwise when DynamoDB
- * has served no request for a request timeout after the first failure, so within two request timeouts. Tells of each
- * outage once, however many calls wait.
+ * has served no request for a request timeout after the first failure, so within two request timeouts; or, if it serves
+ * others, with the second failure of an operation of which it has served none for as long. Tells of each outage once,
+ * however many calls wait.
  */
 export class OutageWatch {
   readonly #context: ClientContext;
@@ -23,7 +24,10 @@ export class OutageWatch {
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
   #toldAtMs = 0;
+  #isToldOfWhole = false;
   #isOver = false;
+  /** By operation, the last request that failed, unless DynamoDB has served one since. */
+  readonly #failed = new Map<string | undefined, Unavailable>();
   /** The operations that DynamoDB refused since it last served a request of the call. */
   readonly #denied = new Set<string | undefined>();
 
@@ -37,9 +41,15 @@ export class OutageWatch {
   onResponse(): void {
     if (this.#last === undefined) return;
     this.#cancelTimer();
+    const { outages } = this.#context;
+    for (const [operation, failed] of this.#failed)
+      if (outages.unservedSinceMs(failed) === undefined) this.#failed.delete(operation);
+    // Another operation was served: writes alone may fail for hours, while the call's reads are served.
+    if (this.#failed.size > 0) return;
     this.#last = undefined;
     this.#denied.clear();
     this.#toldKind = undefined;
+    this.#isToldOfWhole = false;
     this.#isDue = false;
   }
 
@@ -55,12 +65,19 @@ export class OutageWatch {
       const silentSinceMs = kind === "unknown" ? this.#context.outages.silentSinceMs : undefined;
       this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs ?? nowMs, this.#calledMs));
       this.#failures = 0;
+      this.#failed.clear();
       this.#toldKind = undefined;
+      this.#isToldOfWhole = false;
       this.#isDue = false;
     }
     this.#last = unavailable;
     this.#failures += 1;
-    if (kind === "denied") this.#onDenied(unavailable);
+    if (kind === "denied") {
+      this.#onDenied(unavailable);
+      return;
+    }
+    this.#failed.set(this.#context.outages.operationOf(unavailable), unavailable);
+    if (this.#isUnserved(unavailable)) this.#tell();
     else if (kind === this.#toldKind) return;
     else if (this.#isDue) this.#tell();
     else if (this.#timer === undefined) {
@@ -76,6 +93,17 @@ export class OutageWatch {
     this.#tell();
   }
 
+  /** Whether the operation was served for no call for so long, while this call asked more than once, and did not tell yet. */
+  #isUnserved(unavailable: Unavailable): boolean {
+    const nowMs = this.#context.nowMs();
+    const unservedMs = this.#context.outages.unservedSinceMs(unavailable) ?? nowMs;
+    // A table that refuses every operation is one outage, told once; silence is compared with what others told of.
+    const isSameSilence = unavailable.kind !== "unknown" || unservedMs <= this.#toldAtMs;
+    const wasTold = unavailable.kind === this.#toldKind && isSameSilence;
+    const sinceMs = Math.max(unservedMs, this.#sinceMs);
+    return !wasTold && this.#failures > 1 && nowMs - sinceMs >= this.#leastMs;
+  }
+
   /** The call does not wait any more: tells nothing from now on. */
   dispose(): void {
     this.#isOver = true;
@@ -89,7 +117,7 @@ export class OutageWatch {
 
   /** Whether this client was answered after it told of a table without answers: this call's requests were not. */
   get #wasAnotherOutage(): boolean {
-    return this.#toldKind === "unknown" && this.#context.lastAnswerMs > this.#toldAtMs;
+    return this.#isToldOfWhole && this.#context.lastAnswerMs > this.#toldAtMs;
   }
 
   get #leastMs(): number {
@@ -115,18 +143,24 @@ export class OutageWatch {
   };
 
   get #fromMs(): number {
-    return this.#last?.kind === "unknown"
-      ? Math.max(this.#sinceMs, this.#context.lastAnswerMs)
-      : this.#sinceMs;
+    if (this.#last?.kind !== "unknown") return this.#sinceMs;
+    const { outages } = this.#context;
+    return Math.max(this.#sinceMs, outages.silentSinceMs ?? this.#context.nowMs());
   }
 
   #tell(): void {
     const { outages, tableName } = this.#context;
-    if (this.#last === undefined) return;
-    this.#toldKind = this.#last.kind;
-    this.#toldAtMs = this.#context.nowMs();
-    if (!outages.isNews(this.#last, this.#toldAtMs)) return;
-    this.#context.report(outageError(tableName, this.#last, this.#context.nowMs() - this.#fromMs));
+    const last = this.#last;
+    if (last === undefined) return;
+    const nowMs = this.#context.nowMs();
+    const isWhole = last.kind === "unknown" && nowMs - this.#fromMs >= this.#leastMs;
+    this.#toldKind = last.kind;
+    this.#toldAtMs = nowMs;
+    this.#isToldOfWhole = isWhole;
+    if (!outages.isNews(last, nowMs, isWhole)) return;
+    const what = isWhole ? undefined : outages.operationOf(last);
+    const sinceMs = isWhole ? this.#fromMs : this.#sinceMs;
+    this.#context.report(outageError(tableName, last, nowMs - sinceMs, what));
   }
 }
 
@@ -139,7 +173,12 @@ export function tellOfRefusal(context: ClientContext, denied: Denied): void {
 }
 
 /** Returns the error for `onError`. It is not about a single lock, so it has no `lockName`. */
-function outageError(table: string, unavailable: Unavailable, lastedMs: number): HoldfastError {
+function outageError(
+  table: string,
+  unavailable: Unavailable,
+  lastedMs: number,
+  what = "request",
+): HoldfastError {
   const { kind, cause } = unavailable;
   if (kind === "denied") {
     return new HoldfastError(cause.code, `${cause.message} ${RETRIED}`, {
@@ -149,7 +188,7 @@ function outageError(table: string, unavailable: Unavailable, lastedMs: number):
   const { code, why, advice } = troubleOf(unavailable);
   return new HoldfastError(
     code,
-    `Table "${table}" has served no request of a waiting call for ${Math.round(lastedMs)} ms: ${why}. ${RETRIED} ${advice}`,
+    `Table "${table}" has served no ${what} of a waiting call for ${Math.round(lastedMs)} ms: ${why}. ${RETRIED} ${advice}`,
     { cause },
   );
 }

@@ -2,11 +2,18 @@ import type { HoldfastError } from "../errors.js";
 import { isNoAnswer } from "../platform/retry.js";
 import type { Unavailable } from "./unavailable.js";
 
-/** Remembers which outages the client's `onError` has received. An outage ends with a request that DynamoDB serves. */
+/**
+ * Remembers which outages the client's `onError` has received. A policy, a capacity or a failure may spare some operations, so
+ * an outage is one of an operation, and ends with a request of it that DynamoDB serves.
+ */
 export class Outages {
-  /** The operation of each request that was refused, by the answer, or by the error in it. */
-  readonly #refused = new WeakMap<object, string>();
+  /** The operation of each request without a result, by the answer, or by the error in it. */
+  readonly #failed = new WeakMap<object, string>();
+  /** Since when DynamoDB has served no request of an operation, by the monotonic clock. */
+  readonly #unservedSinceMs = new Map<string, number>();
   readonly #told = new Set<string>();
+  /** Whether `onError` has received that no request is answered, and none was since. */
+  #isSilenceTold = false;
   #wasServed = false;
   #toldMs = -1;
   #silentSinceMs: number | undefined;
@@ -32,40 +39,55 @@ export class Outages {
     answer: { readonly kind: string; readonly error?: HoldfastError },
     nowMs: () => number,
   ): void {
-    if (answer.kind === "unknown") {
-      this.#silentSinceMs ??= nowMs();
+    if (answer.kind === "unknown") this.#silentSinceMs ??= nowMs();
+    else {
+      this.#silentSinceMs = undefined;
+      this.#isSilenceTold = false;
+    }
+    const failure = isNoAnswer(answer) ? answer : answer.error;
+    if (failure === undefined) {
+      this.#wasServed = true;
+      if (this.#unservedSinceMs.delete(operation))
+        for (const kind of TOLD_KINDS) this.#told.delete(`${kind} ${operation}`);
       return;
     }
-    this.#silentSinceMs = undefined;
-    if (this.#told.size > 0) this.#told.delete("unknown");
-    if (isNoAnswer(answer)) this.#refused.set(answer, operation);
-    else if (answer.error !== undefined) this.#refused.set(answer.error, operation);
-    else {
-      this.#wasServed = true;
-      if (this.#told.size > 0) this.#told.delete(`denied ${operation}`);
-      if (this.#told.size > 0) this.#told.delete(`throttled ${operation}`);
-    }
+    this.#failed.set(failure, operation);
+    if (!this.#unservedSinceMs.has(operation)) this.#unservedSinceMs.set(operation, nowMs());
   }
 
   /**
-   * Whether `onError` has not received this outage yet. Then notes that it has. An outage without answers is one of all
-   * requests; a refusal is one of the requests of its operation about its
-   * kind of record, because a policy or a capacity may allow the others.
+   * Whether `onError` has not received this outage yet. Then notes that it has. `isWhole`: no request at all is answered,
+   * which is one outage, whatever the requests were.
    */
-  isNews(unavailable: Unavailable, nowMs: number): boolean {
-    const { kind } = unavailable;
-    const operation = this.operationOf(unavailable);
-    const key =
-      kind === "unknown" ? kind : `${kind === "denied" ? kind : "throttled"} ${operation}`;
-    if (this.#told.has(key)) return false;
-    this.#told.add(key);
-    this.#toldMs = nowMs;
-    return true;
+  isNews(unavailable: Unavailable, nowMs: number, isWhole = false): boolean {
+    const kind = toldAs(unavailable);
+    const operations = isWhole
+      ? [...this.#unservedSinceMs.keys()]
+      : [this.operationOf(unavailable)];
+    const keys = operations.map((operation) => `${kind} ${operation}`);
+    // A request that never had its turn is of no operation.
+    const isOther = keys.length === 0 || keys.some((key) => !this.#told.has(key));
+    const isNew = isOther && !(isWhole && this.#isSilenceTold);
+    for (const key of keys) this.#told.add(key);
+    if (isWhole) this.#isSilenceTold = true;
+    if (isNew) this.#toldMs = nowMs;
+    return isNew;
   }
 
-  /** The operation of a refused request. */
+  /** Since when DynamoDB has served no request of the operation of this one; undefined if it has since. */
+  unservedSinceMs(unavailable: Unavailable): number | undefined {
+    return this.#unservedSinceMs.get(this.operationOf(unavailable) ?? "");
+  }
+
+  /** The operation of a request without a result. */
   operationOf(unavailable: Unavailable): string | undefined {
     const { kind, cause } = unavailable;
-    return this.#refused.get(kind === "denied" ? cause : unavailable);
+    return this.#failed.get(kind === "denied" ? cause : unavailable);
   }
+}
+
+const TOLD_KINDS = ["unknown", "denied", "throttled"] as const;
+
+function toldAs({ kind }: Unavailable): (typeof TOLD_KINDS)[number] {
+  return kind === "unknown" || kind === "denied" ? kind : "throttled";
 }

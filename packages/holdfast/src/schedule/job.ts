@@ -2,6 +2,7 @@ import { doubling } from "../core/backoff.js";
 import type { HeldLease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
 import { OutageWatch } from "../core/outage-watch.js";
+import type { Unavailable } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { asSentence } from "../internal/sentence.js";
 import { dateAt, isoTimeOf } from "../platform/clock.js";
@@ -68,7 +69,6 @@ export class ScheduledJob implements AsyncDisposable {
   #silence: Backoff | undefined;
   /** The pauses while the table serves the looks of this process, but not the write that begins a run. */
   #refusal: Backoff | undefined;
-  #isRefusalTold = false;
   #looks = 0;
   #wrongMs: number | undefined;
   /** The last run of which this process told that it was cut off. */
@@ -76,7 +76,8 @@ export class ScheduledJob implements AsyncDisposable {
 
   /** @internal Made by {@link schedule}. */
   constructor(place: Place, settings: ScheduleSettings, work: ScheduledWork) {
-    this.#place = place;
+    const onNoResponse = (unavailable: Unavailable): void => this.#outage.onNoResponse(unavailable);
+    this.#place = { ...place, settings: { ...place.settings, onNoResponse } };
     this.#settings = settings;
     this.#work = work;
     this.#outage = new OutageWatch(place.context);
@@ -165,18 +166,12 @@ export class ScheduledJob implements AsyncDisposable {
   #failed(error: unknown): number {
     const { context } = this.#place;
     this.#mustBeSure = true;
-    const isOutage = isHoldfastError(error) && ["unreachable", "throttled"].includes(error.code);
-    const mayPass = isOutage || (isHoldfastError(error) && context.mayHeal(error));
     this.#trouble = error;
-    if (!mayPass) {
+    if (isHoldfastError(error) && context.mayHeal(error)) {
+      this.#outage.onNoResponse({ kind: "denied", cause: error });
+    } else if (!isHoldfastError(error) || !["unreachable", "throttled"].includes(error.code)) {
       context.report(error as HoldfastError);
       return ERROR_PAUSE_MS;
-    }
-    // The watch of the looks tells of an outage of the whole table. A second failed write, with a look served between,
-    // shows one that it does not see: of the writes alone.
-    if (!this.#isRefusalTold && (!isOutage || this.#refusal !== undefined)) {
-      this.#isRefusalTold = true;
-      context.report(error as HoldfastError);
     }
     // Without `catchUp`, an instant is lost within a minute: a longer first pause would lose it to a short refusal.
     this.#refusal ??= doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
@@ -208,8 +203,6 @@ export class ScheduledJob implements AsyncDisposable {
     const { seen } = shown;
     const nowMs = this.#time.nowMs();
     this.#fromMs ??= nowMs;
-    // Another process's write was served, so that a later refusal is news.
-    if (seen.memory?.dueMs !== this.#memory?.dueMs) this.#isRefusalTold = false;
     this.#memory = seen.memory;
     // A record without an instant is that of a task of `once()`, whose occurrences are other text.
     const isNew = shown.onto !== undefined && seen.memory === undefined;
@@ -263,7 +256,6 @@ export class ScheduledJob implements AsyncDisposable {
     if (onto === undefined) return undefined;
     const lease = await begin(this.#place, onto, memory);
     this.#untroubled();
-    this.#isRefusalTold = false;
     return lease;
   }
 

@@ -47,6 +47,7 @@ describe("a table that answers nothing", () => {
       .acquire({ wait: "10m" })
       .catch(() => undefined);
     for (let i = 0; i < 30; i += 1) {
+      await world.until(mutex(mine.locks, "b").run(() => undefined));
       await world.until(inspect(mine.locks, "b"));
       await world.time.advance(1_000);
     }
@@ -291,5 +292,60 @@ describe("a table that answers nothing", () => {
     mine.network.script(() => ({ fault: "throttled" }));
     await world.time.advance(600_000);
     expect(errors).toMatchObject([{ code: "throttled", lockName: undefined }]);
+  });
+});
+
+// A policy refuses; a failure of the table's leaders, or a proxy before it, leaves without answer.
+describe("a table that serves reads and no write", () => {
+  const calls = [
+    ["a mutex", (who: Inhabitant) => mutex(who.locks, "a").acquire({ wait: "5h" })],
+    ["a fair lock", (who: Inhabitant) => fairLock(who.locks, "a").acquire({ wait: "5h" })],
+    ["several locks", (who: Inhabitant) => all(who.locks, ["a", "b"]).acquire({ wait: "5h" })],
+    [
+      "a semaphore",
+      (who: Inhabitant) => semaphore(who.locks, "a", { permits: 1 }).acquire({ wait: "5h" }),
+    ],
+    ["a candidate", (who: Inhabitant) => election(who.locks, "boss").campaign()],
+    [
+      "a call that waits for a run",
+      (who: Inhabitant) =>
+        once(
+          who.locks,
+          "report",
+          { occurrence: "1", ifInterrupted: "rerun", atMostFor: "30s" },
+          () => new Promise<void>(() => undefined),
+        ),
+    ],
+  ] as const;
+
+  it.each(
+    calls.flatMap(([what, call]) =>
+      (
+        [
+          ["request-lost", "unreachable"],
+          ["throttled", "throttled"],
+        ] as const
+      ).map(([fault, code]) => [what, fault, code, call] as const),
+    ),
+  )("is reported once while %s waits: %s", async (_what, fault, code, call) => {
+    const other = world.inhabitant();
+    call(other).catch(() => undefined);
+    await world.time.advance(1_000);
+    call(mine).catch(() => undefined);
+    await world.time.advance(10_000);
+    expect(errors).toEqual([]);
+    other.process.kill();
+    let failedMs: number | undefined;
+    mine.network.script(({ kind }) => {
+      if (kind === "read") return undefined;
+      failedMs ??= world.time.nowMs;
+      return { fault };
+    });
+    for (let i = 0; i < 600 && failedMs === undefined; i += 1) await world.time.advance(100);
+    expect(failedMs).toBeDefined();
+    await world.time.advance(60_000);
+    expect(errors).toMatchObject([{ code, lockName: undefined }]);
+    await world.time.advance(3_600_000);
+    expect(errors).toHaveLength(1);
   });
 });
