@@ -85,4 +85,20 @@ export const ASSIGNED: readonly Variant[] = [
     ],
     caughtBy: { invariant: "spread", within: 400, of: "assignments" },
   },
+  {
+    name: "member-without-view-accuses-others",
+    what: "A member that cannot read the rows of its group takes each other member for a stranger, and tells so for each name.",
+    rules: [],
+    edits: [
+      {
+        in: { Claims },
+        from: "(round.rows.has(missing.session) || !round.isRead)",
+        to: "round.rows.has(missing.session)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/assign/blind-member.test.ts",
+      title: "a member that cannot read the rows tells so, once: %s",
+    },
+  },
 ];

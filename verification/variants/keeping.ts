@@ -1,5 +1,6 @@
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
 import { keepFor } from "../../packages/holdfast/src/locks/keeping.js";
+import { ReentryOfObject } from "../../packages/holdfast/src/locks/reentrancy.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import type { Variant } from "./variant.js";
 
@@ -161,6 +162,38 @@ export const KEEPING: readonly Variant[] = [
     caughtBy: {
       test: TEST,
       title: "is renewed while it is idle and across uses, and its loss ends it",
+    },
+  },
+  {
+    name: "ending-lease-joined",
+    what: "A reentrant call joins a kept lease whose last handle has been released, and which the release then ends.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { ReentryOfObject },
+        from: "return isHeld && handles.areLeft;",
+        to: "return isHeld || handles.areLeft;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/keep-reentrant.test.ts",
+      title: "has one holder when a call comes while a release waits for the event loop",
+    },
+  },
+  {
+    name: "refused-try-forgets-the-hold",
+    what: "A refused attempt beside an acquisition makes a reentrant lock forget its lease.",
+    rules: [],
+    edits: [
+      {
+        in: { ReentryOfObject },
+        from: "if (lease !== undefined) this.#hold = lease.hold;",
+        to: "this.#hold = lease?.hold;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/reentrant-barge.test.ts",
+      title: "a try beside an acquisition does not make the lock forget its hold",
     },
   },
 ];

@@ -228,4 +228,21 @@ export const MULTI_LOCKS: readonly Variant[] = [
       title: "are lost from the beginning if one of them was lost before its handle was made",
     },
   },
+  {
+    name: "forgotten-locks-renewed",
+    what: "Several locks whose handle was garbage-collected are renewed for ever.",
+    rules: [],
+    edits: [
+      {
+        in: { MultiLease },
+        from: "holds[0]?.context.finalization.watch(lease, () => joint.forget());",
+        to: "void joint;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/multi-lock/forgotten.test.ts",
+      title:
+        "several locks whose handle is garbage-collected end without renewals (signal used: %s)",
+    },
+  },
 ];

@@ -35,7 +35,9 @@ export const OUTAGES: readonly Variant[] = [
     name: "refused-sessions-told-at-each-poll",
     what: "An answer about the lock ends the outage in which requests about its session are refused.",
     rules: [],
-    edits: [{ in: { TableAccess }, from: "kindOf(operation, about)", to: "operation" }],
+    edits: [
+      { in: { TableAccess }, from: "{ operation, about }, answer", to: "{ operation }, answer" },
+    ],
     caughtBy: {
       test: DENIED,
       title: "are told once, although the table answers about the lock meanwhile",

@@ -1,7 +1,11 @@
 import { askHolderToRelease } from "../../packages/holdfast/src/admin/force-release.js";
 import { leasesSeen } from "../../packages/holdfast/src/core/acquire/holder-seen.js";
 import { exchange } from "../../packages/holdfast/src/core/permits/exchange.js";
-import { freeStrays, PermitGrantWrite } from "../../packages/holdfast/src/core/permits/grant.js";
+import {
+  freeStrays,
+  PermitGrantWrite,
+  withdraw,
+} from "../../packages/holdfast/src/core/permits/grant.js";
 import { PermitLoop } from "../../packages/holdfast/src/core/permits/loop.js";
 import { decidePermit } from "../../packages/holdfast/src/core/record/decide-permit.js";
 import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
@@ -440,6 +444,22 @@ export const PERMITS: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/locks/permits/read-write-lock.test.ts",
       title: "refuses a late copy of a writer's grant after its downgrade",
+    },
+  },
+  {
+    name: "session-ended-by-a-full-record",
+    what: "A record without room for the mark of a withdrawal ends the client's session.",
+    rules: [],
+    edits: [
+      {
+        in: { withdraw },
+        from: 'if (marked.kind === "misconfigured" && isTooLarge(marked.error)) return NO_ROOM;',
+        to: "void isTooLarge;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/permits/full-record.test.ts",
+      title: "a session survives a withdrawal for which the record has no room",
     },
   },
 ];

@@ -210,7 +210,7 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Entry },
-        from: "return this.#cancellation.isStopped || !this.#place.isHeld;",
+        from: "return this.#cancellation.isStopped || this.#isBlind || !this.#place.isHeld;",
         to: "return this.#cancellation.isStopped;",
       },
       {
@@ -770,6 +770,16 @@ export const QUEUES: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/core/local-queue.test.ts",
       title: "ends, with its place, as many waiters as had a ticket, besides the one that contends",
+    },
+  },
+  {
+    name: "blind-waiter-keeps-its-place",
+    what: "A waiter whose reads are not served keeps its place for as long as it can renew it.",
+    rules: [],
+    edits: [{ in: { Entry }, from: "this.#isBlind = true;", to: "this.#isBlind = false;" }],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/blind-waiter.test.ts",
+      title: "does not keep several locks from those behind it",
     },
   },
 ];

@@ -455,4 +455,20 @@ function isNotAcknowledged(error: unknown): boolean {
       title: "accepts one import: a second import fails, even after a release by the importer",
     },
   },
+  {
+    name: "rollback-ended-by-refused-credentials",
+    what: "One refusal ends a rollback, so that the abandoned grant blocks the lock for its whole lease.",
+    rules: ["R14"],
+    edits: [
+      {
+        in: { rollBack },
+        from: "context.healing(await freeOnce(context, ref, from, { keepData: true }))",
+        to: "await freeOnce(context, ref, from, { keepData: true })",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/rollback-denied.test.ts",
+      title: "an abandoned claim is undone when the permission is denied for two seconds",
+    },
+  },
 ];

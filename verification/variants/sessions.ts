@@ -413,4 +413,20 @@ export const SESSIONS: readonly Variant[] = [
       title: "to a move makes the earlier of the two deadlines count",
     },
   },
+  {
+    name: "notes-to-ended-holders-stay",
+    what: "The notes to holders that have ended stay in the session's row, which each renewal rewrites.",
+    rules: [],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: "this.#context.inBackground(() => this.#forget([...asked]));",
+        to: "asked.clear();",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/session/stale-notes.test.ts",
+      title: "the notes of interrupted holders that have released do not stay in the session's row",
+    },
+  },
 ];

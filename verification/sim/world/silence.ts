@@ -3,7 +3,6 @@ import type { HoldfastError } from "../../../packages/holdfast/src/index.js";
 import type { Clock } from "../../../packages/holdfast/src/platform/clock.js";
 import type { TablePort, Write } from "../../../packages/holdfast/src/platform/table.js";
 import type { Timers } from "../../../packages/holdfast/src/platform/timers.js";
-import { keyOf } from "../../../packages/testing/src/faults/fault-plan.js";
 import { around, type Sent } from "../observed.js";
 
 // The library promises two request timeouts after the first failure, at least this.
@@ -124,8 +123,7 @@ export class Silence {
       const see = ({ kind }: { readonly kind: string }): void => {
         if (signal?.aborted === true && kind === "unknown") return;
         this.#answered(operation, kind, waiter);
-        // The client keeps requests about sessions apart, which a policy may refuse alone.
-        this.#ofOneKind(request.kind, kind, isOfSession(request) ? undefined : waiter);
+        this.#ofOneKind(request.kind, kind, waiter);
       };
       answering.then(see, () => undefined);
       return answering;
@@ -239,10 +237,6 @@ function troubleIn(kind: string): Trouble | undefined {
   if (kind === "unknown") return "unknown";
   if (kind === "misconfigured") return "denied";
   return kind === "throttled" || kind === "skewed" ? "throttled" : undefined;
-}
-
-function isOfSession(request: Sent): boolean {
-  return JSON.stringify(keyOf(request) ?? {}).includes("session#");
 }
 
 function isOfWait(request: Sent): boolean {

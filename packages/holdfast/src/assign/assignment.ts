@@ -2,13 +2,14 @@ import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import type { HeldLease } from "../core/hold/lease.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import type { Session } from "../core/session/session.js";
+import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
 import { lifeOfSession } from "../locks/locking.js";
 import { openSession } from "../locks/open-session.js";
-import { Abort } from "../platform/abort.js";
+import { Abort, abortSignalOf } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { Claims } from "./claims.js";
 import { type AssignmentChange, ChangeMonitor } from "./events.js";
@@ -22,6 +23,8 @@ import { Targets } from "./targets.js";
 const LONGEST_SESSION_BYTES = 1_024 - "member/".length;
 const JOIN_PART = 1 / 10;
 const SOON_MS = 1_000;
+/** A single look without an answer is no news. */
+const LOOKS_TOLD = 2;
 
 /**
  * This process's part of a group that shares names: {@link assign}. Does nothing before {@link start}, and is of no use
@@ -57,6 +60,8 @@ export class Assignment implements AsyncDisposable {
   });
   /** The code of the last look's error, which is told once. */
   #lastTrouble: unknown;
+  /** How many looks in a row did not see the group, or could not write this member's row. */
+  #blindLooks = 0;
   #stopped: Promise<void> | undefined;
 
   /** @internal Created by {@link assign}. */
@@ -158,6 +163,10 @@ export class Assignment implements AsyncDisposable {
       lease: inMs(leaseMs),
       renew: inMs(periodMs),
       owner,
+      // A stop does not wait for the end of an outage.
+      signal: abortSignalOf(this.#stop),
+    }).catch((error: unknown) => {
+      throw this.#stop.aborted ? this.#closed() : error;
     });
     if (Buffer.byteLength(session.id) > LONGEST_SESSION_BYTES) {
       await session.close();
@@ -211,7 +220,8 @@ export class Assignment implements AsyncDisposable {
     const me = this.#session?.id;
     if (me === undefined) return;
     this.#names = await this.#askNames();
-    if (await this.#members.look()) await this.#members.watch(me);
+    const isRead = await this.#members.look();
+    if (isRead) await this.#members.watch(me);
     if (this.#stop.aborted || this.#session?.isHeld !== true) return;
     this.#targets.see(this.#told(), this.#members.rows, this.#names);
     this.#giveUp();
@@ -220,10 +230,17 @@ export class Assignment implements AsyncDisposable {
       session: this.#session,
       targets: this.#targets,
       rows: this.#members.rows,
+      isRead,
       isHere: (name) => this.#places.has(name),
       count: this.#places.size,
     });
     if (!this.#stop.aborted) await this.#members.tell(this.#told());
+    const { trouble } = this.#members;
+    this.#blindLooks = trouble === undefined ? 0 : this.#blindLooks + 1;
+    if (trouble !== undefined && this.#blindLooks >= LOOKS_TOLD) {
+      const { group } = this;
+      throw unavailableError(group, "does not see its members", trouble, `Assignment "${group}"`);
+    }
     if (this.#names.length > 0 && this.#targets.isEmpty) throw this.#noTaker();
   }
 

@@ -6,6 +6,7 @@ import { refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
+import { IdMemory } from "../internal/id-memory.js";
 import { shown } from "../internal/shown.js";
 import { announce } from "../locks/asking.js";
 import { mutex } from "../locks/mutex.js";
@@ -33,6 +34,8 @@ export interface Round {
   readonly session: Session;
   readonly targets: Targets;
   readonly rows: ReadonlyMap<string, MemberRow>;
+  /** Whether this look has read the rows: without, a holder may be a member that this one does not know. */
+  readonly isRead: boolean;
   /** Whether this process has the name, or its run has not ended yet. */
   isHere(name: string): boolean;
   /** How many names this process has. */
@@ -55,6 +58,7 @@ const CLAIMS_AT_ONCE = 64;
 /** The polls of a waiter: a name moves within seconds. */
 const POLL = { min: "500ms", max: "2s" } as const;
 const LONGEST_PAUSE_PERIODS = 10;
+const MOST_STRANGERS = 100;
 
 /** Takes the names that this member should have: free ones and those of dead members by claims, others by asking. */
 export class Claims {
@@ -63,6 +67,8 @@ export class Claims {
   /** The waits that go on, by name. */
   readonly #waits = new Map<string, { readonly stop: Abort; readonly ended: Promise<void> }>();
   readonly #stop = new Abort();
+  /** The sessions of those that have names, and are told of as no members. */
+  readonly #strangers = new IdMemory(MOST_STRANGERS);
   /** Whether an error of a claim of this round has been reported. */
   #isTold = false;
 
@@ -207,13 +213,18 @@ export class Claims {
     }
     const missing = this.#missing.get(name);
     // A member that keeps a name has not seen the group as this one does. It will.
-    if (missing?.session !== undefined && round.rows.has(missing.session)) return;
+    const isMember =
+      missing?.session !== undefined && (round.rows.has(missing.session) || !round.isRead);
+    if (isMember) return;
     const who = shown(missing?.owner ?? "an unnamed owner");
     const message = `"${name}" of assignment "${group}" does not run: ${who}, who is no member, has its lock.`;
     const lockName = lockNameOf(group, name);
     const told = new HoldfastError("not-acquired", message, { lockName, cause: error });
     monitor.tell("idle", name, undefined, told);
-    if ((before?.pauseMs ?? 0) === 0) report(told);
+    // One that is no member may have many of the names.
+    const isKnown = missing?.session !== undefined && this.#strangers.has(missing.session);
+    if (missing?.session !== undefined) this.#strangers.add(missing.session);
+    if ((before?.pauseMs ?? 0) === 0 && !isKnown) report(told);
   }
 }
 

@@ -2,6 +2,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import { decideBySession } from "../core/record/decide.js";
 import { MEMBERS, type MemberRow } from "../native/native-members.js";
+import { isNoAnswer, type NoAnswer } from "../platform/retry.js";
 import type { Item } from "../platform/table.js";
 
 /** What a member tells the others of itself. */
@@ -24,6 +25,8 @@ export class Group {
   #rows: ReadonlyMap<string, MemberRow> = new Map();
   /** When the watched session counts as dead, on the monotonic clock, unless it renews. */
   #nextDeathMs = Number.POSITIVE_INFINITY;
+  #unread: NoAnswer | undefined;
+  #untold: NoAnswer | undefined;
 
   constructor(context: AcquireContext, group: string) {
     this.#context = context;
@@ -32,6 +35,11 @@ export class Group {
 
   get rows(): ReadonlyMap<string, MemberRow> {
     return this.#rows;
+  }
+
+  /** Why the last reading of the rows, or the last write of the own one, had no effect. */
+  get trouble(): NoAnswer | undefined {
+    return this.#unread ?? this.#untold;
   }
 
   get nextDeathMs(): number {
@@ -56,7 +64,10 @@ export class Group {
       );
       // A refused permission lasts longer than an outage, and without the rows each member takes itself for the only one.
       if (answer.kind === "denied") throw answer.cause;
-      if (answer.kind !== "page") return false;
+      if (answer.kind !== "page") {
+        this.#unread = answer;
+        return false;
+      }
       for (const item of answer.items) {
         const row = rowIn(item);
         if (row !== undefined) rows.set(row.session, row);
@@ -64,6 +75,7 @@ export class Group {
       after = answer.next;
     } while (after !== undefined);
     this.#rows = rows;
+    this.#unread = undefined;
     return true;
   }
 
@@ -88,7 +100,11 @@ export class Group {
     const { requestTimeoutMs } = this.#context.settings;
     const write = this.#rowsOf().put(this.#group, told, wallMs);
     // Without an answer, the next look shows what is missing.
-    this.#context.unlessLasting(await this.#context.write(write, requestTimeoutMs), true);
+    const sent = this.#context.unlessLasting(
+      await this.#context.write(write, requestTimeoutMs),
+      true,
+    );
+    this.#untold = isNoAnswer(sent) ? sent : undefined;
   }
 
   /** Removes the row of a member. One write. */

@@ -43,6 +43,8 @@ const MOST_SLOTS = 10_000;
 const DEFAULT_WAIT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 10_000;
+/** A single failed round may be a short outage. */
+const FAILURES_TOLD = 2;
 const OUTAGES: readonly string[] = ["unreachable", "throttled"];
 
 /**
@@ -80,10 +82,16 @@ export async function slot(
   const untilMs = context.nowMs() + waitMs;
   const triesUntilMs = waitMs === 0 ? Number.POSITIVE_INFINITY : untilMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  let failures = 0;
   try {
     for (;;) {
       const taken = await take(locks, group, of, signal, lease, triesUntilMs);
       if (taken.kind === "slot") return taken.slot;
+      failures = taken.error === undefined ? 0 : failures + 1;
+      // As an acquisition does, a wait tells of an outage: once, and of a refused permission, which lasts longer, at once.
+      const isOutage = OUTAGES.includes((taken.error as HoldfastError | undefined)?.code ?? "");
+      if (waitMs > 0 && failures === (isOutage ? FAILURES_TOLD : 1))
+        context.report(taken.error as HoldfastError);
       const leftMs = untilMs - context.nowMs();
       const pauseMs = Math.min(leftMs, backoff(context.random.fraction()));
       if (pauseMs > 0) await sleep(context.timers, pauseMs, true, over);

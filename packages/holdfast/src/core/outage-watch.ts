@@ -28,8 +28,8 @@ export class OutageWatch {
   #isOver = false;
   /** By operation, the last request that failed, unless DynamoDB has served one since. */
   readonly #failed = new Map<string | undefined, Unavailable>();
-  /** The operations that DynamoDB refused since it last served a request of the call. */
-  readonly #denied = new Set<string | undefined>();
+  /** What DynamoDB refused since it last served a request of the call. */
+  readonly #denied = new Set<string>();
 
   /** `calledMs`: when the call began to wait; by default, only its own failures count. */
   constructor(context: ClientContext, calledMs = Number.POSITIVE_INFINITY) {
@@ -44,13 +44,13 @@ export class OutageWatch {
     const { outages } = this.#context;
     for (const [operation, failed] of this.#failed)
       if (outages.unservedSinceMs(failed) === undefined) this.#failed.delete(operation);
+    this.#toldKind = undefined;
+    this.#isToldOfWhole = false;
+    this.#isDue = false;
     // Another operation was served: writes alone may fail for hours, while the call's reads are served.
     if (this.#failed.size > 0) return;
     this.#last = undefined;
     this.#denied.clear();
-    this.#toldKind = undefined;
-    this.#isToldOfWhole = false;
-    this.#isDue = false;
   }
 
   /** The call calls this after a request that DynamoDB did not serve. */
@@ -87,9 +87,9 @@ export class OutageWatch {
   }
 
   #onDenied(unavailable: Unavailable): void {
-    const operation = this.#context.outages.operationOf(unavailable);
-    if (this.#denied.has(operation)) return;
-    this.#denied.add(operation);
+    const key = this.#context.outages.keyOf(unavailable);
+    if (this.#denied.has(key)) return;
+    this.#denied.add(key);
     this.#tell();
   }
 

@@ -2,13 +2,19 @@ import type { HoldfastError } from "../errors.js";
 import { isNoAnswer } from "../platform/retry.js";
 import type { Unavailable } from "./unavailable.js";
 
+/** What a request did, and about which kind of record, if a policy often refuses this kind alone. */
+export interface Operation {
+  readonly operation: string;
+  readonly about?: string | undefined;
+}
+
 /**
  * Remembers which outages the client's `onError` has received. A policy, a capacity or a failure may spare some operations, so
  * an outage is one of an operation, and ends with a request of it that DynamoDB serves.
  */
 export class Outages {
-  /** The operation of each request without a result, by the answer, or by the error in it. */
-  readonly #failed = new WeakMap<object, string>();
+  /** What each request without a result did, by the answer, or by the error in it. */
+  readonly #failed = new WeakMap<object, Operation>();
   /** Since when DynamoDB has served no request of an operation, by the monotonic clock. */
   readonly #unservedSinceMs = new Map<string, number>();
   readonly #told = new Set<string>();
@@ -35,7 +41,7 @@ export class Outages {
 
   /** Notes the answer to a request, or that it has none. */
   see(
-    operation: string,
+    done: Operation,
     answer: { readonly kind: string; readonly error?: HoldfastError },
     nowMs: () => number,
   ): void {
@@ -44,14 +50,16 @@ export class Outages {
       this.#silentSinceMs = undefined;
       this.#isSilenceTold = false;
     }
+    const { operation } = done;
     const failure = isNoAnswer(answer) ? answer : answer.error;
     if (failure === undefined) {
       this.#wasServed = true;
       if (this.#unservedSinceMs.delete(operation))
         for (const kind of TOLD_KINDS) this.#told.delete(`${kind} ${operation}`);
+      if (this.#told.size > 0) this.#told.delete(deniedKey(done));
       return;
     }
-    this.#failed.set(failure, operation);
+    this.#failed.set(failure, done);
     if (!this.#unservedSinceMs.has(operation)) this.#unservedSinceMs.set(operation, nowMs());
   }
 
@@ -60,11 +68,9 @@ export class Outages {
    * which is one outage, whatever the requests were.
    */
   isNews(unavailable: Unavailable, nowMs: number, isWhole = false): boolean {
-    const kind = toldAs(unavailable);
-    const operations = isWhole
-      ? [...this.#unservedSinceMs.keys()]
-      : [this.operationOf(unavailable)];
-    const keys = operations.map((operation) => `${kind} ${operation}`);
+    const keys = isWhole
+      ? [...this.#unservedSinceMs.keys()].map((operation) => `unknown ${operation}`)
+      : [this.keyOf(unavailable)];
     // A request that never had its turn is of no operation.
     const isOther = keys.length === 0 || keys.some((key) => !this.#told.has(key));
     const isNew = isOther && !(isWhole && this.#isSilenceTold);
@@ -81,13 +87,24 @@ export class Outages {
 
   /** The operation of a request without a result. */
   operationOf(unavailable: Unavailable): string | undefined {
+    return this.#doneBy(unavailable)?.operation;
+  }
+
+  /** What of an outage is told once. */
+  keyOf(unavailable: Unavailable): string {
+    const done = this.#doneBy(unavailable);
+    if (unavailable.kind === "denied") return deniedKey(done);
+    return `${unavailable.kind === "unknown" ? "unknown" : "throttled"} ${done?.operation}`;
+  }
+
+  #doneBy(unavailable: Unavailable): Operation | undefined {
     const { kind, cause } = unavailable;
     return this.#failed.get(kind === "denied" ? cause : unavailable);
   }
 }
 
-const TOLD_KINDS = ["unknown", "denied", "throttled"] as const;
+const TOLD_KINDS = ["unknown", "throttled"] as const;
 
-function toldAs({ kind }: Unavailable): (typeof TOLD_KINDS)[number] {
-  return kind === "unknown" || kind === "denied" ? kind : "throttled";
+function deniedKey(done: Operation | undefined): string {
+  return `denied ${done?.operation} ${done?.about ?? ""}`;
 }

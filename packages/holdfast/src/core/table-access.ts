@@ -258,7 +258,7 @@ export class TableAccess {
     this.#seeDate(sent, answer);
     if (answer.kind === "throttled") this.#throttling.see(this.nowMs());
     const isCutOff = answer.kind === "unknown" && signal?.aborted === true;
-    if (!isCutOff) this.outages.see(kindOf(operation, about), answer, () => this.nowMs());
+    if (!isCutOff) this.outages.see({ operation, about }, answer, () => this.nowMs());
     if (fromMs !== undefined && operation !== "query") {
       emitRequest(operation, answer, this.nowMs() - fromMs);
     }
@@ -307,8 +307,4 @@ export class TableAccess {
       if (ahead !== undefined) this.onAheadDate(ahead);
     }
   }
-}
-
-function kindOf(operation: string, about: Entering["about"]): string {
-  return about === undefined ? operation : `${operation} of a ${about}`;
 }

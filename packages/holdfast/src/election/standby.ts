@@ -7,7 +7,7 @@ import type { Decision } from "../core/record/decide.js";
 import type { Observation, ObservedRecord } from "../core/record/observation.js";
 import type { Ear } from "../core/rings.js";
 import type { Unavailable } from "../core/unavailable.js";
-import { isHoldfastError } from "../errors.js";
+import { type HoldfastError, isHoldfastError } from "../errors.js";
 import { isNoAnswer, type NoAnswer } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./requests.js";
@@ -28,6 +28,8 @@ const LONGEST_READ_PART = 0.1;
 // The default poll of the leader that was asked, and so probably of its rivals, as a part of its lease: they let a preferred
 // candidate go first for two polls of their own.
 const ASKED_PART = 0.1;
+// The watch tells of an outage before, and does not see answers that only take longer than the lease allows.
+const LEAST_FAILING_MS = 4_000;
 // A leader resigns only when its work has stopped. The bound is for one that never does.
 const LONGEST_STOP_MS = 60_000;
 /** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
@@ -75,6 +77,9 @@ export class Standby {
   /** Until when this preferred candidate reads often, because the leader that it has asked resigns. */
   #resignsUntilMs = Number.NEGATIVE_INFINITY;
   #askedLeaseMs = Number.POSITIVE_INFINITY;
+  /** Since when no grant of this candidate has had a result; a leader ends the row. */
+  #failingSinceMs: number | undefined;
+  #isFailingTold = false;
   readonly #watch: OutageWatch;
   readonly #ear: Ear | undefined;
 
@@ -149,6 +154,10 @@ export class Standby {
     if (record.state === "held") {
       this.#vacantSinceMs = undefined;
       this.#ledAtMs = this.#answeredAtMs;
+      if (!context.abandoned.has(record.holder)) {
+        this.#failingSinceMs = undefined;
+        this.#isFailingTold = false;
+      }
     } else this.#vacantSinceMs ??= this.#ledAtMs ?? this.#answeredAtMs;
     return true;
   }
@@ -201,11 +210,26 @@ export class Standby {
       return await acquire(context, ref, asked);
     } catch (error) {
       if (isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled")) {
+        this.#onFailing(error);
         return undefined;
       }
       this.#unlessDenied(error);
     }
     return undefined;
+  }
+
+  /** Tells, once, that no grant has a result: with answers that take longer than its lease allows, no candidate leads. */
+  #onFailing(error: HoldfastError): void {
+    const { context, trouble, report } = this.#candidate;
+    const nowMs = context.nowMs();
+    this.#failingSinceMs ??= nowMs;
+    const leastMs = Math.max(2 * context.settings.requestTimeoutMs, LEAST_FAILING_MS);
+    const isTold = this.#isFailingTold || context.outages.toldMs >= this.#failingSinceMs;
+    const isDue = nowMs - this.#failingSinceMs >= leastMs;
+    if (isTold || !isDue || this.#standing.signal.aborted) return;
+    this.#isFailingTold = true;
+    trouble.note(error, "write");
+    report(error);
   }
 
   /** Rethrows an error that waiting cannot cure. */

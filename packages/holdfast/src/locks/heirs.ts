@@ -4,11 +4,11 @@ import type { Lease } from "../core/hold/lease.js";
 const heirs = new WeakMap<Lease, Promise<Lease>>();
 
 /** Leases of `all()`, also of a single lock, and their parts: they end together. */
-const joint = new WeakSet<object>();
+const joint = new WeakMap<object, object>();
 
-/** Notes that this lease is that of `all()`, or a part of it. */
-export function noteJoint(lease: object): void {
-  joint.add(lease);
+/** Notes that this lease is `whole`, that of `all()`, or a part of it: whoever has a part has the whole. */
+export function noteJoint(lease: object, whole: object): void {
+  joint.set(lease, whole);
 }
 
 /** Whether this lease is that of `all()`, or a part of it. */

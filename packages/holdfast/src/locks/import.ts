@@ -39,7 +39,14 @@ export function adoptLease(
   checkHandle(context.format, handle);
   // The data of the exporter stay in the record unless the importer gives data.
   const existingData = asked.data === undefined ? ("keep" as const) : undefined;
-  const layers = [asked, { existingData, lease: inMs(handle.leaseMs) }, clientOptions];
+  // The length is the exporter's: the period of this client may be too long for it, and the default is a third of it.
+  const { renew, ...others } = clientOptions;
+  const isForThis = asked.lease !== undefined || renew === "manual";
+  const layers = [
+    asked,
+    { existingData, lease: inMs(handle.leaseMs) },
+    isForThis ? clientOptions : others,
+  ];
   const settings = settingsOf(context, layers, defaultOwner, undefined);
   const { name, namespace } = handle;
   const ref =

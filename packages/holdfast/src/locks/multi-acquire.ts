@@ -9,7 +9,7 @@ import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
 import { joinedOf } from "../core/permits/joined.js";
 import { Entry } from "../core/queue/entry.js";
-import { isClear, overslept, withTicket } from "../core/queue/fifo.js";
+import { isClear, isReadable, overslept, withTicket } from "../core/queue/fifo.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
 import { Waiting } from "../core/queue/wait-turn.js";
 import type { Decision } from "../core/record/decide.js";
@@ -114,7 +114,10 @@ async function acquireInTurn(together: MultiAcquire): Promise<readonly Granted[]
   const { refs, context, settings, cancellation, onPlaceExpired } = together;
   cancellation.onWait(ownerOfHolder(together));
   const pacer = new Pacer(context, settings);
+  const [first] = refs;
+  let isBlind = false;
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+    if (isBlind && first && !(await isReadable(context, first, cancellation))) continue;
     const place = await MultiPlace.take(together);
     if (place === undefined) continue;
     try {
@@ -124,6 +127,7 @@ async function acquireInTurn(together: MultiAcquire): Promise<readonly Granted[]
       if (!Entry.isOver(error)) throw error;
       if (onPlaceExpired === "fail") throw overslept(refs.map(({ name }) => name).join(", "));
     } finally {
+      isBlind = place.isBlind;
       place.leave();
     }
   }

@@ -13,6 +13,65 @@ import type { Json } from "../internal/json-value.js";
 import { printAs } from "../internal/printed.js";
 import { noteJoint } from "./heirs.js";
 
+/** What ends the locks of a lease together. It does not refer to the handle, which may be garbage-collected before. */
+class Joint {
+  readonly holds: readonly Hold[];
+  readonly lossSignal = new LossSignal(() => this.check());
+  /** Aborts also when the holder of one of the locks is interrupted. */
+  readonly signal = new LossSignal(() => this.check());
+  #isLost = false;
+
+  constructor(holds: readonly Hold[]) {
+    this.holds = holds;
+    for (const hold of holds) {
+      const { signal } = hold.lossSignal;
+      signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
+      // A signal that has already aborted does not call a new listener.
+      if (signal.aborted) this.#loseWith(hold);
+      const { signal: stop } = hold.signal;
+      // A loss aborts both signals, with the reason of the lock that was lost first.
+      const end = (): void => {
+        if (!this.#isLost) this.signal.abort(stop.reason);
+      };
+      stop.addEventListener("abort", end, { once: true });
+      if (stop.aborted) end();
+    }
+  }
+
+  check(): void {
+    for (const hold of this.holds) hold.check();
+  }
+
+  /** A lease whose signal is in use is not ended by garbage collection. */
+  noteUse(): void {
+    for (const { lossSignal } of this.holds) lossSignal.give();
+  }
+
+  /** The handle was garbage-collected: each lock ends for this reason. */
+  forget(): void {
+    const isUsed = this.holds.some(({ lossSignal }) => lossSignal.isGiven);
+    this.#isLost ||= !isUsed;
+    for (const hold of this.holds) hold.forget();
+  }
+
+  #loseWith(lost: Hold): void {
+    // Each hold that is ended below aborts its own signal and calls this method again.
+    if (this.#isLost) return;
+    this.#isLost = true;
+    const reason = lost.loss?.reason;
+    for (const hold of this.holds) {
+      // A permit lives by a session, and a lock beside it perhaps by its own renewals.
+      const isOnIt = hold.living.life === lost.living.life;
+      const isOfAll =
+        reason === "closed" || reason === "held-too-long" || (reason === "session-ended" && isOnIt);
+      hold.end(isOfAll ? reason : "lost-with-another");
+    }
+    if (lost.loss === undefined) return;
+    this.lossSignal.abort(lost.loss);
+    this.signal.abort(lost.loss);
+  }
+}
+
 /**
  * The lease of several locks: all granted at one instant, and all lost together. It ends at the earliest deadline of the
  * locks, by the clocks of this machine. The loss of one lock ends the whole lease. Other clients can acquire the
@@ -22,35 +81,28 @@ export class MultiLease implements Handle {
   readonly holds: readonly Hold[];
   readonly #leases: readonly HeldLease[];
   readonly released = new Set<() => void>();
-  readonly #lossSignal = new LossSignal(() => this.#check());
-  /** Aborts also when the holder of one of the locks is interrupted. */
-  readonly #signal = new LossSignal(() => this.#check());
+  readonly #joint: Joint;
   #release: Promise<void> | undefined;
-  #isLost = false;
 
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
+    this.#joint = new Joint(holds);
     this.#leases = holds.map((hold) => new HeldLease(hold));
-    for (const one of [this, ...this.#leases]) noteJoint(one);
-    for (const hold of holds) {
-      const { signal } = hold.lossSignal;
-      signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
-      // A signal that has already aborted does not call a new listener.
-      if (signal.aborted) this.#loseWith(hold);
-      const { signal: stop } = hold.signal;
-      // A loss aborts both signals, with the reason of the lock that was lost first.
-      const end = (): void => {
-        if (!this.#isLost) this.#signal.abort(stop.reason);
-      };
-      stop.addEventListener("abort", end, { once: true });
-      if (stop.aborted) end();
-    }
+    for (const one of [this, ...this.#leases]) noteJoint(one, this);
     printAs(this, "Lease", () => ({
       ...{ name: this.name, owner: this.owner },
       holders: Object.fromEntries(this.#leases.map(({ name, holder }) => [name, holder])),
       fences: Object.fromEntries(this.#leases.map(({ name, fence }) => [name, String(fence)])),
       ...{ isHeld: this.isHeld, remainingMs: this.remainingMs() },
     }));
+  }
+
+  /** Returns the handle of a caller. Its garbage collection without a release ends the holds. */
+  static toCaller(holds: readonly Hold[]): MultiLease {
+    const lease = new MultiLease(holds);
+    const joint = lease.#joint;
+    holds[0]?.context.finalization.watch(lease, () => joint.forget());
+    return lease;
   }
 
   get parts(): readonly Lease<NativeTypes>[] {
@@ -83,13 +135,15 @@ export class MultiLease implements Handle {
   }
 
   get signal(): AbortSignal {
-    this.#check();
-    return this.#signal.signal;
+    this.#joint.check();
+    this.#joint.noteUse();
+    return this.#joint.signal.signal;
   }
 
   get lossSignal(): AbortSignal {
-    this.#check();
-    return this.#lossSignal.signal;
+    this.#joint.check();
+    this.#joint.noteUse();
+    return this.#joint.lossSignal.signal;
   }
 
   get isHeld(): boolean {
@@ -103,7 +157,8 @@ export class MultiLease implements Handle {
 
   assertHeld(): void {
     if (this.isHeld) return;
-    if (this.#lossSignal.signal.aborted) throw this.#lossSignal.signal.reason;
+    const { signal } = this.#joint.lossSignal;
+    if (signal.aborted) throw signal.reason;
     for (const lease of this.#leases) lease.assertHeld();
   }
 
@@ -133,6 +188,7 @@ export class MultiLease implements Handle {
 
   async #releaseAll(options?: ReleaseOptions): Promise<void> {
     for (const listener of this.released) listener();
+    this.#first.hold.context.finalization.unwatch(this);
     // All leases end in this process before the first request is sent.
     const released = await Promise.allSettled(this.#leases.map((lease) => lease.release(options)));
     const errors = released.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
@@ -144,27 +200,6 @@ export class MultiLease implements Handle {
 
   #checkHaveData(): void {
     for (const hold of this.holds) checkHasData(hold);
-  }
-
-  #check(): void {
-    for (const hold of this.holds) hold.check();
-  }
-
-  #loseWith(lost: Hold): void {
-    // Each hold that is ended below aborts its own signal and calls this method again.
-    if (this.#isLost) return;
-    this.#isLost = true;
-    const reason = lost.loss?.reason;
-    for (const hold of this.holds) {
-      // A permit lives by a session, and a lock beside it perhaps by its own renewals.
-      const isOnIt = hold.living.life === lost.living.life;
-      const isOfAll =
-        reason === "closed" || reason === "held-too-long" || (reason === "session-ended" && isOnIt);
-      hold.end(isOfAll ? reason : "lost-with-another");
-    }
-    if (lost.loss === undefined) return;
-    this.#lossSignal.abort(lost.loss);
-    this.#signal.abort(lost.loss);
   }
 
   get #first(): HeldLease {

@@ -168,7 +168,7 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
       settings,
       grant: (cancellation) =>
         acquireMany({ context, refs, permits, settings, cancellation, onPlaceExpired }),
-      begin: (granted) => new MultiLease(granted.map(({ hold }) => hold)),
+      begin: (granted) => MultiLease.toCaller(granted.map(({ hold }) => hold)),
     });
   }
 

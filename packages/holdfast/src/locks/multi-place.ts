@@ -36,7 +36,7 @@ export class MultiPlace implements Cancelling {
     this.ticket = ticket;
     this.#cancellation = cancellation;
     this.#places = places;
-    this.#entries = places.map((place) => new Entry(place, ticket, cancellation));
+    this.#entries = places.map((place) => new Entry(place, ticket, cancellation, together));
     this.#sessions = [...permits.values()].map(({ sessions }) => sessions);
     const entriesOver = this.#entries.map(({ signal }) => signal);
     for (const signal of [...entriesOver, ...this.#sessionsOver]) {
@@ -82,12 +82,18 @@ export class MultiPlace implements Cancelling {
     this.#cancellation.onWait(heldBy);
   }
 
+  // The first entry stands for all: reads of one table fail together.
   onResponse(): void {
-    this.#cancellation.onResponse();
+    (this.#entries[0] ?? this.#cancellation).onResponse();
   }
 
   onNoResponse(unavailable: Unavailable): void {
-    this.#cancellation.onNoResponse(unavailable);
+    (this.#entries[0] ?? this.#cancellation).onNoResponse(unavailable);
+  }
+
+  /** Whether the place ended because this waiter could read nothing. */
+  get isBlind(): boolean {
+    return this.#entries[0]?.isBlind === true;
   }
 
   error(): unknown {

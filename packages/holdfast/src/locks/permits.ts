@@ -8,7 +8,7 @@ import { type AcquireOptions, resolveAcquire } from "../core/options.js";
 import { acquirePermit, type PermitSessions } from "../core/permits/acquire.js";
 import { type AdoptedLimit, AdoptedLimits } from "../core/permits/adopted-limits.js";
 import { PermitMarks } from "../core/permits/marks.js";
-import { noRoom, whyNoRoom } from "../core/permits/no-room.js";
+import { isTooLarge, noRoom, whyNoRoom } from "../core/permits/no-room.js";
 import { PermitPart } from "../core/permits/part.js";
 import { checkQueueOptions, FAIR_DEFAULTS, type QueueOptions } from "../core/queue/options.js";
 import { requireCapability } from "../core/record/capability.js";
@@ -20,7 +20,7 @@ import type { SharedKind } from "../core/record/ref.js";
 import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { threwError, titleOf } from "../core/unavailable.js";
-import { HoldfastError, isHoldfastError } from "../errors.js";
+import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { PERMITS } from "../native/native-permits.js";
@@ -248,8 +248,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
 
 /** The error of a grant that DynamoDB refused because of the size of the record; undefined for another error. */
 function tooManyHolders(ref: RecordRef, error: unknown): HoldfastError | undefined {
-  const isIt = isHoldfastError(error, "misconfigured") && /item size|400 KB/i.test(error.message);
-  if (!isIt) return undefined;
+  if (!isTooLarge(error)) return undefined;
   return new HoldfastError(
     "misconfigured",
     `${titleOf([ref.name], ref.kind)} has no room for another holder: its record would pass DynamoDB's 400 KB. Use fewer ` +

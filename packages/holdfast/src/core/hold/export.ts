@@ -6,6 +6,7 @@ import { instantOf } from "../../platform/clock.js";
 import { causeOf, retry } from "../../platform/retry.js";
 import { mayBeApplied } from "../../platform/table.js";
 import { steady } from "../backoff.js";
+import { OutageWatch } from "../outage-watch.js";
 import { requireCapability } from "../record/capability.js";
 import type { FormatTypes } from "../record/format-types.js";
 import { actingMs, Deadline } from "./deadline.js";
@@ -78,12 +79,14 @@ export async function exportLease(
   checkExportable(hold);
   const { lease: length } = checkNames("exportLease()", options, EXPORT_NAMES);
   const leaseMs = length === undefined ? hold.leaseMs : durationMs("lease", length, LEASE_RANGE);
+  // Throws for a length that is too short here, before the lease ends.
+  const lengthMs = actingMs(context, leaseMs);
   // The lease ends before the first send, as at a hand-off, so no answer revives the lease.
   hold.end("exported");
   return context.tracked(
     hold.requests.run(async () => {
       const { owner } = settings;
-      const record = await reserve(hold, leaseMs);
+      const record = await reserve(hold, leaseMs, lengthMs);
       const { holder, fence } = record;
       const { name, namespace } = ref;
       const where = namespace === undefined ? { name } : { name, namespace };
@@ -110,7 +113,7 @@ function checkExportable(hold: Hold): void {
 }
 
 /** Sends one write until DynamoDB answers, half of the reservation has passed, or the client closes. */
-async function reserve(hold: Hold, leaseMs: number) {
+async function reserve(hold: Hold, leaseMs: number, lengthMs: number) {
   const { context, ref, held, settings } = hold;
   const grant = context.grant(ref, {
     ...{ leaseMs, owner: settings.owner, data: undefined, attributes: undefined },
@@ -119,24 +122,23 @@ async function reserve(hold: Hold, leaseMs: number) {
   const write = requireCapability(context.format, TRANSFERS).reserve(ref, grant, {
     known: held,
   });
-  const deadline = new Deadline(
-    context.clock,
-    instantOf(context.clock),
-    actingMs(context, leaseMs),
-  );
+  const deadline = new Deadline(context.clock, instantOf(context.clock), lengthMs);
   const pauseMs = settings.retryMs;
   let sends = 0;
   // Half of the usual timeout leaves time for a second send within the first half of the reservation.
   const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
+  // A long reservation makes this a long wait.
+  const watch = new OutageWatch(context);
   const retried = await retry(context, send, {
     backoff: steady(pauseMs),
     isOver: () => deadline.remainingMs() <= leaseMs / 2,
     signal: context.closing,
     onMisconfigured: "end",
-    onNoAnswer: () => {
+    onNoAnswer: (answer) => {
       sends += 1;
+      watch.onNoResponse(answer);
     },
-  });
+  }).finally(() => watch.dispose());
   if (retried.kind === "answered") {
     const { answer } = retried;
     // A delayed copy of this holder's claim can still be applied once the lock is free.

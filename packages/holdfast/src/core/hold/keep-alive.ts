@@ -192,6 +192,11 @@ export class Handles {
     return this.#count > 1;
   }
 
+  /** Whether a handle is left. Without one, the release has begun. */
+  get areLeft(): boolean {
+    return this.#count > 0;
+  }
+
   /** Adds a handle. */
   add(): void {
     this.#count += 1;

@@ -41,7 +41,8 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
     // No delayed send can be applied while this client holds the record.
     if (isFreeing || isOver() || holdsRecord(context, ref)) return AGAIN;
     isFreeing = true;
-    const answer = await freeOnce(context, ref, from, { keepData: true });
+    // Credentials expire and are replaced, so a refused rollback is sent again, too.
+    const answer = context.healing(await freeOnce(context, ref, from, { keepData: true }));
     isFreeing = false;
     if (answer.kind === "applied") landed += 1;
     return answer;

@@ -13,6 +13,7 @@ import type { PermitGrant } from "../record/permit-writes.js";
 import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import { KEEP } from "../table-access.js";
 import { unreadable } from "../unavailable.js";
+import { isTooLarge } from "./no-room.js";
 import type { Wish } from "./wish.js";
 
 /**
@@ -109,6 +110,8 @@ export class PermitGrantWrite {
   }
 }
 
+const NO_ROOM: WriteAnswer = Object.freeze({ kind: "refused", item: undefined });
+
 /** Ends an attempt for good: removes its permit, if granted, and leaves a mark that refuses every later copy. */
 export function withdraw(
   { context, ref }: Pick<Contending, "context" | "ref">,
@@ -123,6 +126,8 @@ export function withdraw(
     const dates = { wallMs: context.wallMs(), fenceSeed: context.fenceSeed(ref) };
     const mark = permits.withdraw(ref, { ...grant, ...dates });
     const marked = await context.write(mark, context.settings.requestTimeoutMs);
+    // A record without room for the mark has none for a late copy, and one that lands later is freed as an unused permit.
+    if (marked.kind === "misconfigured" && isTooLarge(marked.error)) return NO_ROOM;
     if (marked.kind !== "refused" || !permits.has(marked.item, holder)) return marked;
     const freed = await freeOnce(context, own, { maybe: [holder] }, { keepData: false });
     // Another client has removed the permit meanwhile, and has left no mark.

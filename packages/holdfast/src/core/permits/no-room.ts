@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../errors.js";
+import { HoldfastError, isHoldfastError } from "../../errors.js";
 import { asSentence } from "../../internal/sentence.js";
 import { retryAfterMs } from "../acquire/holder-seen.js";
 import type { AcquireSettings } from "../acquire/settings.js";
@@ -6,6 +6,11 @@ import type { AbsentRecord, SharedRecord } from "../record/permits.js";
 import type { RecordRef } from "../record/ref.js";
 import { titleOf } from "../unavailable.js";
 import type { Wish } from "./wish.js";
+
+/** Whether DynamoDB refused a write because the record would pass its size limit. */
+export function isTooLarge(error: unknown): error is HoldfastError {
+  return isHoldfastError(error, "misconfigured") && /item size|400 KB/i.test(error.message);
+}
 
 /** The error of an acquisition without a wait that got no permit. */
 export function noRoom(

@@ -1,5 +1,6 @@
 import { Abort } from "../../platform/abort.js";
 import type { Cancelling } from "../acquire/cancellation.js";
+import type { RecordAcquisition } from "../acquire/settings.js";
 import type { SharedPlace } from "../local-queue.js";
 import type { Unavailable } from "../unavailable.js";
 
@@ -11,19 +12,39 @@ export class Entry implements Cancelling {
   readonly ticket: bigint;
   readonly #place: SharedPlace;
   readonly #cancellation: Cancelling;
+  readonly #nowMs: () => number;
+  readonly #longestSilenceMs: number;
+  /** Since when no request of this waiter was served. */
+  #silentSinceMs: number | undefined;
+  #isBlind = false;
   readonly signal = new Abort();
 
-  constructor(place: SharedPlace, ticket: bigint, cancellation: Cancelling) {
+  constructor(
+    place: SharedPlace,
+    ticket: bigint,
+    cancellation: Cancelling,
+    { context, settings }: Pick<RecordAcquisition, "context" | "settings">,
+  ) {
     this.ticket = ticket;
     this.#place = place;
     this.#cancellation = cancellation;
+    this.#nowMs = () => context.nowMs();
+    this.#longestSilenceMs = settings.leaseMs;
     cancellation.signal.addEventListener("abort", this.#end);
     place.lossSignal.addEventListener("abort", this.#end);
     if (this.isStopped) this.#end();
   }
 
   get isStopped(): boolean {
-    return this.#cancellation.isStopped || !this.#place.isHeld;
+    return this.#cancellation.isStopped || this.#isBlind || !this.#place.isHeld;
+  }
+
+  /**
+   * Whether this waiter has read nothing for a lease, although its entry may be renewed: those behind it would wait for one
+   * that cannot see its turn.
+   */
+  get isBlind(): boolean {
+    return this.#isBlind;
   }
 
   get waits(): boolean {
@@ -35,11 +56,17 @@ export class Entry implements Cancelling {
   }
 
   onResponse(): void {
+    this.#silentSinceMs = undefined;
     this.#cancellation.onResponse();
   }
 
   onNoResponse(trouble: Unavailable): void {
     this.#cancellation.onNoResponse(trouble);
+    if (trouble.kind === "conflict" || trouble.kind === "queued") return;
+    this.#silentSinceMs ??= this.#nowMs();
+    if (this.#nowMs() - this.#silentSinceMs < this.#longestSilenceMs) return;
+    this.#isBlind = true;
+    this.#end();
   }
 
   error(): unknown {

@@ -62,7 +62,10 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   const { context, ref, localQueue, settings, cancellation, options, contend } = inOrder;
   const pacer = new Pacer(context, settings);
   let isPassedOver = false;
+  let isBlind = false;
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
+    // Behind a place of a waiter that cannot read, a free lock would wait for a lease again.
+    if (isBlind && !(await isReadable(context, ref, cancellation))) continue;
     const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
@@ -76,6 +79,7 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
     const outcome = await waitWith(inOrder, place);
     if (outcome.kind === "granted") return outcome.granted;
     isPassedOver = outcome.kind === "passed-over";
+    isBlind = outcome.kind === "place-expired" && outcome.isBlind;
     if (outcome.kind === "place-expired" && options.onPlaceExpired === "fail")
       throw overslept(ref.name);
   }
@@ -115,7 +119,8 @@ function unlessNoTransactions(error: unknown): undefined {
 /** The end of the wait with one ticket. `passed-over`, `again`: this ticket can never be granted. */
 type TurnOutcome =
   | { readonly kind: "granted"; readonly granted: Granted }
-  | { readonly kind: "place-expired" | "passed-over" | "again" };
+  | { readonly kind: "place-expired"; readonly isBlind: boolean }
+  | { readonly kind: "passed-over" | "again" };
 
 /**
  * Waits with the next ticket of a place. A waiter that gives up leaves the place to the next waiter of this process;
@@ -124,7 +129,7 @@ type TurnOutcome =
 async function waitWith(inOrder: InOrder, place: SharedPlace): Promise<TurnOutcome> {
   const { ref, localQueue, settings, cancellation } = inOrder;
   const ticket = place.next ?? place.last;
-  const entry = new Entry(place, ticket, cancellation);
+  const entry = new Entry(place, ticket, cancellation, inOrder);
   try {
     const outcome = await contendInTurn(inOrder, entry);
     if (outcome.kind === "granted") localQueue.takeTicket();
@@ -134,7 +139,7 @@ async function waitWith(inOrder: InOrder, place: SharedPlace): Promise<TurnOutco
     if (!Entry.isOver(error)) throw error;
     emitPlaceExpired(ref, settings.owner, ticket);
     localQueue.placeExpired(overslept(ref.name));
-    return { kind: "place-expired" };
+    return { kind: "place-expired", isBlind: entry.isBlind };
   } finally {
     entry.dispose();
   }
@@ -175,6 +180,18 @@ async function contendInTurn(
     // The record is gone.
     if (outcome.kind !== "not-first") return { kind: "again" };
   }
+}
+
+/** Whether the table serves reads of a queue, for a waiter that gave its place up without any. Rejects at the end of the wait. */
+export async function isReadable(
+  context: AcquireContext,
+  ref: RecordRef,
+  cancellation: Cancelling,
+): Promise<boolean> {
+  const look = { strength: "eventual", isWhole: false } as const;
+  const reading = await readQueue(context, ref, 0n, look, cancellation);
+  if (cancellation.isStopped) throw cancellation.error();
+  return reading !== undefined;
 }
 
 type TicketPassage = Extract<Passage, { readonly kind: "ticket" }>;

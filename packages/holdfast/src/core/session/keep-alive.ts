@@ -239,8 +239,21 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   #onRequests(holders: readonly string[] | undefined): void {
     if (holders === undefined) return;
     this.#checkPermits(holders);
+    const asked = new Set(holders);
     for (const hold of this.#leases) {
-      if (holders.includes(hold.held.holder)) this.#context.inBackground(() => this.#hear(hold));
+      const isAsked = asked.delete(hold.held.holder);
+      if (isAsked) this.#context.inBackground(() => this.#hear(hold));
+    }
+    this.#context.inBackground(() => this.#forget([...asked]));
+  }
+
+  /** Removes the notes to holders that have ended. A permit may be granted whose grant is not answered yet. */
+  async #forget(notes: readonly string[]): Promise<void> {
+    const { format, settings, ownPermits } = this.#context;
+    const requests = requireCapability(format, REQUESTS);
+    for (const note of notes) {
+      if (refInNote(format, note) !== undefined || ownPermits.has(note)) continue;
+      await this.#context.write(requests.settle(this.hold.ref, note), settings.requestTimeoutMs);
     }
   }
 

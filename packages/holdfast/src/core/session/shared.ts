@@ -114,6 +114,10 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     };
     const settings = { ...this.#settings, onNoResponse };
     const session = await SessionKeepAlive.open(this.#context, settings);
+    // Such as at the close of the client, which ends the session.
+    session.over.addEventListener("abort", () => {
+      if (this.#session === session) this.#context.scheduler.forget(this);
+    });
     this.#session = session;
     // The last user may have given up during the opening.
     this.#closeUnlessUsed();

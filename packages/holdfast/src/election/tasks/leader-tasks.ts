@@ -1,6 +1,6 @@
 import { type Holdfast, partsOf } from "../../client.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
-import { HoldfastError } from "../../errors.js";
+import { HoldfastError, isHoldfastError } from "../../errors.js";
 import { type Duration, durationMs, inMs } from "../../internal/duration.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { serialisable } from "../../internal/printed.js";
@@ -73,6 +73,8 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   readonly #stopping = new AbortController();
   #serving: Promise<void> | undefined;
   #isServing = false;
+  /** The code of the last error that prevented campaigning, which is told once. */
+  #toldCode: unknown;
 
   /** @internal Made by {@link leaderTasks}. */
   constructor(election: Election<S>, options: LeaderTasksOptions<S>) {
@@ -88,7 +90,9 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     this.#election = election;
     this.#schedules = tasks.map((worker) => new Schedule(candidate, worker, stopBeforeMs));
     election.onTransition(({ kind }) => {
-      if (kind === "elected") candidate.trouble.answered(true);
+      if (kind !== "elected") return;
+      candidate.trouble.answered(true);
+      this.#toldCode = undefined;
     });
   }
 
@@ -100,8 +104,8 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   /**
    * Campaigns, and runs the tasks during each term, until stopped or the client closes.
    *
-   * Costs the requests of the election. An error that prevents campaigning goes to the client's `onError`; the next
-   * attempt comes a lease later. Idempotent. Throws `closed`, also after `stop()`.
+   * Costs the requests of the election. An error that prevents campaigning goes to the client's `onError`, once until another one
+   * or a term; the next attempt comes a lease later. Idempotent. Throws `closed`, also after `stop()`.
    */
   start(): void {
     if (this.#stopping.signal.aborted || this.#election.candidate.context.closing.aborted) {
@@ -162,7 +166,9 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
         await this.#election.lead({ signal }, (term) => this.#work(term as unknown as Term));
       } catch (error) {
         trouble.note(error);
-        report(error);
+        const code = isHoldfastError(error) ? error.code : error;
+        if (code !== this.#toldCode) report(error);
+        this.#toldCode = code;
         await context.sleep(settings.leaseMs, signal);
       }
     }

@@ -128,7 +128,7 @@ describe("an outage", () => {
       [-3_000, 1_000],
     ] as const) {
       const { cancellation, outages, known, now } = waiting();
-      known.see("read", unknown, () => failedMs);
+      known.see({ operation: "read" }, unknown, () => failedMs);
       now.ms = 4_000;
       cancellation.onNoResponse(unknown);
       expect(outages).toEqual([{ ms: leftMs, isCancelled: false }]);

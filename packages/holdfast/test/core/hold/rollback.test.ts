@@ -63,7 +63,7 @@ describe("the rollback of a claim", () => {
     await giveUp(scene, LOST);
     await scene.world.time.advance(10);
     const before = scene.network.requests.write;
-    const error = new HoldfastError("access-denied", "No longer.");
+    const error = new HoldfastError("misconfigured", "No longer.");
     scene.network.script(() => ({ fault: "misconfigured", error }));
     await scene.world.time.advance(60_000);
     expect(scene.network.requests.write).toBe(before + 1);

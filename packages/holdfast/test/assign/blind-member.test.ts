@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { World } from "../../../../test/support/world.js";
+import { assign } from "../../src/assign/index.js";
+import { HoldfastError, type Lease } from "../../src/index.js";
+
+const names = Array.from({ length: 100 }, (_, at) => `n${at}`);
+const run = (_: string, { signal }: Lease) =>
+  new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+
+const FAULTS = [
+  ["silent", { fault: "request-lost" }, "unreachable"],
+  ["throttled", { fault: "throttled" }, "throttled"],
+] as const;
+const DENIED = new HoldfastError("access-denied", "no");
+
+it.each(FAULTS)("a member that cannot read the rows tells so, once: %s", async (_, fault, code) => {
+  const world = new World({ dates: (ms) => Math.floor(ms / 1_000) * 1_000 });
+  const [a, b] = [world.inhabitant(), world.inhabitant()];
+  const first = assign(a.locks, "g", { names, owner: "a", run });
+  await world.until(first.start());
+  b.network.script(({ kind }) => (kind === "query" ? fault : undefined));
+  const second = assign(b.locks, "g", { names, owner: "b", run });
+  await world.until(second.start());
+  await world.time.advance(600_000);
+  // Not 100 times that "a" were no member.
+  expect(b.reported.map((error) => error.code)).toEqual([code]);
+  b.network.clear();
+  await world.time.advance(120_000);
+  expect([first.mine.length, second.mine.length]).toEqual([50, 50]);
+  expect(b.reported.length).toBe(1);
+});
+
+it.each([
+  ...FAULTS,
+  ["denied", { fault: "misconfigured", error: DENIED }, "access-denied"] as const,
+])("a member whose row is not written tells so, once: %s", async (_, fault, code) => {
+  const world = new World({ dates: (ms) => Math.floor(ms / 1_000) * 1_000 });
+  const [a, b] = [world.inhabitant(), world.inhabitant()];
+  a.network.script((request) =>
+    request.kind === "write" && JSON.stringify(request.write.key).includes("member/")
+      ? fault
+      : undefined,
+  );
+  const first = assign(a.locks, "g", { names, owner: "a", run });
+  await world.until(first.start());
+  const second = assign(b.locks, "g", { names, owner: "b", run });
+  await world.until(second.start());
+  await world.time.advance(600_000);
+  expect(a.reported.map((error) => error.code)).toEqual([code]);
+  // One word about the stranger, not one for each of its names.
+  expect(b.reported.map((error) => error.code)).toEqual(["not-acquired"]);
+});

@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { World } from "../../../../test/support/world.js";
+import { slot } from "../../src/assign/index.js";
+import { HoldfastError } from "../../src/index.js";
+
+it.each([
+  ["silent", { fault: "request-lost" }, "unreachable"],
+  ["throttled", { fault: "throttled" }, "throttled"],
+  [
+    "denied",
+    { fault: "misconfigured", error: new HoldfastError("access-denied", "no") },
+    "access-denied",
+  ],
+] as const)("a wait for a slot tells of an outage, once: %s", async (_, fault, code) => {
+  const world = new World();
+  const a = world.inhabitant();
+  a.network.script(() => fault);
+  const asked = slot(a.locks, "workers", { of: 3, wait: "2h" });
+  await world.time.advance(60_000);
+  expect(a.reported.map((error) => error.code)).toEqual([code]);
+  await world.time.advance(3_600_000);
+  expect(a.reported.length).toBe(1);
+  a.network.clear();
+  await world.until((await world.until(asked)).release());
+});
+
+it("a wait for a slot tells if the table's answers take longer than its lease", async () => {
+  const world = new World();
+  const a = world.inhabitant({ latency: { requestMs: 300, responseMs: 300 } });
+  const ended = expect(
+    slot(a.locks, "workers", { of: 3, wait: "10m", lease: "500ms" }),
+  ).rejects.toMatchObject({ code: "unreachable" });
+  await world.time.advance(60_000);
+  expect(a.reported.map(({ message }) => message)).toEqual([
+    expect.stringContaining("longer than a lease"),
+  ]);
+  await world.time.advance(600_000);
+  await ended;
+});
