@@ -81,12 +81,14 @@ export class Settling {
   }
 }
 
-// A background write without an answer, or a release that is refused its credentials to the end; and, once for each
-// client, the notice of a table that answers nothing for a while.
+// A background write without an answer, or a release that is refused its credentials to the end; once for each client, the
+// notice of a table that answers nothing for a while; and that of a candidate whose grants are answered too late.
 function isExpected(error: Error, hasFaults: boolean): boolean {
   const { code, lockName } = error as Partial<HoldfastError>;
   const notices: readonly unknown[] = ["unreachable", "throttled", "access-denied"];
   const isRefusal = code === "access-denied" && error.message.includes("the release of ");
   const isNotice = notices.includes(code) && (lockName === undefined || isRefusal);
-  return code === "outcome-unknown" || (hasFaults && isNotice);
+  const isTooSlow =
+    code === "unreachable" && error.message.includes("answers take longer than a lease");
+  return code === "outcome-unknown" || (hasFaults && (isNotice || isTooSlow));
 }

@@ -7,6 +7,7 @@ import { LocalQueue } from "../../packages/holdfast/src/core/local-queue.js";
 import { Pacer } from "../../packages/holdfast/src/core/pacer.js";
 import { Entry } from "../../packages/holdfast/src/core/queue/entry.js";
 import { queueing } from "../../packages/holdfast/src/core/queue/fifo.js";
+import { permissionForPlaces } from "../../packages/holdfast/src/core/queue/permission.js";
 import { readQueue } from "../../packages/holdfast/src/core/queue/predecessors.js";
 import { leftByRecord } from "../../packages/holdfast/src/core/queue/progress.js";
 import { takeTickets } from "../../packages/holdfast/src/core/queue/ticket.js";
@@ -780,6 +781,22 @@ export const QUEUES: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/locks/blind-waiter.test.ts",
       title: "does not keep several locks from those behind it",
+    },
+  },
+  {
+    name: "refused-place-remembered-for-ever",
+    what: "A client that was refused a place in a queue never asks for one again.",
+    rules: [],
+    edits: [
+      {
+        in: { permissionForPlaces },
+        from: "if (remembered !== undefined && context.nowMs() < remembered.untilMs)",
+        to: "if (remembered !== undefined)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/denied-places.test.ts",
+      title: "a mutex that was refused a place once takes one later, behind a dead waiter",
     },
   },
 ];

@@ -55,9 +55,9 @@ interface Watched {
 
 /**
  * Expects that a call that waits is not left in silence: `onError` receives an outage within two request timeouts of the
- * first failure that the call saw, an outage of reads or of writes alone with its second failure, at the earliest after a
- * request timeout, and a refusal of the credentials at once; each once, until the table serves the process again. Reads the
- * clock and the timers of the process, which a pause stops.
+ * first failure that the call saw, an outage of reads or of writes alone with its third failure, at the earliest after as
+ * long, and a refusal of the credentials at once; each once, until the table serves the process again. Reads the clock and
+ * the timers of the process, which a pause stops.
  */
 export class Silence {
   readonly #watched: Watched;
@@ -155,7 +155,8 @@ export class Silence {
       const failed = waiter.failed.get(of) ?? { sinceMs: this.#nowMs, count: 0 };
       waiter.failed.set(of, failed);
       failed.count += 1;
-      if (failed.count === 1 || this.#nowMs - failed.sinceMs < this.#boundMs) return;
+      // Some of them may be sent in the background: the call does not wait for their answers.
+      if (failed.count < 3 || this.#nowMs - failed.sinceMs < 2 * this.#boundMs) return;
       const servedMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
       this.#watched.timers.set(AT_ONCE_MS, false, () => {
         if (!waiter.isWaiting || this.#toldMs >= Math.min(servedMs, failed.sinceMs)) return;

@@ -47,10 +47,10 @@ export class OutageWatch {
     this.#toldKind = undefined;
     this.#isToldOfWhole = false;
     this.#isDue = false;
+    this.#denied.clear();
     // Another operation was served: writes alone may fail for hours, while the call's reads are served.
     if (this.#failed.size > 0) return;
     this.#last = undefined;
-    this.#denied.clear();
   }
 
   /** The call calls this after a request that DynamoDB did not serve. */

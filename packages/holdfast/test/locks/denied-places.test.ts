@@ -61,3 +61,30 @@ describe("a mutex of a client with the permissions of `lock` alone", () => {
     await world.until(Promise.all(all));
   });
 });
+
+it("a mutex that was refused a place once takes one later, behind a dead waiter", async () => {
+  const world = new World();
+  const waiter = world.inhabitant({ lease: "10s", onError: () => undefined });
+  const held = await world.until(mutex(world.inhabitant().locks, "x").acquire());
+  const dead = world.inhabitant({ lease: "10s" });
+  fairLock(dead.locks, "x")
+    .acquire({ wait: FOR_EVER })
+    .catch(() => undefined);
+  await world.time.advance(200);
+  dead.process.kill();
+  let refusals = 0;
+  waiter.network.script((request) => {
+    const isOfPlace =
+      request.kind === "write" && JSON.stringify(request.write.key).includes("queue");
+    if (!isOfPlace || refusals > 0) return undefined;
+    refusals += 1;
+    return { fault: "misconfigured", error: DENIED };
+  });
+  const waiting = mutex(waiter.locks, "x").acquire({ wait: FOR_EVER });
+  await world.time.advance(1_000);
+  await world.until(held.release());
+  await world.time.advance(90_000);
+  expect(refusals).toBe(1);
+  const lease = await world.until(Promise.race([waiting, world.time.sleep(1_000)]));
+  expect(lease).toMatchObject({ isHeld: true });
+});

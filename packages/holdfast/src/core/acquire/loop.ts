@@ -42,7 +42,6 @@ export class AcquireLoop {
   #firstFence: bigint | undefined;
   /** After how many grants to others this waiter takes a place. */
   #mostPassed: number | undefined;
-  #isDeniedPlaces = false;
   /** The error of the attempt that took too long, for a call without a wait. */
   #silence: unknown;
   #silences = 0;
@@ -184,9 +183,8 @@ export class AcquireLoop {
   }
 
   async #mayJoin(queueing: Queueing | undefined, { kind }: Decision): Promise<boolean> {
-    if (this.#isDeniedPlaces || this.#cancellation.isStopped) return false;
+    if (this.#cancellation.isStopped) return false;
     const answer = await queueing?.mayJoin(this.#contending);
-    this.#isDeniedPlaces = answer === "denied";
     // Before a free lock, the next request of a waiter without an answer is for a ticket: it waits for that, and is told why.
     return answer === "allowed" || (answer === "unknown" && kind === "queued");
   }
