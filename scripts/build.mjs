@@ -80,7 +80,7 @@ async function bundle(one, sources, { chunkFileNames, leastChunkBytes, sourcemap
   };
   const groups = [
     // A bundler without chunks keeps all of the chunks that a dynamic import reaches. A thread's start reaches these two.
-    apart("endpoint", /src[/]platform[/]dynamodb[/]endpoint\.ts$/, 4),
+    apart("endpoint", /src[/]platform[/]dynamodb[/](?:endpoint|protocol)\.ts$/, 4),
     apart(
       "internal",
       /src[/](?:errors|internal[/](?:printed|shown|option-names|cause-text))\.ts$/,
