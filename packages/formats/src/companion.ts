@@ -13,7 +13,7 @@
  * with its grant.
  */
 import type { FenceCounter, Item, LockName, RecordRef } from "holdfast/internal";
-import { valueText } from "holdfast/internal";
+import { assignFence, valueText } from "holdfast/internal";
 import { any, COUNT_DIGITS, equals, invalid, isAbsent, isCount, wholeIn } from "./foreign.js";
 
 /** A kind of companion item. */
@@ -52,6 +52,7 @@ export type FenceOf<O> = O extends { readonly fences: "companion" } ? bigint : u
  */
 export function companion(pk: string, sk: string | undefined, looks: Item): FenceCounter {
   return {
+    assign: assignFence,
     count: (ref: RecordRef, seed: bigint) => ({
       key: companionKey(ref, sk ?? pk, STORED_FENCES),
       // Any other item at the key belongs to another program: the counter leaves it alone.

@@ -49,7 +49,7 @@ import type {
   Sighting,
   SightingFormat,
 } from "holdfast/internal";
-import { valueText } from "holdfast/internal";
+import { noteSighting, valueText } from "holdfast/internal";
 import { type CompanionKind, companionKey } from "./companion.js";
 import {
   all,
@@ -91,6 +91,7 @@ export type KeptObservations = "companion" | undefined;
  */
 export function sightingNotes(pk: string, sk: string | undefined, looks: Item): SightingFormat {
   return {
+    leave: noteSighting,
     note(ref: RecordRef, sighting: Sighting) {
       const seen = seenIn(sighting);
       const isOfAnother: Condition = { kind: "differs", attribute: SEEN, value: seen };

@@ -4,6 +4,8 @@
  * @module
  */
 export { type SeenMember, sharingIn } from "../assign/share.js";
+export { assignFence } from "../core/acquire/assign-fence.js";
+export { noteSighting } from "../core/acquire/note-sighting.js";
 export { LEASE_CHANNELS, type PositionEvent } from "../core/events.js";
 export { loseNow } from "../core/hold/lose-now.js";
 export { DEFAULTS } from "../core/options.js";

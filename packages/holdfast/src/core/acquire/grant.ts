@@ -6,7 +6,7 @@ import type { GrantResult } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Decision } from "../record/decide.js";
 import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
-import { assignFence } from "./assign-fence.js";
+import type { assignFence } from "./assign-fence.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { correctEnd } from "./correct-end.js";
@@ -130,7 +130,8 @@ export class GrantWrite {
     const seed = this.#context.fenceSeed(this.#ref);
     const { deadline } = this.#repetition;
     const grant = { holder, seed, leaseMs, pauseMs, deadline };
-    const fence = await assignFence(this.#acquisition, fenceCounter, grant);
+    const assign = fenceCounter.assign as typeof assignFence;
+    const fence = await assign(this.#acquisition, fenceCounter, grant);
     return fence.kind === "assigned"
       ? { kind: "granted", result: { ...result, number: fence.number } }
       : fence;

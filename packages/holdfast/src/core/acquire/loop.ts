@@ -11,7 +11,7 @@ import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
-import { noteSighting } from "./note-sighting.js";
+import type { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
 import { SecondDate } from "./second-date.js";
@@ -88,7 +88,8 @@ export class AcquireLoop {
       }
       if (this.#needsNote(decision)) {
         this.#hasNoted = true;
-        await noteSighting(this.#contending);
+        const leaveNote = this.#context.format.sightings?.leave as typeof noteSighting;
+        await leaveNote(this.#contending);
         decision = this.#decide();
         continue;
       }

@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { RecordRef } from "../record/format.js";
+import { withSighting } from "../record/observation.js";
 import type { Sighting } from "../record/sighting.js";
 import type { AcquireContext } from "./context.js";
 import type { RecordAcquisition } from "./settings.js";
@@ -25,7 +26,7 @@ export async function noteSighting({
   if (answer.kind !== "applied" && answer.kind !== "refused") return;
   const noted = sightings.noteIn(answer.item);
   if (noted === undefined) context.reportOnce(REPORTED, () => foreignNote(ref));
-  else context.observations.addSighting(ref.id, noted);
+  else context.observations.change(ref.id, (seen) => withSighting(seen, noted));
 }
 
 const REPORTED = "sightings";

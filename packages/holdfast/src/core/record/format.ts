@@ -72,8 +72,16 @@ export interface NumberedData {
   readonly seq: number;
 }
 
+/**
+ * A step of an acquisition that only some formats need, of `core/acquire`. The format has it as a member, so that a program
+ * carries its code only with such a format.
+ */
+type AcquireStep = (...given: never[]) => Promise<unknown>;
+
 /** Numbers grants in an item beside each record, for formats whose records have no fence. */
 export interface FenceCounter {
+  /** `assignFence`. */
+  readonly assign: AcquireStep;
   /** Increments the counter. A new counter starts from `seed`. */
   count(ref: RecordRef, seed: bigint): Write;
   /** Returns the number in an item that {@link count} wrote, or undefined if the item is another. */
@@ -207,6 +215,8 @@ export interface HistoryFormat {
 
 /** Describes the note of a sighting beside a record: one item, for a record without an end of the lease. */
 export interface SightingFormat {
+  /** `noteSighting`. */
+  readonly leave: AcquireStep;
   /**
    * Notes a sighting in place of an earlier note. Refused, with the note found, if that note is of the same holder,
    * version and length, and not later.

@@ -218,11 +218,10 @@ export class Observations {
     return entry.observation;
   }
 
-  /** Adds a sighting of the record, as {@link withSighting}. */
-  addSighting(id: string, sighting: Sighting): void {
+  /** Changes an observation, if there is one. */
+  change(id: string, change: (seen: Observation) => Observation): void {
     const entry = this.#entries.get(id);
-    if (entry?.observation === undefined) return;
-    entry.observation = withSighting(entry.observation, sighting);
+    if (entry?.observation !== undefined) entry.observation = change(entry.observation);
   }
 
   /** When an answer last showed the record, on the monotonic clock. */

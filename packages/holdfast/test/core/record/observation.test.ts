@@ -161,8 +161,8 @@ describe("Observations", () => {
     observations.see("one", a3, "strong", 10);
     observations.see("two", a3, "strong", 10);
     const sighting = { holder: "a", version: 3n, leaseMs: 1_000, byMs: 70 };
-    observations.addSighting("one", sighting);
-    observations.addSighting("three", sighting);
+    observations.change("one", (known) => withSighting(known, sighting));
+    observations.change("three", (known) => withSighting(known, sighting));
     expect(observations.of("one")?.sightedByMs).toBe(70);
     expect(observations.of("two")?.sightedByMs).toBeUndefined();
     expect(observations.of("three")).toBeUndefined();
