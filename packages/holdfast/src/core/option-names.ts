@@ -1,4 +1,4 @@
-import type { OptionNames } from "../internal/option-names.js";
+import { type OptionNames, withNames } from "../internal/option-names.js";
 import type { AnyAcquireOptions, ClientOptions, LeaseOptions } from "./options.js";
 
 /** The names of the options of clients, locks and acquisitions, for `checkNames`. */
@@ -51,11 +51,7 @@ export const QUEUE_NAMES: OptionNames<Pick<AnyAcquireOptions, "onPlaceExpired" |
 /** `adoptLease()`, which waits in no queue. */
 export const ADOPT_NAMES: OptionNames<
   Omit<AnyAcquireOptions, keyof typeof QUEUE_NAMES | "onWait" | OwnNames>
-> = {
-  ...LEASE_NAMES,
-  ...GRANT_NAMES,
-  signal: true,
-};
+> = /* @__PURE__ */ withNames(LEASE_NAMES, GRANT_NAMES, { signal: true });
 
 /** The options of `mutex()` that are defaults of its acquisitions. */
 export const DEFAULT_NAMES: OptionNames<Omit<AnyAcquireOptions, "signal" | OwnNames>> = {

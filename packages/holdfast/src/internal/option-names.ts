@@ -6,6 +6,15 @@ import { HoldfastError } from "../errors.js";
  */
 export type OptionNames<O> = { readonly [K in keyof O]-?: true | "flag" };
 
+/** Joins names. A bundler drops a pure call that nobody uses, but no object that is made by spreading others. */
+export function withNames<A extends object, const B extends object, const C extends object>(
+  some: A,
+  more: B,
+  others?: C,
+): A & B & C {
+  return { ...some, ...more, ...(others as C) };
+}
+
 /**
  * Throws `invalid-argument` unless `options` is an object with known names only. Without this check a misspelt `lease`
  * would leave the default in place, and nothing would say so. `call` names the function for people, as `acquire()`. Also

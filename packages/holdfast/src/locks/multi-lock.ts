@@ -15,7 +15,7 @@ import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
 import { phraseOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
 import { serialisable } from "../internal/printed.js";
 import { type Inspection, inspectRecord } from "./inspect.js";
 import type { Lock } from "./lock.js";
@@ -44,21 +44,19 @@ type AcquireManyOptions = Pick<
   keyof LeaseOptions | "maxHold" | "onWait" | "onPlaceExpired" | "signal"
 >;
 
-const MANY_NAMES: OptionNames<ManyOptions> = {
-  ...LEASE_NAMES,
+const MANY_NAMES: OptionNames<ManyOptions> = /* @__PURE__ */ withNames(LEASE_NAMES, {
   maxHold: true,
   onWait: true,
   onPlaceExpired: true,
   session: true,
   namespace: true,
-};
-const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = {
-  ...LEASE_NAMES,
+});
+const ACQUIRE_MANY_NAMES: OptionNames<AcquireManyOptions> = /* @__PURE__ */ withNames(LEASE_NAMES, {
   maxHold: true,
   onWait: true,
   onPlaceExpired: true,
   signal: true,
-};
+});
 
 /** A lock that can be one of several. */
 type Joinable = Pick<Lock, "name" | "inspect">;

@@ -1,7 +1,7 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import type { AcquireSettings } from "../core/acquire/settings.js";
+import type { AcquireSettings, Queueing } from "../core/acquire/settings.js";
 import type { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
@@ -20,7 +20,7 @@ import { queueRefOf, refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { threwError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
 import type { AsksHolder } from "./asking.js";
 import { type Inspection, inspectRecord } from "./inspect.js";
 import type { Keep, KeepsLease } from "./keeping.js";
@@ -73,7 +73,9 @@ const MUTEX_NAMES: OptionNames<Omit<LockOptions, "namespace">> = {
   ifHeld: true,
   keep: true,
 };
-const FAIR_NAMES: OptionNames<LockOptions> = { ...MUTEX_NAMES, namespace: true };
+const FAIR_NAMES: OptionNames<LockOptions> = /* @__PURE__ */ withNames(MUTEX_NAMES, {
+  namespace: true,
+});
 
 // One object often serves `acquire` and `tryAcquire`, so what only matters to a wait is no mistake in `tryAcquire`.
 const WAITING_NAMES: OptionNames<Omit<AcquireOptions, "barge">> = {
@@ -96,6 +98,9 @@ const plain = new WeakMap<ClientOptions, AcquireSettings>();
 interface Kind {
   readonly caller: "mutex()" | "fairLock()";
   readonly names: Partial<OptionNames<LockOptions>>;
+  readonly joins: Queueing["joins"];
+  /** The defaults of the locks of a client: the first that has an option counts. */
+  readonly defaultsOf: (client: ClientOptions) => readonly AnyAcquireOptions[];
   readonly refOf: (
     context: AcquireContext,
     name: FormatTypes["name"],
@@ -106,11 +111,16 @@ interface Kind {
 export const MUTEX: Kind = {
   caller: "mutex()",
   names: MUTEX_NAMES,
+  joins: "behind others",
+  defaultsOf: (client) => [client],
   refOf: ({ format }, name) => refOf(format, name),
 };
 const FAIR: Kind = {
   caller: "fairLock()",
   names: FAIR_NAMES,
+  joins: "at once",
+  // The client's polls are tuned for mutexes; fair locks have their own default.
+  defaultsOf: ({ poll: _, ...client }) => [client, FAIR_DEFAULTS],
   // The format rejects a name in two parts, which cannot have a queue.
   refOf: ({ format }, name, { namespace }) => queueRefOf(format, name as string, namespace),
 };
@@ -120,7 +130,7 @@ export class Mutex implements Lock {
   readonly name: string;
   readonly #context: AcquireContext;
   readonly #ref: RecordRef;
-  readonly #isFair: boolean;
+  readonly #joins: Queueing["joins"];
   readonly #layers: readonly AnyAcquireOptions[];
   readonly #defaultOwner: string;
   /** The settings of an acquisition without own options, the most common case. */
@@ -137,13 +147,13 @@ export class Mutex implements Lock {
   ) {
     const names = kind.names as OptionNames<LockOptions>;
     const asked = checkNames(kind.caller, options === undefined ? NO_OPTIONS : options, names);
-    this.#isFair = kind === FAIR;
+    this.#joins = kind.joins;
     this.#ref = kind.refOf(context, name, asked);
     this.name = this.#ref.name;
     this.#context = context;
     this.#keep = asked.keep as KeepsLease | undefined;
     const life = keepAliveChoice(asked.session, this.#keep ? undefined : shared);
-    this.#layers = [asked, life.options, ...defaultsOf(this.#isFair, clientOptions)];
+    this.#layers = [asked, life.options, ...kind.defaultsOf(clientOptions)];
     this.#keptAliveBy = life.keptAliveBy;
     this.#defaultOwner = defaultOwner;
     this.#reentry = reentryOf(asked.reentrant, context, this.#ref);
@@ -215,13 +225,17 @@ export class Mutex implements Lock {
       layers.find((layer) => layer[key] !== undefined)?.[key];
     const onPlaceExpired = asked("onPlaceExpired");
     const onPosition = asked("onPosition");
-    if (!this.#isFair && onPlaceExpired === undefined && onPosition === undefined) {
+    if (
+      this.#joins === "behind others" &&
+      onPlaceExpired === undefined &&
+      onPosition === undefined
+    ) {
       return { ...settings, queueing: BEHIND_OTHERS };
     }
     const inQueue = checkQueueOptions({ onPlaceExpired, onPosition }, (cause) =>
       this.#context.report(threwError("onPosition", this.#ref, cause)),
     );
-    return { ...settings, queueing: queueing(this.#isFair ? "at once" : "behind others", inQueue) };
+    return { ...settings, queueing: queueing(this.#joins, inQueue) };
   }
 
   #keeping(settings: AcquireSettings): Partial<AcquireSettings> | undefined {
@@ -234,7 +248,7 @@ export class Mutex implements Lock {
   }
 
   #asking(settings: AcquireSettings, ifHeld: Partial<AsksHolder>): AcquireSettings {
-    const asks = this.#isFair ? undefined : ifHeld?.settings?.(this.#context.format);
+    const asks = this.#joins === "at once" ? undefined : ifHeld?.settings?.(this.#context.format);
     if (asks === undefined) throw wrongIfHeld();
     return { ...settings, ...asks };
   }
@@ -329,11 +343,4 @@ function lockOf<S extends FormatTypes>(
   options: LockOptions | undefined,
 ): Lock<S> {
   return new Mutex(kind, partsOf(client, kind.caller), name, options) as unknown as Lock<S>;
-}
-
-function defaultsOf(isFair: boolean, clientOptions: ClientOptions): readonly AnyAcquireOptions[] {
-  if (!isFair) return [clientOptions];
-  // The client's polls are tuned for mutexes; fair locks have their own default.
-  const { poll: _, ...client } = clientOptions;
-  return [client, FAIR_DEFAULTS];
 }

@@ -21,7 +21,7 @@ import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { threwError, titleOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
@@ -51,23 +51,22 @@ export interface AcquirePermitOptions
   readonly weight?: number | undefined;
 }
 
-const WAITER_NAMES = {
-  ...QUEUE_NAMES,
+const WAITER_NAMES = /* @__PURE__ */ withNames(QUEUE_NAMES, {
   maxHold: true,
   wait: true,
   poll: true,
   owner: true,
   onWait: true,
-} as const;
-const ACQUIRE_PERMIT_NAMES: OptionNames<Omit<AcquirePermitOptions, "weight">> = {
-  ...WAITER_NAMES,
-  signal: true,
-};
-const ACQUIRE_WEIGHT_NAMES: OptionNames<AcquirePermitOptions> = {
-  ...ACQUIRE_PERMIT_NAMES,
-  weight: true,
-};
-export const PERMIT_NAMES: OptionNames<PermitOptions> = { ...WAITER_NAMES, session: true };
+});
+const ACQUIRE_PERMIT_NAMES: OptionNames<Omit<AcquirePermitOptions, "weight">> =
+  /* @__PURE__ */ withNames(WAITER_NAMES, { signal: true });
+const ACQUIRE_WEIGHT_NAMES: OptionNames<AcquirePermitOptions> = /* @__PURE__ */ withNames(
+  ACQUIRE_PERMIT_NAMES,
+  { weight: true },
+);
+export const PERMIT_NAMES: OptionNames<PermitOptions> = /* @__PURE__ */ withNames(WAITER_NAMES, {
+  session: true,
+});
 
 /** The parts that a semaphore or a read-write lock is constructed from. */
 export interface PermitParts extends ClientParts {

@@ -3,7 +3,7 @@ import { emitLimit } from "../core/events.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { threwError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { Lock } from "./lock.js";
 import {
@@ -17,11 +17,10 @@ import {
 // A record of 400 KB has some 2,300 holders. Heavier permits may use a higher limit.
 const MOST_PERMITS = 10_000;
 
-const SEMAPHORE_NAMES: OptionNames<Parameters<typeof semaphore>[2]> = {
-  ...PERMIT_NAMES,
-  permits: true,
-  onLimitMismatch: true,
-};
+const SEMAPHORE_NAMES: OptionNames<Parameters<typeof semaphore>[2]> = /* @__PURE__ */ withNames(
+  PERMIT_NAMES,
+  { permits: true, onLimitMismatch: true },
+);
 
 /**
  * Returns the semaphore of this name: up to `permits` holders at a time. Grants permits of one name to several holders

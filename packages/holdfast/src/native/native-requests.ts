@@ -58,7 +58,7 @@ function noLaterAsker({ number, by = "" }: Asked): Condition {
 
 // The kinds that a request of each kind may replace, if both are to the same holder. Every request may replace
 // a request to an earlier holder, since that holder has ended.
-const REPLACED_BY = Object.freeze({
+const REPLACED_BY = /* @__PURE__ */ Object.freeze({
   prefer: ["prefer"],
   resign: ["prefer", "resign"],
   want: ["prefer", "resign", "want"],

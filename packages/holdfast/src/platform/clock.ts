@@ -98,8 +98,8 @@ export const systemClock: Clock = {
  */
 export const sharedClock: Clock = {
   monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
-  wallMs: systemClock.wallMs,
-  bootMs: systemClock.bootMs,
+  wallMs: () => systemClock.wallMs(),
+  bootMs: () => systemClock.bootMs(),
   get bootStepMs() {
     return bootStep.ms;
   },

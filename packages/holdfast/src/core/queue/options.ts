@@ -7,7 +7,7 @@ import { type AcquireOptions, FAIR_POLL } from "../options.js";
 export type QueueOptions = Pick<AcquireOptions, "onPlaceExpired" | "onPosition">;
 
 /** The defaults of fair locks, with reasons. */
-export const FAIR_DEFAULTS = Object.freeze({
+export const FAIR_DEFAULTS = /* @__PURE__ */ Object.freeze({
   /**
    * A place in the queue expires with the lease of its entry. A waiter of a mutex without a place has none to lose, so
    * this lease is long enough to outlast the faults that do not harm such a waiter.

@@ -47,13 +47,13 @@ const DEADLINE_LENGTH = 4;
 const DEADLINES_FROM = 2 * STAMP_LENGTH;
 const BYTES = WORDS_BYTES + 8 * (DEADLINES_FROM + 2 * DEADLINE_LENGTH);
 
-const float = new Float64Array(1);
-const bits = new BigInt64Array(float.buffer);
-
 export class SharedState {
   readonly buffer: SharedArrayBuffer;
   readonly #words: Int32Array;
   readonly #numbers: BigInt64Array;
+  // A number, and its bits.
+  readonly #float = new Float64Array(1);
+  readonly #bits = new BigInt64Array(this.#float.buffer);
 
   /** Without a buffer, makes the state of a thread that starts now. */
   constructor(buffer = new SharedArrayBuffer(BYTES)) {
@@ -130,8 +130,8 @@ export class SharedState {
     const next = Atomics.load(this.#words, version) + 1;
     const at = from + (next % 2) * numbers.length;
     for (const [index, number] of numbers.entries()) {
-      float[0] = number;
-      Atomics.store(this.#numbers, at + index, bits[0] ?? 0n);
+      this.#float[0] = number;
+      Atomics.store(this.#numbers, at + index, this.#bits[0] ?? 0n);
     }
     Atomics.store(this.#words, version, next);
   }
@@ -141,8 +141,8 @@ export class SharedState {
       const before = Atomics.load(this.#words, version);
       const at = from + (before % 2) * length;
       const numbers = Array.from({ length }, (_, index) => {
-        bits[0] = Atomics.load(this.#numbers, at + index);
-        return float[0] ?? 0;
+        this.#bits[0] = Atomics.load(this.#numbers, at + index);
+        return this.#float[0] ?? 0;
       });
       // Otherwise the writer has made another slot current, and may write into this slot.
       if (Atomics.load(this.#words, version) === before) return numbers;

@@ -69,7 +69,7 @@ export interface TableUse {
 export const FOR_LOCKS: TableUse = Object.freeze({ flags: "" });
 
 /** A table of commit records. */
-export const FOR_COMMITS: TableUse = Object.freeze({
+export const FOR_COMMITS: TableUse = /* @__PURE__ */ Object.freeze({
   flags: " --format object-commit",
 });
 
