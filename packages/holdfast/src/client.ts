@@ -6,7 +6,8 @@ import { actingMs } from "./core/hold/deadline.js";
 import { type ClientOptions, resolveAcquire } from "./core/options.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
 import type { SharedSession } from "./core/session/shared.js";
-import { HoldfastError } from "./errors.js";
+import { refuse } from "./internal/option-names.js";
+
 import { defaultOwner } from "./platform/process.js";
 import type { StartsSession } from "./shared-session.js";
 
@@ -95,8 +96,7 @@ export function partsOf<S extends FormatTypes>(client: Holdfast<S>, caller: stri
   // Not by `instanceof`: one program may load the package twice, as an ES module and as CommonJS.
   const parts = (client as Partial<Holdfast<S>> | null | undefined)?.parts;
   if (parts !== undefined) return parts;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The first argument of ${caller} must be a client: \`new Holdfast({ client, table })\`.`,
   );
 }

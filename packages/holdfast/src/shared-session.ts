@@ -11,8 +11,8 @@ import {
   resolveThread,
   type SharedSessionOptions,
 } from "./core/thread-options.js";
-import { HoldfastError } from "./errors.js";
 import type { Duration } from "./internal/duration.js";
+import { refuse } from "./internal/option-names.js";
 import { SESSIONS } from "./native/native-sessions.js";
 import { sharedClock } from "./platform/clock.js";
 import type { Timers } from "./platform/timers.js";
@@ -103,8 +103,4 @@ function threadFrom(
     start: async (start, events) =>
       (await import("./thread/start.js")).startThread(parts, start, events),
   };
-}
-
-function refuse(message: string): HoldfastError {
-  return new HoldfastError("invalid-argument", message);
 }

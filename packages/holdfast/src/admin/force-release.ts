@@ -2,9 +2,9 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
-import { HoldfastError } from "../errors.js";
+
 import { type Duration, durationMs } from "../internal/duration.js";
-import type { OptionNames } from "../internal/option-names.js";
+import { type OptionNames, refuse } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import { REQUESTS } from "../native/native-requests.js";
 import { isoTimeOf } from "../platform/clock.js";
@@ -195,8 +195,5 @@ function resultOf(
 /** Checks a text for the holder. Throws `invalid-argument`. */
 export function checkText(option: string, text: unknown): void {
   if (typeof text === "string" && text.length > 0 && text.length <= LONGEST_TEXT) return;
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`${option}\` must be a string of 1 to ${LONGEST_TEXT} characters.`,
-  );
+  throw refuse(`The option \`${option}\` must be a string of 1 to ${LONGEST_TEXT} characters.`);
 }

@@ -3,8 +3,8 @@ import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { checkName } from "../core/record/name.js";
-import { HoldfastError } from "../errors.js";
-import type { OptionNames } from "../internal/option-names.js";
+
+import { type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import { PERMITS } from "../native/native-permits.js";
@@ -43,8 +43,7 @@ export function namedRef(format: LeaseFormat, name: LockName, options: InspectOp
   const kind = kindOf(options);
   if (options.namespace === undefined) return refOf(format, name, kind);
   if (kind === "lock") return queueRefOf(format, name as string, options.namespace);
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The option \`namespace\` is for fair locks only, and "${name}" is of kind "${kind}". Leave the option out.`,
   );
 }
@@ -75,8 +74,5 @@ export function checkHolderKind({ kind = "lock" }: Pick<InspectOptions, "kind">)
 function checkKind(kind: RecordKind, allowed: readonly RecordKind[]): RecordKind {
   if (allowed.includes(kind)) return kind;
   const kinds = allowed.map((one) => `"${one}"`).join(" or ");
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`kind\` must be ${kinds}; it is ${valueText(kind)}.`,
-  );
+  throw refuse(`The option \`kind\` must be ${kinds}; it is ${valueText(kind)}.`);
 }

@@ -5,7 +5,7 @@ import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { serialisable } from "../internal/printed.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { listedPermits, type PermitInspection, type PermitKind } from "../locks/inspect-permits.js";
@@ -175,10 +175,7 @@ function notListed(table: string, answer: NoAnswer): HoldfastError {
 
 export function checkPrefix({ prefix }: Pick<ListOptions, "prefix">): void {
   if (prefix === undefined || typeof prefix === "string") return;
-  throw new HoldfastError(
-    "invalid-argument",
-    `The option \`prefix\` must be a string; it is a ${typeof prefix}.`,
-  );
+  throw refuse(`The option \`prefix\` must be a string; it is a ${typeof prefix}.`);
 }
 
 export function recordsOf(

@@ -4,7 +4,8 @@ import { freeOnce } from "../core/hold/release.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
+import { refuse } from "../internal/option-names.js";
+
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { InspectOptions } from "./kinds.js";
 
@@ -57,8 +58,7 @@ export async function freeOfHolder(
 /** Checks the id of a holder. Throws `invalid-argument`. */
 export function checkHolder({ name, kind }: RecordRef, holder: unknown): void {
   if (typeof holder === "string" && holder !== "") return;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The holder id of ${kind} "${name}" must be a string that is not empty. Pass ` +
       "`lease.holder`, or the holder from inspect().",
   );

@@ -5,6 +5,7 @@ import type { Session } from "../core/session/session.js";
 import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
+import { refuse } from "../internal/option-names.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
 import { lifeOfSession } from "../locks/locking.js";
@@ -170,8 +171,7 @@ export class Assignment implements AsyncDisposable {
     });
     if (Buffer.byteLength(session.id) > LONGEST_SESSION_BYTES) {
       await session.close();
-      throw new HoldfastError(
-        "invalid-argument",
+      throw refuse(
         `The client's option \`sessionPrefix\` is too long for an assignment: a session's id has at most ${LONGEST_SESSION_BYTES} bytes here.`,
       );
     }
@@ -373,8 +373,7 @@ export class Assignment implements AsyncDisposable {
 
   // The members of one client would wait for each other in its local queues, and so never ask each other for a name.
   #twice(): HoldfastError {
-    return new HoldfastError(
-      "invalid-argument",
+    return refuse(
       `This client has started an assignment of "${this.group}" already. For a larger share, use \`weight\`.`,
     );
   }

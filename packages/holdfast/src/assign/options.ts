@@ -3,9 +3,8 @@ import type { Lease } from "../core/hold/lease.js";
 import { checkOwner } from "../core/options.js";
 import { requireCapability } from "../core/record/capability.js";
 import { refOf } from "../core/record/key.js";
-import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { MEMBERS, MOST_WEIGHT } from "../native/native-members.js";
 import { SESSIONS } from "../native/native-sessions.js";
@@ -72,8 +71,6 @@ const DEFAULT_PERIOD_MS = 10_000;
 const DEFAULT_STOP_MS = 10_000;
 /** A lease is this many periods long. */
 const PERIODS_A_LEASE = 3;
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Resolves the options of an assignment. Throws `invalid-argument`. */
 export function resolveAssign(

@@ -6,7 +6,7 @@ import { refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { valueText } from "../internal/value-text.js";
 import { mutex } from "../locks/mutex.js";
@@ -65,8 +65,7 @@ export async function slot(
   const { context } = partsOf(locks, "slot()");
   const { of, wait, signal, ...lease } = checkNames("slot()", options, SLOT_NAMES);
   if (!(Number.isInteger(of) && of >= 1 && of <= MOST_SLOTS)) {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       `The option \`of\` of slot() must be a whole number from 1 to ${MOST_SLOTS}; it is ${valueText(of)}.`,
     );
   }

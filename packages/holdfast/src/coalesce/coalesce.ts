@@ -2,7 +2,8 @@ import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
-import { HoldfastError } from "../errors.js";
+import { refuse } from "../internal/option-names.js";
+
 import type { RunArguments } from "../locks/locking.js";
 import { type CoalesceOptions, resolveCoalesce } from "./options.js";
 import { type Call, Work } from "./work.js";
@@ -98,10 +99,7 @@ function workOf<T>(
   const parts = partsOf(locks, caller);
   const [options, fn] = given.length === 1 ? [{}, given[0]] : given;
   if (typeof fn !== "function") {
-    throw new HoldfastError(
-      "invalid-argument",
-      `The last argument of ${caller} must be a function.`,
-    );
+    throw refuse(`The last argument of ${caller} must be a function.`);
   }
   const { context } = parts;
   const ref = refOf(context.format, name);

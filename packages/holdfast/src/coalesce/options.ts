@@ -1,9 +1,9 @@
 import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { requireCapability } from "../core/record/capability.js";
-import { HoldfastError } from "../errors.js";
+import type { HoldfastError } from "../errors.js";
 import type { Duration } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { settingsOf } from "../locks/locking.js";
 import { RUNS } from "../native/native-runs.js";
 
@@ -45,8 +45,7 @@ export function resolveCoalesce(
 }
 
 function manual(caller: string): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
+  return refuse(
     `${caller} renews the lease of a run by itself, and its client has \`renew: "manual"\`. Give the call a \`lease\`.`,
   );
 }

@@ -1,6 +1,5 @@
-import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 
 /** Options of `sharedSession()`, as its signature describes them. */
@@ -24,8 +23,6 @@ interface ThreadChoice {
 const SHARED_SESSION_NAMES: OptionNames<SharedSessionOptions> = { thread: true, mayBlock: true };
 const THREAD_NAMES: OptionNames<ThreadOptions> = { module: true, worker: true };
 const DAY_MS = 24 * 3_600_000;
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Checks the options of `sharedSession()`. Throws `invalid-argument`. */
 export function checkSharedSession(asked: SharedSessionOptions | undefined): void {

@@ -1,5 +1,5 @@
-import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs } from "../internal/duration.js";
+import { refuse } from "../internal/option-names.js";
 import { watchMs } from "./record/decide.js";
 
 /** How long `acquire` waits: a duration from the start of the call, or a time beyond the lease. */
@@ -26,8 +26,7 @@ export function resolveWait(
     return { waitMs: durationMs("wait", wait, WAIT_RANGE), beyondLeaseMs: undefined };
   }
   if (wait === null || Object.keys(wait).join() !== "beyondLease") {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       'The option `wait` must be a duration such as "30s", or an object with `beyondLease` alone, ' +
         'such as { beyondLease: "5s" }.',
     );

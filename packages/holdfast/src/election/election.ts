@@ -5,7 +5,7 @@ import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import type { HeldRecord } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
-import { checkNames } from "../internal/option-names.js";
+import { checkNames, refuse } from "../internal/option-names.js";
 import { REQUESTS } from "../native/native-requests.js";
 import { type Candidate, candidateOf, closedError } from "./candidate.js";
 import { Ending } from "./ending.js";
@@ -98,14 +98,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
   ): Promise<void> {
     const [options, body] = given.length === 1 ? [{}, given[0]] : given;
     if (typeof body !== "function") {
-      throw new HoldfastError(
-        "invalid-argument",
-        "The last argument of lead() must be the body, a function.",
-      );
+      throw refuse("The last argument of lead() must be the body, a function.");
     }
     const { again = true } = checkNames("lead()", options, LEAD_NAMES);
     if (typeof again !== "boolean") {
-      throw new HoldfastError("invalid-argument", "The option `again` must be true or false.");
+      throw refuse("The option `again` must be true or false.");
     }
     const ending = this.#occupy(options);
     const ended = this.#leadUntil(ending.signal, options, body);

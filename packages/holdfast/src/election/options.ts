@@ -1,9 +1,8 @@
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
-import { HoldfastError } from "../errors.js";
 import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
-import type { OptionNames } from "../internal/option-names.js";
+import { type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 
 /** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
@@ -93,8 +92,6 @@ const electionDefaults = () => ({
 // Below 300 ms, request times of some milliseconds are no longer short beside the pauses.
 const FAILOVER_RANGE: DurationRange = { leastMs: 300, mostMs: 24 * 3_600_000 };
 const POLL_RANGE: DurationRange = { leastMs: 1, mostMs: 24 * 3_600_000 };
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Resolves an election's options. Throws `invalid-argument`; corrects nothing silently. */
 export function resolveElection(

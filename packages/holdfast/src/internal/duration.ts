@@ -1,5 +1,6 @@
 import ms from "ms";
-import { HoldfastError } from "../errors.js";
+import type { HoldfastError } from "../errors.js";
+import { refuse } from "./option-names.js";
 import { valueText } from "./value-text.js";
 
 /**
@@ -24,10 +25,10 @@ const LEAST_NUMBER_MS = 1_000;
 export function durationMs(option: string, value: Duration, range: DurationRange): number {
   const parsed = typeof value === "number" ? value : parse(value);
   if (parsed === undefined || Number.isNaN(parsed)) {
-    throw refuse(option, value, 'must be milliseconds or a string such as "30s"');
+    throw wrong(option, value, 'must be milliseconds or a string such as "30s"');
   }
   if (typeof value === "number" && value > 0 && value < LEAST_NUMBER_MS) {
-    throw refuse(
+    throw wrong(
       option,
       value,
       `needs a unit below one second: write "${value}ms", or "${value}s" or "${value}m" if that was meant`,
@@ -38,7 +39,7 @@ export function durationMs(option: string, value: Duration, range: DurationRange
     const must = isOpen
       ? `be at least ${range.leastMs} ms`
       : `lie between ${range.leastMs} ms and ${range.mostMs} ms`;
-    throw refuse(option, value, `must ${must}`);
+    throw wrong(option, value, `must ${must}`);
   }
   return parsed;
 }
@@ -58,7 +59,6 @@ function parse(value: unknown): number | undefined {
   return Math.abs(parsed - whole) < 1e-6 ? whole : parsed;
 }
 
-function refuse(option: string, value: unknown, must: string): HoldfastError {
-  const message = `The option \`${option}\` ${must}; it is ${valueText(value)}.`;
-  return new HoldfastError("invalid-argument", message);
+function wrong(option: string, value: unknown, must: string): HoldfastError {
+  return refuse(`The option \`${option}\` ${must}; it is ${valueText(value)}.`);
 }

@@ -1,5 +1,6 @@
-import { HoldfastError } from "../errors.js";
+import type { HoldfastError } from "../errors.js";
 import type { AttributeValue } from "../platform/table.js";
+import { refuse } from "./option-names.js";
 
 /** Any JSON value. */
 export type Json =
@@ -21,15 +22,15 @@ const LARGEST = 9.99e125;
 // refuses the second one.
 const REFUSED_KEYS = ["__proto__", ""];
 
-const refuse = (why: string): HoldfastError =>
-  new HoldfastError("invalid-argument", `The data of a lock must be a JSON value: ${why}.`);
+const noJson = (why: string): HoldfastError =>
+  refuse(`The data of a lock must be a JSON value: ${why}.`);
 
 /** Encodes a JSON value for DynamoDB. Throws `invalid-argument` for any other value. */
 export function encodeJson(value: unknown): AttributeValue {
   const encoded = encode(value, 0);
   const bytes = sizeOf(encoded);
   if (bytes > LONGEST_BYTES) {
-    throw refuse(`the data has ${bytes} bytes, and the limit is ${LONGEST_BYTES} bytes`);
+    throw noJson(`the data has ${bytes} bytes, and the limit is ${LONGEST_BYTES} bytes`);
   }
   return encoded;
 }
@@ -49,7 +50,7 @@ function sizeOf(value: AttributeValue): number {
 }
 
 function encode(value: unknown, depth: number): AttributeValue {
-  if (depth > DEEPEST) throw refuse(`the data is nested deeper than ${DEEPEST} levels`);
+  if (depth > DEEPEST) throw noJson(`the data is nested deeper than ${DEEPEST} levels`);
   if (value === null) return { NULL: true };
   switch (typeof value) {
     case "string":
@@ -64,14 +65,14 @@ function encode(value: unknown, depth: number): AttributeValue {
           { L: Array.from(value, (entry) => encode(entry, depth + 1)) }
         : encodeObject(value, depth);
     default:
-      throw refuse(`the data contains a ${typeof value}`);
+      throw noJson(`the data contains a ${typeof value}`);
   }
 }
 
 function encodeNumber(value: number): string {
   const size = Math.abs(value);
   if (!Number.isFinite(value) || size > LARGEST || (size !== 0 && size < SMALLEST)) {
-    throw refuse(`the data contains the number ${value}, which is out of DynamoDB's range`);
+    throw noJson(`the data contains the number ${value}, which is out of DynamoDB's range`);
   }
   return value === 0 ? "0" : value.toString();
 }
@@ -79,10 +80,10 @@ function encodeNumber(value: number): string {
 function encodeObject(value: object, depth: number): AttributeValue {
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) {
-    throw refuse(`the data contains an instance of ${prototype?.constructor?.name ?? "a class"}`);
+    throw noJson(`the data contains an instance of ${prototype?.constructor?.name ?? "a class"}`);
   }
   for (const key of REFUSED_KEYS) {
-    if (Object.hasOwn(value, key)) throw refuse(`the data contains a key "${key}"`);
+    if (Object.hasOwn(value, key)) throw noJson(`the data contains a key "${key}"`);
   }
   const entries = Object.entries(value)
     .filter(([, entry]) => entry !== undefined)

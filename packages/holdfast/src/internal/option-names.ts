@@ -52,7 +52,7 @@ export function checkCallback<F>(option: string, value: F): F {
   throw refuse(`The option \`${option}\` must be a function.`);
 }
 
-/** The error for a wrong option. */
+/** The error for a wrong argument or option. */
 export function refuse(message: string): HoldfastError {
   return new HoldfastError("invalid-argument", message);
 }

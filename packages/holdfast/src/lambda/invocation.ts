@@ -2,7 +2,7 @@ import { partsOf } from "../client.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, type Holdfast, inspect, type Json, type Lease, mutex } from "../index.js";
 import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
-import { checkCallback, checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkCallback, checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { systemTimers } from "../platform/timers.js";
@@ -249,8 +249,7 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
 }
 
 function noContext(): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
+  return refuse(
     "The handler needs Lambda's context as its second argument, for the time that is left. In a test, pass " +
       "`{ getRemainingTimeInMillis: () => 10_000 }`.",
   );

@@ -1,5 +1,6 @@
-import { HoldfastError } from "../errors.js";
+import type { HoldfastError } from "../errors.js";
 import type { Lease } from "../index.js";
+import { refuse } from "../internal/option-names.js";
 import {
   checkLockOptions,
   Invocation,
@@ -69,8 +70,7 @@ export function leaseOf(context: object): Lease | undefined {
 }
 
 function noAnswer(): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
+  return refuse(
     "`onBusy` of lockMiddleware() returned undefined, after which middy would run the handler without the lock. Return an " +
       "answer, or throw the error.",
   );

@@ -1,7 +1,7 @@
 import aws4 from "aws4";
 import { Agent, type Dispatcher } from "undici";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { type Clock, epochMsOf, isoTimeOf, systemClock } from "../platform/clock.js";
 import { type Endpoint, endpointOf } from "../platform/dynamodb/endpoint.js";
@@ -77,8 +77,7 @@ export class LeanClient implements Transport {
   constructor(client: DynamoDBLike, { connections }: LeanOptions, clock: Clock = systemClock) {
     const config = configOf(client);
     if (connections !== undefined && (!Number.isSafeInteger(connections) || connections < 1)) {
-      throw new HoldfastError(
-        "invalid-argument",
+      throw refuse(
         `The option \`connections\` must be a whole number from 1, not ${valueText(connections)}.`,
       );
     }
@@ -200,8 +199,7 @@ function configOf(client: DynamoDBLike): SdkConfig {
   if (typeof config?.region === "function" && typeof config.credentials === "function") {
     return config as SdkConfig;
   }
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     "lean() requires a DynamoDBClient of the AWS SDK v3, for its endpoint, region and credentials.",
   );
 }

@@ -15,7 +15,7 @@ import type { FormatTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { HoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
-import { checkNames } from "../internal/option-names.js";
+import { checkNames, refuse } from "../internal/option-names.js";
 import { shown } from "../internal/shown.js";
 import { TRANSFERS } from "../native/native-transfers.js";
 import { settingsOf } from "./locking.js";
@@ -106,8 +106,7 @@ function checkHandle(format: LeaseFormat, handle: LeaseTransfer): void {
     Number.isSafeInteger(leaseMs) &&
     leaseMs >= SHORTEST_LEASE_MS;
   if (isWell) return;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     "The transfer is not valid. Pass the value that `exportLease()` resolved to, or its copy through JSON.",
   );
 }

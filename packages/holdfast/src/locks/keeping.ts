@@ -10,8 +10,8 @@ import { type Capability, requireCapability } from "../core/record/capability.js
 import type { FenceBlock, RecordRef } from "../core/record/format.js";
 import { type HeldRecord, type Passage, pendingIn, standing } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
+import { refuse } from "../internal/option-names.js";
 import { keysOf } from "../native/native-conditions.js";
 import { type Instant, instantOf } from "../platform/clock.js";
 import type { Timer } from "../platform/timers.js";
@@ -129,8 +129,7 @@ class Keeping implements KeepsLease, Keeps<Hold> {
   ): Partial<AcquireSettings> {
     requireCapability(format, FENCE_BLOCKS);
     if (renewMs !== "manual" && !hasSession) return { keep: this };
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       'The option `keep` needs leases that renew themselves: not `renew: "manual"`, and no `session`.',
     );
   }

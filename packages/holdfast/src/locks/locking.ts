@@ -11,6 +11,7 @@ import { lifeOf } from "../core/session/life.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
+import { refuse } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
 
 /** Shared by locks and multi-locks: the layers of options, and `run`. */
@@ -25,10 +26,7 @@ interface KeepAliveChoice {
 export function lifeOfSession(session: Session): NonNullable<ReturnType<typeof lifeOf>> {
   const life = lifeOf(session);
   if (life !== undefined) return life;
-  throw new HoldfastError(
-    "invalid-argument",
-    "The option `session` must be a Session of this client, from `openSession()`.",
-  );
+  throw refuse("The option `session` must be a Session of this client, from `openSession()`.");
 }
 
 /** Chooses the session in the options, else the shared session of the client. Throws `invalid-argument`. */
@@ -88,7 +86,7 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
 ): Promise<T> {
   const [options, body] = given.length === 1 ? [undefined, given[0]] : given;
   if (typeof body !== "function") {
-    throw new HoldfastError("invalid-argument", "The last argument of run() must be a function.");
+    throw refuse("The last argument of run() must be a function.");
   }
   const first = await acquire(options);
   let lease: AnyLease = first;

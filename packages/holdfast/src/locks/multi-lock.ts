@@ -14,8 +14,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
 import { phraseOf } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse, withNames } from "../internal/option-names.js";
 import { serialisable } from "../internal/printed.js";
 import { type Inspection, inspectRecord } from "./inspect.js";
 import type { Lock } from "./lock.js";
@@ -283,8 +282,4 @@ function membersOf(
     );
   }
   return members;
-}
-
-function refuse(message: string): HoldfastError {
-  return new HoldfastError("invalid-argument", message);
 }

@@ -19,8 +19,8 @@ import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
 import { threwError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
+import type { HoldfastError } from "../errors.js";
+import { checkNames, type OptionNames, refuse, withNames } from "../internal/option-names.js";
 import type { AsksHolder } from "./asking.js";
 import { type Inspection, inspectRecord } from "./inspect.js";
 import type { Keep, KeepsLease } from "./keeping.js";
@@ -244,7 +244,7 @@ export class Mutex implements Lock {
     const hasSession = this.#keptAliveBy !== undefined;
     const kept = keep?.settings?.(this.#context, settings, hasSession);
     if (kept !== undefined) return kept;
-    throw wrong("The option `keep` must be keepFor() of holdfast/keep.");
+    throw refuse("The option `keep` must be keepFor() of holdfast/keep.");
   }
 
   #asking(settings: AcquireSettings, ifHeld: Partial<AsksHolder>): AcquireSettings {
@@ -272,7 +272,7 @@ function reentryOf(
   if (asked === undefined || asked === false) return undefined;
   if (asked === true) return new ReentryOfObject();
   if (asked === "context") return new ReentryOfContext(context, ref);
-  throw wrong(`The option \`reentrant\` must be true, false or "context".`);
+  throw refuse(`The option \`reentrant\` must be true, false or "context".`);
 }
 
 /**
@@ -328,10 +328,8 @@ export function fairLock<S extends FormatTypes = NativeTypes>(
   return lockOf<S>(FAIR, client, name, options as LockOptions | undefined);
 }
 
-const wrong = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
-
 const wrongIfHeld = (): HoldfastError =>
-  wrong(
+  refuse(
     "The option `ifHeld` is for mutexes that wait, and must be `interrupt` or `announce` from holdfast/requests.",
   );
 

@@ -5,8 +5,8 @@ import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { SessionKeepAlive } from "../core/session/keep-alive.js";
 import { Session } from "../core/session/session.js";
-import { HoldfastError } from "../errors.js";
-import { checkNames } from "../internal/option-names.js";
+
+import { checkNames, refuse } from "../internal/option-names.js";
 import { SESSIONS } from "../native/native-sessions.js";
 
 /**
@@ -23,8 +23,7 @@ export async function openSession(
   checkNames("openSession()", options, SESSION_NAMES);
   const settings = resolveAcquire([options, clientOptions], defaultOwner);
   if (settings.renewMs === "manual") {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       "The option `renew` of a session must be a duration: the client renews a session itself.",
     );
   }

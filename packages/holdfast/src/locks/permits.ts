@@ -21,7 +21,7 @@ import type { Session } from "../core/session/session.js";
 import { SharedSession } from "../core/session/shared.js";
 import { threwError, titleOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse, withNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
@@ -211,8 +211,7 @@ export class Permits implements Lock<NativeTypes, AcquirePermitOptions> {
 
   #checkWeight(weight: number): void {
     if (Number.isInteger(weight) && weight >= 1 && weight <= this.#limit) return;
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       `The option \`weight\` must be a whole number from 1 to ${this.#limit}, the number of permits; it is ${valueText(weight)}.`,
     );
   }
@@ -275,8 +274,7 @@ function permitSessions({ context, clientOptions, defaultOwner }: ClientParts): 
   requireCapability(context.format, PERMITS);
   const settings = resolveAcquire([clientOptions], defaultOwner, context.format.facts.defaults);
   if (settings.renewMs === "manual") {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       'Permits need a session that renews itself. Use a client without `renew: "manual"`, or pass a `session`.',
     );
   }

@@ -2,8 +2,8 @@ import { type Holdfast, partsOf } from "../client.js";
 import { emitLimit } from "../core/events.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { threwError } from "../core/unavailable.js";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames, withNames } from "../internal/option-names.js";
+
+import { checkNames, type OptionNames, refuse, withNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { Lock } from "./lock.js";
 import {
@@ -78,10 +78,7 @@ export function semaphore(
   checkPermits(permits);
   const mayTell = onLimitMismatch === undefined || typeof onLimitMismatch === "function";
   if (!mayTell && onLimitMismatch !== "refuse") {
-    throw new HoldfastError(
-      "invalid-argument",
-      'The option `onLimitMismatch` must be a function or "refuse".',
-    );
+    throw refuse('The option `onLimitMismatch` must be a function or "refuse".');
   }
   const kind = "semaphore";
   const onLimit = (found: number, owner: string): void => {
@@ -99,8 +96,7 @@ export function semaphore(
 /** Checks the limit of a semaphore. Throws `invalid-argument`. */
 export function checkPermits(permits: unknown): asserts permits is number {
   if (Number.isInteger(permits) && Number(permits) >= 1 && Number(permits) <= MOST_PERMITS) return;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The number of permits must be a whole number from 1 to ${MOST_PERMITS.toLocaleString("en")}; it is ${valueText(permits)}.`,
   );
 }

@@ -60,8 +60,9 @@ import type {
 import type { ExistingData } from "../core/record/format-facts.js";
 import type { LockName } from "../core/record/format-types.js";
 import type { Found } from "../core/record/record.js";
-import { HoldfastError } from "../errors.js";
+import type { HoldfastError } from "../errors.js";
 import { decodeJson, encodeJson } from "../internal/json-value.js";
+import { refuse } from "../internal/option-names.js";
 import type { Change, Condition, Increment, Item, Write } from "../platform/table.js";
 import {
   all,
@@ -286,10 +287,7 @@ function freeing(ref: RecordRef, from: Holders, options: FreeOptions): Write {
 }
 
 function nameOfTwoParts(): HoldfastError {
-  return new HoldfastError(
-    "invalid-argument",
-    "The name of a lock must be a string: names in the native format have one part.",
-  );
+  return refuse("The name of a lock must be a string: names in the native format have one part.");
 }
 
 // A session has one attribute for each holder, so that no notification replaces another.

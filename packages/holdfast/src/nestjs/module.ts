@@ -1,6 +1,6 @@
 import type { DynamicModule, InjectionToken, ModuleMetadata, Provider } from "@nestjs/common";
-import { Holdfast, HoldfastError } from "../index.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { Holdfast } from "../index.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 
 /**
  * The token of the client: `@Inject(HOLDFAST) locks: Holdfast`. The class is a token, too: `constructor(locks:
@@ -49,7 +49,7 @@ export class HoldfastModule {
   static forRootAsync(options: HoldfastAsyncOptions): DynamicModule {
     const { imports, inject, useFactory } = checkNames("forRootAsync()", options, ASYNC_NAMES);
     if (inject !== undefined && !Array.isArray(inject)) {
-      throw new HoldfastError("invalid-argument", "The option `inject` must be a list of tokens.");
+      throw refuse("The option `inject` must be a list of tokens.");
     }
     const client = { provide: HOLDFAST, inject: [...(inject ?? [])], useFactory };
     return { ...moduleWith(client), ...(imports === undefined ? {} : { imports }) };

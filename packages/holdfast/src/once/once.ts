@@ -13,6 +13,7 @@ import type { Consistency } from "../core/record/observation.js";
 import { type Unavailable, unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
+import { refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
@@ -365,7 +366,7 @@ export function once<T>(
 ): Promise<OnceResult<T>> {
   const parts = partsOf(client, "once()");
   if (typeof fn !== "function") {
-    throw new HoldfastError("invalid-argument", "The last argument of once() must be a function.");
+    throw refuse("The last argument of once() must be a function.");
   }
   const settings = resolveOnce(options, parts.defaultOwner);
   const ref = parts.context.format.codec.refOf("once", checkName(name));

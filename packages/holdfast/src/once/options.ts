@@ -1,8 +1,7 @@
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
-import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs, inMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Due } from "./due.js";
@@ -63,8 +62,6 @@ export interface OnceSettings {
 const AT_MOST_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 const LONGEST_OCCURRENCE = 200;
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Resolves one call's options. Throws `invalid-argument`. */
 export function resolveOnce(options: OnceOptions, owner: string): OnceSettings {

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 
 /** Where a client listens for others that wait for its locks. */
@@ -103,8 +102,4 @@ export function addressOf({ host, port }: Endpoint): string {
 // A name of DNS, or an IP address.
 function isHost(text: string): boolean {
   return isIP(text) !== 0 || (text.length <= 253 && /^[a-z\d]([a-z\d.-]*[a-z\d])?$/i.test(text));
-}
-
-function refuse(message: string): HoldfastError {
-  return new HoldfastError("invalid-argument", message);
 }

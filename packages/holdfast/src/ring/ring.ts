@@ -1,5 +1,6 @@
 import type { RingChoice } from "../core/options.js";
-import { HoldfastError } from "../errors.js";
+import { refuse } from "../internal/option-names.js";
+
 import { ringOver } from "./client-rings.js";
 import { localSockets } from "./local.js";
 import { type RingOptions, type RingsOnly, resolveRing } from "./options.js";
@@ -21,8 +22,7 @@ export function ring(options: "local" | RingOptions | RingsOnly): RingChoice {
     return ringOver((client) => new SocketPort(client, localSockets(client.random.id())));
   }
   if (typeof options === "string") {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       `The argument of ring() must be "local" or options; it is ${JSON.stringify(options)}.`,
     );
   }

@@ -1,9 +1,8 @@
 import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
-import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs, inMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { type CatchUp, LONGEST_BACKOFF_MS, type Overlap, type Policy } from "./decide.js";
 import { ruleOf, type Timing } from "./rule.js";
@@ -102,8 +101,4 @@ function checkOneOf(option: string, value: string, allowed: readonly string[]): 
   if (allowed.includes(value)) return;
   const names = allowed.map((name) => `"${name}"`).join(", ");
   throw refuse(`The option \`${option}\` must be one of ${names}; it is ${valueText(value)}.`);
-}
-
-function refuse(message: string): HoldfastError {
-  return new HoldfastError("invalid-argument", message);
 }

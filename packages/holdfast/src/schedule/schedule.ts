@@ -1,7 +1,8 @@
 import { type Holdfast, partsOf } from "../client.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { checkName } from "../core/record/name.js";
-import { HoldfastError } from "../errors.js";
+import { refuse } from "../internal/option-names.js";
+
 import { ScheduledJob } from "./job.js";
 import { resolveSchedule, type ScheduleOptions } from "./options.js";
 import type { ScheduledWork } from "./run.js";
@@ -29,10 +30,7 @@ export function schedule<S extends FormatTypes>(
 ): ScheduledJob {
   const parts = partsOf(locks, "schedule()");
   if (typeof work !== "function") {
-    throw new HoldfastError(
-      "invalid-argument",
-      "The last argument of schedule() must be a function.",
-    );
+    throw refuse("The last argument of schedule() must be a function.");
   }
   const settings = resolveSchedule(parts, options);
   const { context, running } = parts;

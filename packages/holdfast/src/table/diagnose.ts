@@ -6,8 +6,8 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { HoldfastError, isHoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { type HoldfastError, isHoldfastError } from "../errors.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { nativeFormat } from "../native/native.js";
 import { abortSignalOf } from "../platform/abort.js";
@@ -124,8 +124,7 @@ function connectionFindings(waiting: number): Finding[] {
 function checkFeatures({ for: features = ["lock"], table, prefix = "" }: DiagnoseOptions): void {
   policyFor({ for: features, table, prefixes: prefix === "" ? [] : [prefix] });
   if (!(features as readonly PolicyFeature[]).includes("object-commit")) return;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     "diagnose() does not check tables of commit records. Use checkTable(), or " +
       "`holdfast table check --format object-commit`.",
   );

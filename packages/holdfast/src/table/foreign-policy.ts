@@ -1,7 +1,7 @@
 import type { LeaseFormat } from "../core/record/format.js";
 import type { FormatFacts } from "../core/record/format-facts.js";
 import type { LockFormat } from "../core/record/format-types.js";
-import { HoldfastError } from "../errors.js";
+import { refuse } from "../internal/option-names.js";
 import { allow, inDynamoDB, literal, type PolicyStatement } from "./policy-document.js";
 
 /** What a process does to single records of another client's format. */
@@ -46,16 +46,12 @@ export function hasTtl(format: LockFormat | undefined): boolean {
 /** Throws `invalid-argument` for features that such a table does not support. */
 export function checkForeign(features: readonly string[], format: LockFormat): void {
   if ((format as Partial<LeaseFormat> | null)?.facts === undefined) {
-    throw invalid("The option `format` must be the result of a function of @holdfast/formats.");
+    throw refuse("The option `format` must be the result of a function of @holdfast/formats.");
   }
   const refused = features.find((one) => ON_RECORDS[one] === undefined && one !== "table");
   if (refused === undefined) return;
   const can = [...Object.keys(ON_RECORDS), "table"].join(", ");
-  throw invalid(
+  throw refuse(
     `Format "${format.name}" does not support the feature ${refused}. It supports ${can}.`,
   );
-}
-
-function invalid(message: string): HoldfastError {
-  return new HoldfastError("invalid-argument", message);
 }

@@ -1,7 +1,6 @@
 import type { Kind } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, nativeFormat } from "../native/native.js";
 import { queueListing } from "../native/native-listing.js";
@@ -267,7 +266,6 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
 
 function check(options: PolicyOptions): void {
   const { for: features, table, prefixes = [], bucket, format } = options;
-  const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
   const isList = Array.isArray(features);
   const unknown = isList ? features.find((one) => !POLICY_FEATURES.includes(one)) : features;
   if (!isList || unknown !== undefined || features.length === 0) {

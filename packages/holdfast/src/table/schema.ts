@@ -1,7 +1,7 @@
 import type { LeaseFormat } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
-import { HoldfastError } from "../errors.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../native/native.js";
 
@@ -41,8 +41,7 @@ export function schemaFor(
   if (format === "object-commit" && keys?.pk === undefined && keys?.sk === undefined) {
     return COMMIT_SCHEMA;
   }
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     format === "object-commit"
       ? "A table of commit records has the fixed keys `path` and `etag`. Leave the option `keys` out."
       : `The option \`format\` must be "native" or "object-commit", not ${valueText(format)}.`,
@@ -52,8 +51,7 @@ export function schemaFor(
 function schemaOfFormat(format: LockFormat, keys: TableKeys | undefined): TableSchema {
   const { facts } = format as Partial<LeaseFormat>;
   if (facts !== undefined && keys === undefined) return facts.schema;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     "The option `keys` is for native records only. Give the key names to the function of @holdfast/formats that " +
       "makes the `format`.",
   );
@@ -67,8 +65,7 @@ export function schemaOf(keys: TableKeys = {}): TableSchema {
   checkKeyName("pk", pk, "");
   if (sk !== null) checkKeyName("sk", sk, ", or null in a table with a partition key alone");
   if (pk !== sk) return { keys: { pk, sk }, ttlAttribute: NATIVE_TTL_ATTRIBUTE };
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The options \`keys.pk\` and \`keys.sk\` must be different attributes; both are "${pk}".`,
   );
 }
@@ -78,8 +75,7 @@ const LONGEST_KEY_NAME = 255;
 function checkKeyName(option: string, name: unknown, orElse: string): void {
   if (typeof name === "string" && name !== "" && name.length <= LONGEST_KEY_NAME) return;
   const found = typeof name === "string" ? `a text of ${name.length} characters` : valueText(name);
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The option \`keys.${option}\` must be the name of the table's key attribute, of 1 to ${LONGEST_KEY_NAME} ` +
       `characters${orElse}; it is ${found}.`,
   );

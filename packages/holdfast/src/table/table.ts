@@ -8,7 +8,7 @@ import {
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
 import { sleep } from "../internal/sleep.js";
 import { valueText } from "../internal/value-text.js";
@@ -211,8 +211,7 @@ export async function ttlOf(options: TableOptions): Promise<Ttl> {
 /** Sends one command and turns SDK errors into coded errors. Returns undefined for the `expected` error. */
 async function call(options: TableOptions, command: unknown, expected?: string): Promise<unknown> {
   if (isTransport(options.client)) {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       `Table "${options.table}" cannot be created or checked with lean(). Pass the DynamoDBClient that lean() got.`,
     );
   }

@@ -1,4 +1,5 @@
-import { HoldfastError } from "../../errors.js";
+import { refuse } from "../../internal/option-names.js";
+
 import {
   type Clock,
   elapsedMsUntil,
@@ -67,8 +68,7 @@ export function actingMs(
   const { bootStepMs = USUAL_BOOT_STEP_MS } = clock;
   const shortestMs = shortestLeaseMs(bootStepMs);
   if (leaseMs >= shortestMs) return holdMs(leaseMs, settings.maxClockDrift, bootStepMs);
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `A lease of ${leaseMs} ms is too short: the boot clock of this platform has steps of ${bootStepMs} ms. ` +
       `Use a lease of ${shortestMs} ms or more.`,
   );

@@ -1,5 +1,5 @@
-import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
+import { refuse } from "../../internal/option-names.js";
 import { tell } from "../../internal/tell.js";
 import type { Timer } from "../../platform/timers.js";
 import type { FormatTypes } from "../record/format-types.js";
@@ -47,8 +47,7 @@ function checkWithin({ context, leaseMs, settings }: Hold, withinMs: number): vo
   const renewMs = settings.renewMs === "manual" ? 0 : settings.renewMs;
   const mostMs = actingMs(context, leaseMs) - renewMs;
   if (withinMs < mostMs) return;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The option \`within\` (${withinMs} ms) must be less than ${mostMs} ms. A healthy lease has only ` +
       `${mostMs} ms left just before each renewal, so the listener would be called each time.`,
   );

@@ -1,6 +1,6 @@
-import { HoldfastError } from "../../errors.js";
+import type { HoldfastError } from "../../errors.js";
 import type { Duration } from "../../internal/duration.js";
-import { checkNames } from "../../internal/option-names.js";
+import { checkNames, refuse } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
 import { settlesWithin } from "../../internal/settles-within.js";
 import type { NoAnswer } from "../../platform/retry.js";
@@ -147,8 +147,7 @@ export function untilEnd(handle: Handle, stop: () => void): () => void {
 export function handleOf(caller: string, lease: Lease<FormatTypes>): Handle {
   const handle = lease as Partial<Handle> | undefined;
   if (Array.isArray(handle?.holds)) return handle as Handle;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The first argument of ${caller} must be a lease, as \`acquire()\` and \`run()\` give it.`,
   );
 }
@@ -156,7 +155,7 @@ export function handleOf(caller: string, lease: Lease<FormatTypes>): Handle {
 /** Throws `invalid-argument` unless the last argument of a call is a function. */
 export function checkFunction(call: string, given: unknown): void {
   if (typeof given === "function") return;
-  throw new HoldfastError("invalid-argument", `The last argument of ${call} must be a function.`);
+  throw refuse(`The last argument of ${call} must be a function.`);
 }
 
 /**

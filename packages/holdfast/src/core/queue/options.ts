@@ -1,5 +1,4 @@
-import { HoldfastError } from "../../errors.js";
-import { checkCallback } from "../../internal/option-names.js";
+import { checkCallback, refuse } from "../../internal/option-names.js";
 import { valueText } from "../../internal/value-text.js";
 import { type AcquireOptions, FAIR_POLL } from "../options.js";
 
@@ -25,8 +24,7 @@ export function checkQueueOptions(
   onRejected: (cause: unknown) => void = () => undefined,
 ): QueueOptions {
   if (onPlaceExpired !== undefined && !["requeue", "fail"].includes(onPlaceExpired)) {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is ${valueText(onPlaceExpired)}.`,
     );
   }

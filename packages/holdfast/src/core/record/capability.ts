@@ -1,4 +1,5 @@
-import { HoldfastError } from "../../errors.js";
+import { refuse } from "../../internal/option-names.js";
+
 import type { AttributeCheck, LeaseFormat, QueueFormat } from "./format.js";
 
 /**
@@ -42,8 +43,7 @@ export function requireCapability<C>(
   const found = capability.of(format);
   if (found !== undefined) return found;
   const { why, whyNative = why } = capability;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `Format "${format.name}" does not support ${feature}: ${format.name === "native" ? whyNative : why}.`,
   );
 }

@@ -1,4 +1,4 @@
-import { HoldfastError } from "../../errors.js";
+import { refuse } from "../../internal/option-names.js";
 
 // A partition key of DynamoDB holds 2,048 bytes; the kind and the format use the rest.
 export const LONGEST_NAME_BYTES = 1_900;
@@ -13,8 +13,7 @@ export function checkNamespace(namespace: string): string {
   const isGood =
     typeof namespace === "string" && namespace !== "" && !/\p{Surrogate}/u.test(namespace);
   if (isGood && Buffer.byteLength(namespace) <= LONGEST_NAMESPACE_BYTES) return namespace;
-  throw new HoldfastError(
-    "invalid-argument",
+  throw refuse(
     `The option \`namespace\` must be a well-formed string of 1 to ${LONGEST_NAMESPACE_BYTES} bytes.`,
   );
 }
@@ -22,19 +21,15 @@ export function checkNamespace(namespace: string): string {
 /** Checks a name: any well-formed Unicode string of 1 byte to this number. Throws `invalid-argument`. */
 export function checkName(name: string, mostBytes: number = LONGEST_NAME_BYTES): string {
   if (typeof name !== "string" || name === "") {
-    throw new HoldfastError("invalid-argument", "The name of a lock must be a non-empty string.");
+    throw refuse("The name of a lock must be a non-empty string.");
   }
   // The SDK sends a lone surrogate as U+FFFD: two different names would share one lock.
   if (/\p{Surrogate}/u.test(name)) {
-    throw new HoldfastError(
-      "invalid-argument",
-      "The name of a lock must not have half of a surrogate pair.",
-    );
+    throw refuse("The name of a lock must not have half of a surrogate pair.");
   }
   const bytes = Buffer.byteLength(name);
   if (bytes > mostBytes) {
-    throw new HoldfastError(
-      "invalid-argument",
+    throw refuse(
       `The name of a lock has at most ${mostBytes} bytes; this name has ${bytes}. ` +
         "Use a hash of the name.",
     );

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { refuse } from "../../internal/option-names.js";
 import { sleep } from "../../internal/sleep.js";
 import { REQUESTS } from "../../native/native-requests.js";
 import { SESSIONS } from "../../native/native-sessions.js";
@@ -329,5 +330,3 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     this.#over.abort();
   }
 }
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);

@@ -1,5 +1,5 @@
-import { HoldfastError } from "../../errors.js";
-import { checkNames, type OptionNames } from "../../internal/option-names.js";
+import type { HoldfastError } from "../../errors.js";
+import { checkNames, type OptionNames, refuse } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
 import { valueText } from "../../internal/value-text.js";
 import type { AcquireContext } from "../acquire/context.js";
@@ -96,10 +96,7 @@ export class Session implements AsyncDisposable {
   ): Promise<void> {
     const { leases = "release" } = checkNames("close()", options, CLOSE_NAMES);
     if (leases === "release" || leases === "end") return this.#life.close(leases);
-    throw new HoldfastError(
-      "invalid-argument",
-      `The option \`leases\` must be "release" or "end"; it is ${valueText(leases)}.`,
-    );
+    throw refuse(`The option \`leases\` must be "release" or "end"; it is ${valueText(leases)}.`);
   }
 
   /** Closes the session without throwing: passes the error of an unanswered request to the client's `onError`. */

@@ -1,9 +1,8 @@
 import type { ClientParts } from "../../client.js";
 import type { Lease } from "../../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
-import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs } from "../../internal/duration.js";
-import { checkNames, type OptionNames } from "../../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../../internal/option-names.js";
 
 /** Work that runs at intervals, on the leader only. */
 export interface LeaderTask<S extends FormatTypes = NativeTypes> {
@@ -101,8 +100,6 @@ export interface TaskSettings {
 
 const DAY_MS = 24 * 3_600_000;
 const EVERY_RANGE = { leastMs: 1, mostMs: 365 * DAY_MS };
-
-const refuse = (message: string): HoldfastError => new HoldfastError("invalid-argument", message);
 
 /** Resolves the tasks of one election, and checks them together. Throws `invalid-argument`. */
 export function resolveTasks(tasks: readonly LeaderTask[]): readonly TaskSettings[] {
