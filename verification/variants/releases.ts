@@ -1,5 +1,5 @@
 import { AbandonedIds } from "../../packages/holdfast/src/core/abandoned-ids.js";
-import { GrantWrite } from "../../packages/holdfast/src/core/acquire/grant.js";
+import { GrantWrite, writeOf } from "../../packages/holdfast/src/core/acquire/grant.js";
 import { untilAnswered } from "../../packages/holdfast/src/core/acquire/until-answered.js";
 import { ClientContext } from "../../packages/holdfast/src/core/context.js";
 import { freeAll } from "../../packages/holdfast/src/core/hold/close.js";
@@ -445,9 +445,9 @@ function isNotAcknowledged(error: unknown): boolean {
     rules: ["R4"],
     edits: [
       {
-        in: { GrantWrite },
-        from: "format.lease.handOver(this.#ref, grant, { known: decision.from })",
-        to: 'format.lease.claim(this.#ref, grant, { kind: "blind" })',
+        in: { writeOf },
+        from: "format.lease.handOver(ref, barging, { known: decision.from })",
+        to: 'format.lease.claim(ref, barging, { kind: "blind" })',
       },
     ],
     caughtBy: {

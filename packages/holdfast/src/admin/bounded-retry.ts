@@ -8,7 +8,7 @@ import { titleOf, unavailableError } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { REQUESTS } from "../native/native-requests.js";
 import { type NoAnswer, retry } from "../platform/retry.js";
-import type { Misconfigured, Write } from "../platform/table.js";
+import { isJudged, type Misconfigured, type Write } from "../platform/table.js";
 
 const PAUSE_MS = 250;
 
@@ -139,7 +139,7 @@ export async function writeOnce(
   signal?: AbortSignal,
 ): Promise<Result<LeaseRecord>> {
   const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
-  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  if (!isJudged(answer)) return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }
 
@@ -155,5 +155,5 @@ export async function notifyOnce(
   const write = requests.notify(context.format.codec.refOf("session", session), holder);
   const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
   // Refused: the session and its leases have ended.
-  return answer.kind === "applied" || answer.kind === "refused" ? NOTIFIED : answer;
+  return isJudged(answer) ? NOTIFIED : answer;
 }

@@ -1,6 +1,12 @@
 import { SingleFlight } from "../internal/single-flight.js";
 import type { SignalLike } from "../platform/abort.js";
-import type { Item, ReadAnswer, Unknown, WriteAnswer } from "../platform/table.js";
+import {
+  type Item,
+  isJudged,
+  type ReadAnswer,
+  type Unknown,
+  type WriteAnswer,
+} from "../platform/table.js";
 import type { ClientContext } from "./context.js";
 import type { Decision } from "./record/decide.js";
 import type { RecordRef } from "./record/format.js";
@@ -90,7 +96,7 @@ export class RemoteSessions {
         undefined,
         TO_SESSION,
       );
-      if (answer.kind === "applied" || answer.kind === "refused") {
+      if (isJudged(answer)) {
         this.#context.seeRecord(ref, answer, "strong");
       }
       return answer;

@@ -6,6 +6,7 @@ import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { REQUESTS } from "../native/native-requests.js";
 import { type Backoff, type NoAnswer, retry, unlessMisconfigured } from "../platform/retry.js";
+import { isJudged } from "../platform/table.js";
 import type { Candidate } from "./candidate.js";
 
 /** Options of {@link Election.requestResign}. */
@@ -40,7 +41,7 @@ export async function askOnce(
   const answer = unlessMisconfigured(
     await context.write(write, context.settings.requestTimeoutMs, context.closing),
   );
-  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  if (!isJudged(answer)) return answer;
   const record = context.seeRecord(ref, answer, "strong");
   const isAsked = record.state === "held" && record.holder === holder;
   return { kind: isAsked ? "asked" : "gone" };

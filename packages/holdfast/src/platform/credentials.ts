@@ -22,16 +22,15 @@ export function isRefusedCredentials({ code, cause }: HoldfastError): boolean {
 export function noCredentials(client: string, cause: unknown): HoldfastError {
   return new HoldfastError(
     "misconfigured",
-    `No AWS credentials were found (environment, profile, SSO, role) for ${client}: ${said(cause)}. Nothing was ` +
-      "sent. Set AWS_PROFILE, or set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`, or " +
+    `No AWS credentials were found (environment, profile, SSO, role) for ${client}: ${said((cause as Partial<Error> | undefined)?.message)}. ` +
+      "Nothing was sent. Set AWS_PROFILE, or set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`, or " +
       "give the machine a role.",
     { cause },
   );
 }
 
-// The SDK adds advice for its developers below the first line.
-function said(cause: unknown): string {
-  const { message } = (cause ?? {}) as { readonly message?: unknown };
+/** What an error of the SDK says: its first line, below which the SDK adds advice for its developers. */
+export function said(message: unknown): string {
   const [line = ""] = String(message).split("\n", 1);
   return shown(line).replace(/\.$/, "");
 }

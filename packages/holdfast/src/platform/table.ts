@@ -222,6 +222,13 @@ export function mayBeApplied(answer: WriteAnswer | TransactionAnswer): boolean {
   return answer.isRepeated === true || answer.mayBeRepeated === true;
 }
 
+/** Whether DynamoDB has judged the write: the answer shows the item. */
+export function isJudged<A extends { readonly kind: string }>(
+  answer: A,
+): answer is Extract<A, { readonly kind: "applied" | "refused" }> {
+  return answer.kind === "applied" || answer.kind === "refused";
+}
+
 /** Why one write of a transaction was not applied. */
 export interface Refusal {
   /** The item found, or undefined for an absent item. */

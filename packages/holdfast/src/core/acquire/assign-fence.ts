@@ -1,5 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import type { NoAnswer } from "../../platform/retry.js";
+import { isJudged } from "../../platform/table.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { FenceCounter } from "../record/format.js";
 import { KEEP } from "../table-access.js";
@@ -68,7 +69,7 @@ async function count(
   const timeoutMs = context.timeoutWithin(deadline.remainingMs());
   const written = await context.write(counter.count(ref, seed), timeoutMs, signal);
   const answer = context.unlessLasting(written, waits);
-  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  if (!isJudged(answer)) return answer;
   const number = counter.numberIn(answer.item);
   if (answer.kind === "applied" && number !== undefined) return { kind: "counted", number };
   const what =

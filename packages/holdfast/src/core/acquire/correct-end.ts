@@ -1,4 +1,5 @@
 import type { Instant } from "../../platform/clock.js";
+import { isJudged } from "../../platform/table.js";
 import type { Deadline } from "../hold/deadline.js";
 import type { GrantResult } from "../hold/hold.js";
 import type { Held, Renewal } from "../record/format.js";
@@ -89,7 +90,7 @@ async function send(
   const write = context.format.lease.changeLength(ref, held, renewal);
   const sent = await context.write(write, timeoutMs, cancellation.signal);
   const answer = context.unlessLasting(sent, cancellation.waits);
-  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  if (!isJudged(answer)) return answer;
   // A failure of the next write begins another outage.
   cancellation.onResponse();
   const found = context.seeRecord(ref, answer, "strong");

@@ -9,7 +9,7 @@ import type { Found } from "../record/record.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { hasSoundEnd } from "./correct-end.js";
-import { blindTable, type Granting, replacedBy } from "./grant.js";
+import { blindTable, type Granting, replacedBy, writeOf } from "./grant.js";
 import { doingOf, grantedOnto } from "./grant-many-result.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
 import type { AcquireSettings, Acquisition, Granted } from "./settings.js";
@@ -94,7 +94,7 @@ export class GrantManyWrite {
     const { start } = this.#repetition;
     this.#parts = parts.map((part) => {
       const grant = context.grant(part.ref, settings, start);
-      return { ...part, grant, write: writeOf(context, part, grant) };
+      return { ...part, grant, write: writeOf(context, part.ref, grant, part.decision) };
     });
     this.#asides = asides;
     this.#joined = joined;
@@ -178,11 +178,4 @@ export class GrantManyWrite {
       });
     }
   }
-}
-
-function writeOf(context: AcquireContext, { ref, decision }: GrantPart, grant: Grant): Write {
-  const { format } = context;
-  return decision.kind === "claim"
-    ? format.lease.claim(ref, grant, decision.onto)
-    : format.lease.takeOver(ref, grant, decision);
 }

@@ -67,7 +67,7 @@ export class GrantWrite {
     this.#correctionMs = context.table.clockCorrectionMs;
     this.#repetition = new GrantRetry(acquisition, turn);
     this.#grant = context.grant(ref, settings, this.#repetition.start);
-    this.#write = this.#compose();
+    this.#write = writeOf(this.#context, this.#ref, this.#grant, this.#decision);
   }
 
   /** Rejects with the error of {@link Cancellation}, of an unreadable record (R12) or of a wrong configuration. */
@@ -102,7 +102,7 @@ export class GrantWrite {
         ...this.#grant,
         ...this.#context.datesOf(this.#ref, this.#settings.leaseMs),
       };
-      this.#write = this.#compose();
+      this.#write = writeOf(this.#context, this.#ref, this.#grant, this.#decision);
     }
     return this.#write;
   }
@@ -165,22 +165,6 @@ export class GrantWrite {
     return decision.kind === "claim" && ["blind", "absent"].includes(decision.onto.kind);
   }
 
-  #compose(): Write {
-    const { format } = this.#context;
-    const decision = this.#decision;
-    switch (decision.kind) {
-      case "claim":
-        return format.lease.claim(this.#ref, this.#grant, decision.onto);
-      case "take-over":
-        return format.lease.takeOver(this.#ref, this.#grant, decision);
-      case "import": {
-        // The lock goes from the exporter to the importer, past the queue.
-        const grant: Grant = { ...this.#grant, passage: { kind: "barge" } };
-        return format.lease.handOver(this.#ref, grant, { known: decision.from });
-      }
-    }
-  }
-
   #giveUp(isSilent: boolean): void {
     const { leaseMs, retryMs: pauseMs } = this.#settings;
     rollBack(this.#context, this.#ref, {
@@ -191,6 +175,26 @@ export class GrantWrite {
       pauseMs,
       silencePauseMs: isSilent ? longestPauseMs(this.#settings, pauseMs) : undefined,
     });
+  }
+}
+
+/** Composes the write of a decision. */
+export function writeOf(
+  { format }: AcquireContext,
+  ref: RecordRef,
+  grant: Grant,
+  decision: Granting,
+): Write {
+  switch (decision.kind) {
+    case "claim":
+      return format.lease.claim(ref, grant, decision.onto);
+    case "take-over":
+      return format.lease.takeOver(ref, grant, decision);
+    case "import": {
+      // The lock goes from the exporter to the importer, past the queue.
+      const barging: Grant = { ...grant, passage: { kind: "barge" } };
+      return format.lease.handOver(ref, barging, { known: decision.from });
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { isJudged } from "../../platform/table.js";
 import type { RecordRef } from "../record/format.js";
 import { withSighting } from "../record/observation.js";
 import type { Sighting } from "../record/sighting.js";
@@ -23,7 +24,7 @@ export async function noteSighting({
   const { requestTimeoutMs } = context.settings;
   const answer = await context.write(sightings.note(ref, sighting), requestTimeoutMs, signal);
   if (answer.kind === "misconfigured") context.reportOnce(REPORTED, () => answer.error);
-  if (answer.kind !== "applied" && answer.kind !== "refused") return;
+  if (!isJudged(answer)) return;
   const noted = sightings.noteIn(answer.item);
   if (noted === undefined) context.reportOnce(REPORTED, () => foreignNote(ref));
   else context.observations.change(ref.id, (seen) => withSighting(seen, noted));

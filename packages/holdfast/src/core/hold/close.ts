@@ -3,7 +3,7 @@ import { sleep } from "../../internal/sleep.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import { instantOf } from "../../platform/clock.js";
 import { type Denied, retry } from "../../platform/retry.js";
-import type { WriteAnswer } from "../../platform/table.js";
+import { isJudged, type WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext, OpenLease } from "../context.js";
 import { freeOnce, releaseNotAcknowledged } from "./release.js";
@@ -95,7 +95,7 @@ async function freeUntil(
     const sent = await Promise.race([freeing, over]);
     if (sent === undefined) return CUT_OFF;
     const answer = context.healing(sent);
-    if (answer.kind !== "applied" && answer.kind !== "refused") last = answer;
+    if (!isJudged(answer)) last = answer;
     return answer;
   };
   if (!bound.aborted) {

@@ -2,7 +2,7 @@ import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
 import { AGAIN, type Backoff, causeOf, type NoAnswer } from "../../platform/retry.js";
-import type { Misconfigured, Write } from "../../platform/table.js";
+import { isJudged, type Misconfigured, type Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
 import { emitLongHold, emitLoss, emitRelease, emitRenewal } from "../events.js";
@@ -419,7 +419,7 @@ export class Hold implements Kept {
     const answer = await context.write(write, timeoutMs, undefined, this.#entering(again, sent));
     // The use may have ended, and the grant been kept, while the request was in flight.
     const { latest } = this;
-    if (answer.kind !== "applied" && answer.kind !== "refused") {
+    if (!isJudged(answer)) {
       if (!latest.isHeld) return { kind: "lost" };
       latest.#lastTrouble = causeOf(answer);
       if (answer.kind === "unknown") context.reportBusyConnections(this.ref.name);

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../../errors.js";
+import { isJudged } from "../../platform/table.js";
 import type { FormatTypes } from "../record/format-types.js";
 import type { Hold } from "./hold.js";
 import { handleOf, type Lease } from "./lease.js";
@@ -31,5 +32,5 @@ export async function loseNow(lease: Lease<FormatTypes>): Promise<void> {
 async function lose(hold: Hold): Promise<void> {
   const { context, ref, held, settings } = hold;
   const answer = await freeOnce(context, ref, { maybe: [held.holder] }, settings);
-  if (answer.kind === "applied" || answer.kind === "refused") await hold.look();
+  if (isJudged(answer)) await hold.look();
 }

@@ -2,7 +2,7 @@ import { HoldfastError, isHoldfastError, type LossReason } from "../../errors.js
 import type { SignalLike } from "../../platform/abort.js";
 import { instantOf } from "../../platform/clock.js";
 import { causeOf, type NoAnswer, retry } from "../../platform/retry.js";
-import type { Misconfigured, WriteAnswer } from "../../platform/table.js";
+import { isJudged, type Misconfigured, type WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { LocalWaiter } from "../local-queue.js";
@@ -332,7 +332,7 @@ async function freeNow(
         signal,
         GIVE_UP,
       );
-  if (answer.kind === "applied" || answer.kind === "refused") {
+  if (isJudged(answer)) {
     if (!isEntry) {
       context.see(ref, answer, "strong");
       context.observations.freed(ref.id, context.nowMs());

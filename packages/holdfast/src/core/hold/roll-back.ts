@@ -1,4 +1,5 @@
 import { AGAIN, retry } from "../../platform/retry.js";
+import { isJudged } from "../../platform/table.js";
 import { doubling, steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
@@ -58,7 +59,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
       isFirst = false;
       const answer = mustPause ? AGAIN : await free();
       if (isOver()) return ROLLED_BACK;
-      const isAnswered = answer.kind === "applied" || answer.kind === "refused";
+      const isAnswered = isJudged(answer);
       return isAnswered && grant.replaced === undefined ? AGAIN : answer;
     };
     await retry(context, attempt, {

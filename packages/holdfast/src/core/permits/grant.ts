@@ -1,6 +1,6 @@
 import { PERMITS } from "../../native/native-permits.js";
 import { AGAIN } from "../../platform/retry.js";
-import type { WriteAnswer } from "../../platform/table.js";
+import { isJudged, type WriteAnswer } from "../../platform/table.js";
 import { GrantRetry } from "../acquire/grant-retry.js";
 import type { Contending, Granted } from "../acquire/settings.js";
 import type { ClaimTurn } from "../admission.js";
@@ -172,7 +172,7 @@ export function freeStrays(
     const from = { known: { holder, fence } };
     life.untilAnswered(async () => {
       const answer = await freeOnce(context, stray, from, { keepData: false });
-      if (answer.kind === "applied" || answer.kind === "refused") context.ownPermits.delete(holder);
+      if (isJudged(answer)) context.ownPermits.delete(holder);
       return answer;
     });
   }

@@ -1,6 +1,6 @@
 import { isHoldfastError } from "../../errors.js";
 import { isRefusedCredentials } from "../../platform/credentials.js";
-import type { WriteAnswer } from "../../platform/table.js";
+import { isJudged, type WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { RecordAcquisition } from "../acquire/settings.js";
 import { removeEntry } from "../hold/release.js";
@@ -44,7 +44,7 @@ export async function permissionForPlaces({
 }
 
 function permissionIn(context: AcquireContext, answer: WriteAnswer): Permission | "unknown" {
-  if (answer.kind === "applied" || answer.kind === "refused") return "allowed";
+  if (isJudged(answer)) return "allowed";
   if (answer.kind !== "misconfigured") return "unknown";
   const { error } = answer;
   if (isHoldfastError(error, "access-denied") && !isRefusedCredentials(error)) return "denied";

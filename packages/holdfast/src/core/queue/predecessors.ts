@@ -1,6 +1,12 @@
 import { Abort } from "../../platform/abort.js";
 import { AGAIN, type Again, isNoAnswer, retry } from "../../platform/retry.js";
-import type { Item, Query, ReadAnswer, WriteAnswer } from "../../platform/table.js";
+import {
+  type Item,
+  isJudged,
+  type Query,
+  type ReadAnswer,
+  type WriteAnswer,
+} from "../../platform/table.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
@@ -208,7 +214,7 @@ async function deadIn(
       case "end-session": {
         const ended = await context.sessions.end(decision, owner, cancellation.signal);
         noteUnanswered(context, ended, cancellation);
-        if (ended.kind !== "applied" && ended.kind !== "refused") return undefined;
+        if (!isJudged(ended)) return undefined;
         break;
       }
       default:

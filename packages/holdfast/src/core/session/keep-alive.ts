@@ -6,7 +6,7 @@ import { SESSIONS } from "../../native/native-sessions.js";
 import { Abort, type SignalLike } from "../../platform/abort.js";
 import { instantOf } from "../../platform/clock.js";
 import { type Again, retry } from "../../platform/retry.js";
-import type { WriteAnswer } from "../../platform/table.js";
+import { isJudged, type WriteAnswer } from "../../platform/table.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { doubling } from "../backoff.js";
@@ -201,7 +201,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
       const untilMs = context.nowMs() + SWEEP_LEASES * this.leaseMs;
       const attempt = async () => {
         const answer = await write();
-        const isAnswered = answer.kind === "applied" || answer.kind === "refused";
+        const isAnswered = isJudged(answer);
         // A session that stays alive would keep the record held.
         if (!isAnswered && context.nowMs() > untilMs) this.#endForGood();
         return answer;

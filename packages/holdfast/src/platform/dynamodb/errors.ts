@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
-import { isWithoutCredentials, noCredentials } from "../credentials.js";
+import { isWithoutCredentials, noCredentials, said } from "../credentials.js";
 import type { Item, Misconfigured, NotNow, Unknown, WriteAnswer } from "../table.js";
 
 /** An SDK error, recognised by shape: class names do not survive bundlers or two copies of the SDK. */
@@ -197,10 +197,4 @@ function isTableName(table: string): boolean {
 /** Whether a refusal's message is about the key of the table. Pure. */
 function isAboutKeys(message: unknown): boolean {
   return /\bkeys?\b|\bschema\b/i.test(String(message));
-}
-
-// The SDK adds advice for its developers below the first line.
-function said(message: unknown): string {
-  const [line = ""] = String(message).split("\n", 1);
-  return shown(line).replace(/\.$/, "");
 }
