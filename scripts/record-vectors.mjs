@@ -17,12 +17,14 @@ const {
   mutex,
   openSession,
   compileWrite,
+  forcedRequest,
   seededRandom,
 } = await loadSource(
   "holdfast/src/native/native",
   "holdfast/src/native/native-requests",
   "holdfast/src/native/native-runs",
   "holdfast/src/native/native-sessions",
+  "holdfast/src/native/native-values",
   "holdfast/src/index",
   "holdfast/src/table/index",
   "holdfast/src/platform/dynamodb/expressions",
@@ -55,7 +57,10 @@ try {
     format: "native",
     layout: 1,
     items: items.map(reading),
-    requests: nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compileWrite }),
+    requests: nativeRequests({
+      ...{ nativeFormat, REQUESTS, RUNS, SESSIONS },
+      ...{ compileWrite, forcedRequest },
+    }),
   };
   writeFileSync(FILE, `${JSON.stringify(vectors, null, 2)}\n`);
   console.log(`Recorded ${vectors.items.length} items and ${vectors.requests.length} requests.`);

@@ -217,7 +217,8 @@ const FORCED = {
 };
 
 /** Every request of the format with fixed arguments, compiled to the exact text for DynamoDB. */
-export function nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compileWrite }) {
+export function nativeRequests(library) {
+  const { nativeFormat, REQUESTS, RUNS, SESSIONS, compileWrite, forcedRequest } = library;
   const format = nativeFormat({ pk: "pk", sk: "sk" });
   const [requests, sessions] = [REQUESTS.of(format), SESSIONS.of(format)];
   const runs = RUNS.of(format);
@@ -309,7 +310,7 @@ export function nativeRequests({ nativeFormat, REQUESTS, RUNS, SESSIONS, compile
     "forced release at once": format.lease.free(
       ref,
       { known: held, maybe: [] },
-      { ...free, keepData: true, forced: { ...FORCED, now: true } },
+      { ...free, keepData: true, forced: forcedRequest({ ...FORCED, now: true }) },
     ),
     "request to resign": requests.ask(ref, { kind: "resign", holder: held.holder }),
     "request of a preferred candidate": requests.ask(ref, {

@@ -166,12 +166,14 @@ function codecOf(longestMs: number, skewMs: number, fences: Fences): RecordCodec
       if (fences !== undefined) checkNoCompanion(name, [STORED_FENCES]);
       return ref;
     },
-    nameOf(_kind, item) {
-      const name = nameIn(item, KEY, undefined);
-      if (name === undefined || fences === undefined) return name;
-      return companionKind(name, [STORED_FENCES]) ? undefined : name;
+    listing: {
+      nameOf(_kind, item) {
+        const name = nameIn(item, KEY, undefined);
+        if (name === undefined || fences === undefined) return name;
+        return companionKind(name, [STORED_FENCES]) ? undefined : name;
+      },
+      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: KEY, value }),
     },
-    prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: KEY, value }),
     holderOf: (owner, id) => `${owner}/${id}`,
     read: (item) => readRecord(item, longestMs, skewMs),
     checkData() {

@@ -133,11 +133,13 @@ export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
         checkNoCompanion(lock, companions);
         return ref;
       },
-      nameOf(_kind, item) {
-        const lock = nameIn(item, pk, sk);
-        return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
+      listing: {
+        nameOf(_kind, item) {
+          const lock = nameIn(item, pk, sk);
+          return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
+        },
+        prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
       },
-      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
       holderOf: (owner, id) => `${owner}/${id}`,
       read: readRecord,
       checkData() {

@@ -145,11 +145,13 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
         checkNoCompanion(lock, companions);
         return ref;
       },
-      nameOf(_kind, item) {
-        const lock = nameIn(item, pk, sk);
-        return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
+      listing: {
+        nameOf(_kind, item) {
+          const lock = nameIn(item, pk, sk);
+          return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
+        },
+        prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
       },
-      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
       holderOf: (owner, id) => `${owner}/${id}`,
       read: (item) => readRecord(item, reserved, dialect),
       checkData: (value) => checkData(value, name),

@@ -7,6 +7,7 @@ import { type Duration, durationMs } from "../internal/duration.js";
 import { type OptionNames, refuse } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
 import { REQUESTS } from "../native/native-requests.js";
+import { forcedRequest } from "../native/native-values.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Write } from "../platform/table.js";
 import {
@@ -169,7 +170,7 @@ function freeingOf(context: AcquireContext, ref: RecordRef, forced: ForcedReleas
   return context.freeing(
     ref,
     { maybe: [holder] },
-    { keepData: true, lastHolder: holder, forced: note },
+    { keepData: true, lastHolder: holder, forced: forcedRequest(note) },
   );
 }
 

@@ -3,9 +3,10 @@ import { decideHolder } from "../core/decide-holder.js";
 import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
+import { forcedRequest } from "../native/native-values.js";
 import { Abort } from "../platform/abort.js";
 import type { NoAnswer } from "../platform/retry.js";
-import type { Misconfigured } from "../platform/table.js";
+import { isJudged, type Misconfigured } from "../platform/table.js";
 
 type Answered = { readonly kind: "answered"; readonly value: LeaseRecord };
 
@@ -40,13 +41,13 @@ export async function freeDead(
   const decision = judge(context, ref, record);
   if (decision.kind === "end-session") {
     const ended = await context.sessions.end(decision, forced.by, signal ?? new Abort());
-    if (ended.kind !== "applied" && ended.kind !== "refused") return ended;
+    if (!isJudged(ended)) return ended;
   }
   // A refusal shows that the session is alive, or that it has already ended.
   if (judge(context, ref, record).kind !== "take-over") return { kind: "answered", value: record };
-  const options = { keepData: true, lastHolder: record.holder, forced };
+  const options = { keepData: true, lastHolder: record.holder, forced: forcedRequest(forced) };
   const write = context.freeing(ref, { watched: record }, options);
   const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
-  if (answer.kind !== "applied" && answer.kind !== "refused") return answer;
+  if (!isJudged(answer)) return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }

@@ -9,7 +9,7 @@ import { checkNames, type OptionNames, refuse } from "../internal/option-names.j
 import { serialisable } from "../internal/printed.js";
 import { type Inspection, inspectionOf } from "../locks/inspect.js";
 import { listedPermits, type PermitInspection, type PermitKind } from "../locks/inspect-permits.js";
-import { queueListing } from "../native/native-listing.js";
+import { queueListing, recordListing } from "../native/native-listing.js";
 import { PERMITS } from "../native/native-permits.js";
 import type { NoAnswer } from "../platform/retry.js";
 import type { Item, KeyPrefix, ScanAnswer } from "../platform/table.js";
@@ -137,7 +137,7 @@ export function prefixesOf(
   namePrefix: string,
 ): KeyPrefix[] {
   const queue = queueListing(format);
-  const ofRecords = format.codec.prefixOf(kind, namePrefix);
+  const ofRecords = recordListing(format).prefixOf(kind, namePrefix);
   if (ofRecords === undefined) return [];
   return (kind === "lock" || isPermitKind(kind)) && queue !== undefined
     ? [ofRecords, queue.prefixOf(namePrefix)]
@@ -186,8 +186,9 @@ export function recordsOf(
 ): Pick<ListPage, "locks" | "unreadable"> {
   const locks: Inspection[] = [];
   const unreadable: { name: string; found: string }[] = [];
+  const listing = recordListing(context.format);
   for (const item of items) {
-    const name = context.format.codec.nameOf(kind, item);
+    const name = listing.nameOf(kind, item);
     if (name === undefined) continue;
     const namespace = queueListing(context.format)?.namespaceIn(item);
     const ref = context.format.codec.refOf(kind, name, namespace);
@@ -209,8 +210,9 @@ export function permitsOf(
 ): Pick<PermitListPage, "locks" | "unreadable"> {
   const locks: PermitInspection[] = [];
   const unreadable: { name: string; found: string }[] = [];
+  const listing = recordListing(context.format);
   for (const item of items) {
-    const name = context.format.codec.nameOf(kind, item);
+    const name = listing.nameOf(kind, item);
     if (name === undefined) continue;
     const ref = requireCapability(context.format, PERMITS).refOf(kind, name as string);
     const listed = listedPermits(context, ref, { item, dateMs });

@@ -4,7 +4,7 @@ import type { PermitInRecord } from "../core/record/permits.js";
 import { type Found, type HeldRecord, isReadable } from "../core/record/record.js";
 import { glanceAtSession } from "../core/remote-sessions.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
-import { queueListing } from "../native/native-listing.js";
+import { queueListing, recordListing } from "../native/native-listing.js";
 import { PERMITS } from "../native/native-permits.js";
 import type { Item } from "../platform/table.js";
 import { scanPage } from "./list.js";
@@ -142,13 +142,14 @@ async function* recordsOf(
   context: AcquireContext,
   kinds: readonly RecordOfKind["kind"][],
 ): AsyncGenerator<RecordOfKind> {
+  const listing = recordListing(context.format);
   let after: Item | undefined;
   do {
-    const prefixes = kinds.flatMap((kind) => context.format.codec.prefixOf(kind, "") ?? []);
+    const prefixes = kinds.flatMap((kind) => listing.prefixOf(kind, "") ?? []);
     const page = await scanPage(context, prefixes, after);
     for (const item of page.items) {
       for (const kind of kinds) {
-        const name = context.format.codec.nameOf(kind, item);
+        const name = listing.nameOf(kind, item);
         if (typeof name === "string") yield { kind, name, item };
       }
     }

@@ -7,6 +7,7 @@ import type { Inspection } from "../locks/inspect.js";
 import type { PermitInspection, PermitKind } from "../locks/inspect-permits.js";
 import { briefOf } from "../native/native-brief.js";
 import { HISTORY } from "../native/native-history.js";
+import { recordListing } from "../native/native-listing.js";
 import { MEMBERS } from "../native/native-members.js";
 import type { Item, KeyPrefix } from "../platform/table.js";
 import type { AnyKind, RecordKind } from "./kinds.js";
@@ -131,7 +132,7 @@ export async function surveyOf(context: AcquireContext, options: SurveyOptions):
 }
 
 function surveyPrefixes(context: AcquireContext, prefix: string): KeyPrefix[] {
-  const ofSessions = context.format.codec.prefixOf("session", "");
+  const ofSessions = recordListing(context.format).prefixOf("session", "");
   return [
     ...[...RECORD_KINDS, ...PERMIT_KINDS].flatMap((kind) => prefixesOf(context, kind, prefix)),
     ...(ofSessions === undefined ? [] : [ofSessions]),
@@ -260,7 +261,7 @@ interface FoundSession {
 }
 
 function sessionIn(context: AcquireContext, item: Item): FoundSession[] {
-  const id = context.format.codec.nameOf("session", item);
+  const id = recordListing(context.format).nameOf("session", item);
   if (typeof id !== "string") return [];
   return [{ id, found: glanceAtSession(context, id, item) }];
 }

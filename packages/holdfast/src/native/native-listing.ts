@@ -1,6 +1,6 @@
-import type { Kind, LeaseFormat } from "../core/record/format.js";
+import type { Kind, LeaseFormat, RecordListing } from "../core/record/format.js";
 import type { Item, KeyPrefix } from "../platform/table.js";
-import { decoded, ENTRY_KEYS, QUEUE_PARTITION, queueKey } from "./native.js";
+import { ENTRY_KEYS, type NativeKeys, QUEUE_PARTITION, queueKey, SORT_KEY } from "./native.js";
 import { keysOf } from "./native-conditions.js";
 import { stringIn } from "./native-values.js";
 
@@ -14,6 +14,39 @@ interface QueueListing {
   nameIn(entry: Item, kind?: Kind): string | undefined;
   /** Returns the prefix of the keys of all entries of these locks. */
   prefixOf(namePrefix: string): KeyPrefix;
+}
+
+/** Returns how to list the records of a table. */
+export function recordListing(format: LeaseFormat): RecordListing {
+  const keys = keysOf(format);
+  return keys === undefined ? (format.codec.listing as RecordListing) : nativeRecords(keys);
+}
+
+function nativeRecords(keys: NativeKeys): RecordListing {
+  return {
+    nameOf(kind, item) {
+      const pk = item[keys.pk];
+      if (pk === undefined || !("S" in pk) || !pk.S.startsWith(`${kind}#`)) return undefined;
+      const sk = keys.sk === null ? undefined : item[keys.sk];
+      if (sk !== undefined && !("S" in sk && isRecordKey(sk.S))) return undefined;
+      return pk.S.slice(kind.length + 1);
+    },
+    prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
+  };
+}
+
+function isRecordKey(sk: string): boolean {
+  const [kind, namespace, ...more] = sk.split("/");
+  if (kind !== SORT_KEY || more.length > 0) return false;
+  return namespace === undefined || decoded(namespace) !== undefined;
+}
+
+function decoded(namespace: string): string | undefined {
+  try {
+    return decodeURIComponent(namespace);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns how to list the queues of a table, or undefined if its format has no queues. */

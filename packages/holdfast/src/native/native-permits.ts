@@ -204,7 +204,7 @@ export function permitRemoval(
         used: { incrementFrom: "0", by: -weight },
         expiresAt: expiresAt(wallMs, 0),
         ...markOf(permit, wallMs),
-        ...(forced === undefined ? {} : { request: requestValue({ ...forced, kind: "release" }) }),
+        ...(forced === undefined ? {} : { request: forced }),
       },
       remove: [PERMIT + holder, FENCE + holder, REQUEST + holder],
     },

@@ -1,6 +1,11 @@
 import type { Asked, ForcedRelease, HolderRequest } from "../core/record/record.js";
 import type { AttributeValue, Item } from "../platform/table.js";
 
+/** Encodes a forced release for a record. */
+export function forcedRequest(forced: ForcedRelease): AttributeValue {
+  return requestValue({ ...forced, kind: "release" });
+}
+
 /** Encodes a forced release for a note of the history. */
 export function forcedValue(forced: ForcedRelease): AttributeValue {
   return { M: forcedMembers(forced) };

@@ -82,15 +82,7 @@ import {
   s,
   TOO_LARGE,
 } from "./native-conditions.js";
-import {
-  askedIn,
-  endIn,
-  numberIn,
-  requestIn,
-  requestValue,
-  sessionIn,
-  stringIn,
-} from "./native-values.js";
+import { askedIn, endIn, numberIn, requestIn, sessionIn, stringIn } from "./native-values.js";
 import { looksLike } from "./recognise.js";
 
 /** The names of the key attributes; `sk` is null in a table without a sort key. */
@@ -105,7 +97,7 @@ export const NATIVE_KEYS: NativeKeys = Object.freeze({ pk: "pk", sk: "sk" });
 /** The TTL attribute, in seconds since 1970. */
 export const NATIVE_TTL_ATTRIBUTE = "expiresAt";
 
-const SORT_KEY = "lease";
+export const SORT_KEY = "lease";
 // A lock, a semaphore and a read-write lock of one name have queues of their own.
 export const ENTRY_KEYS: Readonly<Record<string, Kind>> = Object.freeze({
   ticket: "lock",
@@ -185,14 +177,6 @@ function nativeCodec(keys: NativeKeys): RecordCodec {
       const id = namespace === undefined ? pk : JSON.stringify([pk, sk]);
       return { kind, name, key: { [keys.pk]: s(pk), [keys.sk]: s(sk) }, id, namespace };
     },
-    nameOf(kind, item) {
-      const pk = item[keys.pk];
-      if (pk === undefined || !("S" in pk) || !pk.S.startsWith(`${kind}#`)) return undefined;
-      const sk = keys.sk === null ? undefined : item[keys.sk];
-      if (sk !== undefined && !("S" in sk && isRecordKey(sk.S))) return undefined;
-      return pk.S.slice(kind.length + 1);
-    },
-    prefixOf: (kind, namePrefix) => ({ attribute: keys.pk, value: `${kind}#${namePrefix}` }),
     holderOf: (_owner, id) => id,
     read(item, ref) {
       const found = readNative(item, ref?.kind === "session");
@@ -271,9 +255,7 @@ function freeing(ref: RecordRef, from: Holders, options: FreeOptions): Write {
         expiresAt: expiresAt(options.wallMs, 0),
         ...(options.lastData === undefined ? {} : { data: encodeJson(options.lastData) }),
         ...(options.served === undefined ? {} : { served: n(options.served) }),
-        ...(options.forced === undefined
-          ? {}
-          : { request: requestValue({ ...options.forced, kind: "release" }) }),
+        ...(options.forced === undefined ? {} : { request: options.forced }),
       },
       remove: [
         "holder",
@@ -355,20 +337,6 @@ function entrySortKey({ kind, namespace }: RecordRef, ticket: bigint): string {
   const key = kind === "semaphore" || kind === "read-write" ? kind : "ticket";
   const within = namespace === undefined ? "" : encodeURIComponent(namespace);
   return `${key}/${within}/${ticket.toString().padStart(TICKET_DIGITS, "0")}`;
-}
-
-function isRecordKey(sk: string): boolean {
-  const [kind, namespace, ...more] = sk.split("/");
-  if (kind !== SORT_KEY || more.length > 0) return false;
-  return namespace === undefined || decoded(namespace) !== undefined;
-}
-
-export function decoded(namespace: string): string | undefined {
-  try {
-    return decodeURIComponent(namespace);
-  } catch {
-    return undefined;
-  }
 }
 
 function ontoCondition(onto: Onto, pk: string): Condition {

@@ -3,7 +3,7 @@ import type { LockFormat } from "../core/record/format-types.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, nativeFormat } from "../native/native.js";
-import { queueListing } from "../native/native-listing.js";
+import { queueListing, recordListing } from "../native/native-listing.js";
 import { checkForeign, foreignNotes, foreignStatements, hasTtl } from "./foreign-policy.js";
 import {
   allow,
@@ -216,7 +216,9 @@ function patternsOf(kind: KeyKind, prefixes: readonly string[]): string[] {
   const names = prefixes.length === 0 ? [""] : prefixes;
   const format = nativeFormat(NATIVE_KEYS);
   const prefixOf = (name: string) =>
-    kind === "queue" ? queueListing(format)?.prefixOf(name) : format.codec.prefixOf(kind, name);
+    kind === "queue"
+      ? queueListing(format)?.prefixOf(name)
+      : recordListing(format).prefixOf(kind, name);
   return names.map((name) => `${literal(prefixOf(name)?.value ?? "")}*`);
 }
 

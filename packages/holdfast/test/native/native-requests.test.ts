@@ -5,6 +5,7 @@ import type { Grant } from "../../src/core/record/format.js";
 import type { HolderRequest } from "../../src/core/record/record.js";
 import { NATIVE_KEYS, nativeFormat } from "../../src/native/native.js";
 import { REQUESTS } from "../../src/native/native-requests.js";
+import { forcedRequest } from "../../src/native/native-values.js";
 import { compileWrite } from "../../src/platform/dynamodb/expressions.js";
 import type { Item, Write } from "../../src/platform/table.js";
 
@@ -129,7 +130,8 @@ describe("a request to a holder", () => {
       requests.ask(ref, requestOf("release", "first")),
     ) as Item;
     const forced = { holder: "first", ...DETAILS, now: true };
-    const options = { keepData: true, lastHolder: "first", wallMs: 0, mark: "", forced };
+    const note = { forced: forcedRequest(forced) };
+    const options = { keepData: true, lastHolder: "first", wallMs: 0, mark: "", ...note };
     const freed = written(item, format.lease.free(ref, { maybe: ["first"] }, options));
     expect(requestIn(freed)).toEqual({ kind: "release", ...forced });
   });

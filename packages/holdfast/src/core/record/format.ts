@@ -111,6 +111,14 @@ export interface LeaseFormat extends LockFormat {
   readonly attributes?: AttributeCheck | undefined;
 }
 
+/** Finds records in the items of a scan. */
+export interface RecordListing {
+  /** Returns the name in a key of {@link RecordCodec.refOf}, or undefined if the item has another key. */
+  nameOf(kind: Kind, item: Item): LockName | undefined;
+  /** Returns the prefix of every key of the kind, or undefined if the keys share no prefix. */
+  prefixOf(kind: Kind, namePrefix: string): KeyPrefix | undefined;
+}
+
 /** Translates between records and items: keys, names, user data. */
 export interface RecordCodec {
   /** The attributes that a waiter's poll must read. */
@@ -120,10 +128,8 @@ export interface RecordCodec {
    * a name or a kind that has no key in the table.
    */
   refOf(kind: Kind, name: LockName, namespace?: string): RecordRef;
-  /** Returns the name in a key from {@link refOf}, or undefined if the item has another key. */
-  nameOf(kind: Kind, item: Item): LockName | undefined;
-  /** Returns the prefix of every key of the kind, for a scan, or undefined if the keys share no prefix. */
-  prefixOf(kind: Kind, namePrefix: string): KeyPrefix | undefined;
+  /** Finds records in a scan. Undefined in the native format: see `recordListing`. */
+  readonly listing?: RecordListing;
   /** Returns the holder that a grant writes, from a new id. */
   holderOf(owner: string, id: string): string;
   /** Reads a record; with `ref` of a permit, that permit: held, or free if the record does not have the permit. */

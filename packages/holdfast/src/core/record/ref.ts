@@ -1,6 +1,6 @@
-import type { Condition, Item, Write } from "../../platform/table.js";
+import type { AttributeValue, Condition, Item, Write } from "../../platform/table.js";
 import type { CompositeName } from "./format-types.js";
-import type { ForcedRelease, Found, HolderRequest, Version } from "./record.js";
+import type { Found, HolderRequest, Version } from "./record.js";
 
 /** The purpose of a record. Records of different kinds never share a key, even with equal names. */
 export type Kind = "lock" | "leader" | "once" | "session" | "semaphore" | "read-write";
@@ -83,8 +83,8 @@ export interface FreeOptions {
   /** The id to record as the last holder. */
   readonly lastHolder: string;
   readonly wallMs: number;
-  /** A forced release to record. */
-  readonly forced?: ForcedRelease | undefined;
+  /** A forced release to record, as the format stores it. */
+  readonly forced?: AttributeValue | undefined;
   /** New with every write in a format that needs a mark; otherwise empty. */
   readonly mark: string;
 }
