@@ -12,9 +12,18 @@
  * library has brought a higher fence. The record itself contains no fence, so other clients cannot match a fence
  * with its grant.
  */
-import type { FenceCounter, Item, LockName, RecordRef } from "holdfast/internal";
+import type { FenceCounter, Item, LockName, RecordListing, RecordRef } from "holdfast/internal";
 import { assignFence, valueText } from "holdfast/internal";
-import { any, COUNT_DIGITS, equals, invalid, isAbsent, isCount, wholeIn } from "./foreign.js";
+import {
+  any,
+  COUNT_DIGITS,
+  equals,
+  invalid,
+  isAbsent,
+  isCount,
+  nameIn,
+  wholeIn,
+} from "./foreign.js";
 
 /** A kind of companion item. */
 export interface CompanionKind {
@@ -68,12 +77,24 @@ export function companion(pk: string, sk: string | undefined, looks: Item): Fenc
 }
 
 /** Returns the kind of companion whose name this is, or undefined for a lock's name. */
-export function companionKind(
-  name: LockName,
-  kinds: readonly CompanionKind[],
-): CompanionKind | undefined {
+function companionKind(name: LockName, kinds: readonly CompanionKind[]): CompanionKind | undefined {
   const last = typeof name === "string" ? name : name[1];
   return kinds.find(({ suffix }) => last.endsWith(suffix));
+}
+
+/** Finds the records of a format in a scan: companions are none. The keys share no prefix. */
+export function listing(
+  pk: string,
+  sk: string | undefined,
+  companions: readonly CompanionKind[],
+): RecordListing {
+  return {
+    nameOf(_kind, item) {
+      const name = nameIn(item, pk, sk);
+      return name !== undefined && companionKind(name, companions) ? undefined : name;
+    },
+    prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
+  };
 }
 
 /** Throws `invalid-argument` if the name of a lock has the suffix of a companion. */

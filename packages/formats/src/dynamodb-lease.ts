@@ -53,9 +53,9 @@ import {
   checkFences,
   checkNoCompanion,
   companion,
-  companionKind,
   type FenceOf,
   type Fences,
+  listing,
   longestNameWith,
   STORED_FENCES,
 } from "./companion.js";
@@ -68,7 +68,6 @@ import {
   invalid,
   isAbsent,
   isPresent,
-  nameIn,
   s,
   stringIn,
 } from "./foreign.js";
@@ -166,14 +165,7 @@ function codecOf(longestMs: number, skewMs: number, fences: Fences): RecordCodec
       if (fences !== undefined) checkNoCompanion(name, [STORED_FENCES]);
       return ref;
     },
-    listing: {
-      nameOf(_kind, item) {
-        const name = nameIn(item, KEY, undefined);
-        if (name === undefined || fences === undefined) return name;
-        return companionKind(name, [STORED_FENCES]) ? undefined : name;
-      },
-      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: KEY, value }),
-    },
+    listing: listing(KEY, undefined, fences === undefined ? [] : [STORED_FENCES]),
     holderOf: (owner, id) => `${owner}/${id}`,
     read: (item) => readRecord(item, longestMs, skewMs),
     checkData() {

@@ -46,7 +46,7 @@ import {
   type Watched,
   type Write,
 } from "holdfast/internal";
-import { checkNoCompanion, companionKind, longestNameWith } from "./companion.js";
+import { checkNoCompanion, listing, longestNameWith } from "./companion.js";
 import {
   all,
   any,
@@ -62,7 +62,6 @@ import {
   KEY_NAMES,
   type KeyNames,
   LENGTH_DIGITS,
-  nameIn,
   s,
   stringIn,
   wholeIn,
@@ -133,13 +132,7 @@ export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
         checkNoCompanion(lock, companions);
         return ref;
       },
-      listing: {
-        nameOf(_kind, item) {
-          const lock = nameIn(item, pk, sk);
-          return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
-        },
-        prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
-      },
+      listing: listing(pk, sk, companions),
       holderOf: (owner, id) => `${owner}/${id}`,
       read: readRecord,
       checkData() {

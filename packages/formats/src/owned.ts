@@ -42,9 +42,9 @@ import {
   checkFences,
   checkNoCompanion,
   companion,
-  companionKind,
   type FenceOf,
   type Fences,
+  listing,
   longestNameWith,
   STORED_FENCES,
 } from "./companion.js";
@@ -59,7 +59,6 @@ import {
   isPresent,
   KEY_NAMES,
   type KeyNames,
-  nameIn,
   s,
 } from "./foreign.js";
 import {
@@ -145,13 +144,7 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
         checkNoCompanion(lock, companions);
         return ref;
       },
-      listing: {
-        nameOf(_kind, item) {
-          const lock = nameIn(item, pk, sk);
-          return lock !== undefined && companionKind(lock, companions) ? undefined : lock;
-        },
-        prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
-      },
+      listing: listing(pk, sk, companions),
       holderOf: (owner, id) => `${owner}/${id}`,
       read: (item) => readRecord(item, reserved, dialect),
       checkData: (value) => checkData(value, name),

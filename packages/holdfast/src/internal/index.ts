@@ -20,6 +20,7 @@ export type {
   LeaseWrites,
   Onto,
   RecordCodec,
+  RecordListing,
   RecordRef,
   Renewal,
   SightingFormat,
