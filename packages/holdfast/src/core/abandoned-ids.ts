@@ -1,6 +1,6 @@
 import { IdMemory } from "../internal/id-memory.js";
 import type { RecordRef } from "./record/format.js";
-import { type Found, standing } from "./record/record.js";
+import { type Found, hasQueue } from "./record/record.js";
 
 // At a thousand grants a second, the client remembers every id that can still matter for a lease.
 const MOST_IDS = 100_000;
@@ -27,7 +27,7 @@ export class AbandonedIds {
   /** Notes an answer. A record without a queue needs no watch: the acquisition that sees the record takes it over. */
   see({ isEntry }: RecordRef, found: Found): void {
     if (found.state !== "held" || this.#onSeen.size === 0) return;
-    if (isEntry !== true && standing(found.queue, undefined) !== "queued") return;
+    if (isEntry !== true && !hasQueue(found)) return;
     this.#onSeen.get(found.holder)?.();
   }
 }

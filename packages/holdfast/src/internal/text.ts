@@ -3,3 +3,8 @@ export function copyOfStart(text: string, most: number): string {
   if (text.length <= most) return text;
   return Buffer.from(text.slice(0, most), "utf16le").toString("utf16le");
 }
+
+/** A length of time for a message, as "1.5 s". */
+export function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

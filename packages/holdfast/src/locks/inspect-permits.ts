@@ -5,7 +5,7 @@ import { sharedRecord } from "../core/permits/grant.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { AbsentRecord, PermitInRecord, SharedRecord } from "../core/record/permits.js";
-import { forcedReleaseIn, pendingIn, standing } from "../core/record/record.js";
+import { forcedReleaseIn, hasQueue, pendingIn } from "../core/record/record.js";
 import { serialisable } from "../internal/printed.js";
 import { heldBy, PERMITS } from "../native/native-permits.js";
 import { endingOf, found, type InspectedPermit, type Inspection } from "./inspect.js";
@@ -115,7 +115,7 @@ function permitInspectionOf(
     limit,
     used: known?.used ?? 0,
     permits,
-    isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
+    isQueued: known !== undefined && hasQueue(known),
     fence: known?.fence,
     version: known?.version,
     forced: forcedReleaseIn(known),

@@ -6,10 +6,10 @@ import {
   type ForcedRelease,
   forcedReleaseIn,
   type HeldRecord,
+  hasQueue,
   type LeaseRecord,
   type PendingRequest,
   pendingIn,
-  standing,
 } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import type { Json } from "../internal/json-value.js";
@@ -143,7 +143,7 @@ export function inspectionOf(
     isOwed: known?.calls === undefined ? undefined : (known.ran ?? 0n) < known.calls,
     attributes: known?.attributes as undefined,
     ...(held === undefined ? NO_HOLDER : endingOf(context, ref, held, dateMs)),
-    isQueued: known !== undefined && standing(known.queue, undefined) === "queued",
+    isQueued: known !== undefined && hasQueue(known),
     ...NO_PERMITS,
   };
   return serialisable(inspection);

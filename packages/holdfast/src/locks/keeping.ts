@@ -8,7 +8,7 @@ import { HeldLease } from "../core/hold/lease.js";
 import { freeEarly, release } from "../core/hold/writes.js";
 import { type Capability, requireCapability } from "../core/record/capability.js";
 import type { FenceBlock, RecordRef } from "../core/record/format.js";
-import { type HeldRecord, type Passage, pendingIn, standing } from "../core/record/record.js";
+import { type HeldRecord, hasQueue, type Passage, pendingIn } from "../core/record/record.js";
 import { unavailableError } from "../core/unavailable.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { refuse } from "../internal/option-names.js";
@@ -313,7 +313,7 @@ function isSeenWanted({ context, ref }: Hold): boolean {
   const record = context.observations.of(ref.id)?.record;
   if (record === undefined || record.state === "absent") return false;
   if (record.state === "held" && pendingIn(record) !== undefined) return true;
-  return standing(record.queue, undefined) === "queued";
+  return hasQueue(record);
 }
 
 /** Whether a grant can go on with these settings: a claim with them would write the same record. */

@@ -6,7 +6,7 @@ import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
 import { ATTRIBUTES, requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
-import { standing } from "../core/record/record.js";
+import { hasQueue } from "../core/record/record.js";
 import { lifeOf } from "../core/session/life.js";
 import type { Session } from "../core/session/session.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
@@ -139,7 +139,7 @@ export function notAcquired(
       ? "it has no record, which `onlyIfExists` requires"
       : record?.state === "held"
         ? heldText("it", record.owner, holder, false)
-        : record?.state === "free" && standing(record.queue, undefined) === "queued"
+        : record?.state === "free" && hasQueue(record)
           ? "waiters are queued for it"
           : "this process is acquiring or releasing it";
   return new HoldfastError(

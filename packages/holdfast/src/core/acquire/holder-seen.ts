@@ -1,5 +1,6 @@
 import type { HolderSeen } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
+import { seconds } from "../../internal/text.js";
 import type { LeaseSettings } from "../options.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedHeld } from "../record/observation.js";
@@ -95,8 +96,4 @@ export function heldText(
     `${holds}, and this process has seen no renewal for ${seconds(seen.silentMs)}. If the holder does not renew, a ` +
     `takeover is possible in ${seconds(seen.takeableInMs)}.${hint}`
   );
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -4,7 +4,7 @@ import { Pacer } from "../pacer.js";
 import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
-import { standing } from "../record/record.js";
+import { hasQueue } from "../record/record.js";
 import type { Ending } from "../remote-sessions.js";
 import type { Ear, RingKind } from "../rings.js";
 import { tooSlow } from "../unavailable.js";
@@ -179,8 +179,7 @@ export class AcquireLoop {
     this.#firstFence ??= record.fence;
     const passedBy = Number(record.fence - this.#firstFence);
     if (passedBy > 0) this.#mostPassed ??= mostPassedAt(this.#context.random.fraction());
-    const hasQueue = standing(record.queue, undefined) === "queued";
-    return { passedBy, mostPassed: this.#mostPassed ?? 1, hasQueue };
+    return { passedBy, mostPassed: this.#mostPassed ?? 1, hasQueue: hasQueue(record) };
   }
 
   async #mayJoin(queueing: Queueing | undefined, { kind }: Decision): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { HoldfastError, type LossReason, type LossTiming } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
+import { seconds } from "../../internal/text.js";
 import type { Held, RecordRef } from "../record/format.js";
 import { type ForcedRelease, type Found, forcedReleaseIn } from "../record/record.js";
 import { titleOf } from "../unavailable.js";
@@ -79,10 +80,6 @@ function timingText(timing: LossTiming | undefined): string {
   }
   if (lateMs < NOTABLE_MS) return silent;
   return `${silent} The deadline passed ${seconds(lateMs)} ago: the machine was suspended, or its clock was set.`;
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
 }
 
 // For these reasons no acquisition may reclaim the record early, not even a waiter of this process: the callback

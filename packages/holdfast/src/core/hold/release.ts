@@ -9,7 +9,7 @@ import type { LocalWaiter } from "../local-queue.js";
 import { tellOfRefusal } from "../outage-watch.js";
 import { QUEUE, requireCapability } from "../record/capability.js";
 import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js";
-import { standing } from "../record/record.js";
+import { hasQueue } from "../record/record.js";
 import { GIVE_UP } from "../table-access.js";
 import { phraseOf } from "../unavailable.js";
 import { actingMs, Deadline } from "./deadline.js";
@@ -140,10 +140,7 @@ class LeaseRelease {
     // If the place has expired, others may be first. The next waiter of this process finds that out and joins again.
     if (localQueue.place !== undefined) return localQueue.place.isHeld;
     const record = observations.of(this.#ref.id)?.record;
-    const isQueued =
-      record !== undefined &&
-      record.state !== "absent" &&
-      standing(record.queue, undefined) === "queued";
+    const isQueued = record !== undefined && record.state !== "absent" && hasQueue(record);
     return !isQueued && localQueue.localHandoffs < settings.maxLocalHandoffs;
   }
 

@@ -1,7 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
 import type { RecordRef } from "../record/format.js";
-import { type HeldRecord, pendingIn } from "../record/record.js";
+import { type HeldRecord, hasQueue, pendingIn } from "../record/record.js";
 import { phraseOf } from "../unavailable.js";
 
 /** Who wants the lock of a holder. */
@@ -56,11 +56,10 @@ export class Requested {
 
   /** Notes what the holder's record shows. */
   see(record: HeldRecord): void {
-    const { queue } = record;
     const asked = pendingIn(record);
     if (asked?.kind === "interrupt" || asked?.kind === "announced") {
       if (asked.kind !== this.#wanted?.kind) this.tell(asked as WantedBy);
-    } else if (queue.tail !== queue.served && this.#wanted === undefined) this.tell(QUEUED);
+    } else if (hasQueue(record) && this.#wanted === undefined) this.tell(QUEUED);
   }
 
   /** Notes who wants the lock, and interrupts the hold if it must stop. */

@@ -211,6 +211,11 @@ export type Passage =
   /** Refused once a later asker has a number. Without a number, the grant itself takes the next one. */
   | { readonly kind: "asker"; readonly number: bigint | undefined };
 
+/** Whether waiters are queued before a record. */
+export function hasQueue({ queue }: { readonly queue: QueueState }): boolean {
+  return queue.tail !== queue.served;
+}
+
 /**
  * `open`: the claim may proceed. `queued`: other waiters come first. `passed-over`: the queue has granted this
  * ticket or a later one, so this claim can never be granted.
@@ -219,7 +224,7 @@ export function standing(
   queue: QueueState,
   passage: Passage | undefined,
 ): "open" | "queued" | "passed-over" {
-  if (passage === undefined) return queue.tail === queue.served ? "open" : "queued";
+  if (passage === undefined) return hasQueue({ queue }) ? "queued" : "open";
   if (passage.kind !== "ticket" || queue.served === undefined) return "open";
   return queue.served < passage.ticket ? "open" : "passed-over";
 }
