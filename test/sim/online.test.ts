@@ -3,6 +3,7 @@ import { HoldfastError, type Lease } from "../../packages/holdfast/src/index.js"
 import type {
   Call,
   Item,
+  Query,
   Read,
   TablePort,
   Write,
@@ -252,6 +253,7 @@ describe("the check of waiting calls reports", () => {
     answerAt: (sentMs: number) => { readonly kind: string },
     told: Readonly<Record<number, Told>>,
     wait?: number,
+    servesQueries = false,
   ): Promise<string[]> {
     const { time } = new World();
     const { clock, timers } = time.process();
@@ -259,13 +261,15 @@ describe("the check of waiting calls reports", () => {
     const fail = (what: string): void => void wrong.push(what);
     const silence = new Silence({ name: "p1", clock, timers, requestTimeoutMs: 1_000, fail });
     const read = async () => answerAt(time.nowMs);
-    const table = silence.port({ read } as unknown as TablePort);
+    const query = async () => (servesQueries ? { kind: "page" } : answerAt(time.nowMs));
+    const table = silence.port({ read, query } as unknown as TablePort);
     for (const [atMs, code] of Object.entries(told)) {
       time.timers.set(Number(atMs), true, () => silence.told(new HoldfastError(code, "Told.")));
     }
     const call = async (): Promise<void> => {
       for (;;) {
         await table.read({} as Read, {} as Call);
+        if (servesQueries) await table.query({} as Query, {} as Call);
         await time.sleep(1_000);
       }
     };
@@ -297,6 +301,16 @@ describe("the check of waiting calls reports", () => {
     expect(await waiting(throttled, { 2000: "throttled" })).toEqual([]);
     const once = (sentMs: number) => (Math.floor(sentMs / 1_000) % 2 === 0 ? found : throttled());
     expect(await waiting(once, {})).toEqual([]);
+  });
+
+  it("requests of one kind that fail for long, while others are served", async () => {
+    for (const [answer, code] of [
+      [unknown, "unreachable"],
+      [throttled, "throttled"],
+    ] as const) {
+      expect(await waiting(answer, {}, undefined, true)).toHaveLength(1);
+      expect(await waiting(answer, { 3000: code }, undefined, true)).toEqual([]);
+    }
   });
 
   it("refused credentials that are not told at once", async () => {

@@ -41,7 +41,7 @@ interface Waiter {
   isWaiting: boolean;
   unserved: Unserved | undefined;
   /** By the kind of request: those that the table served for no call since the first of them failed. */
-  readonly failed: Map<string, { readonly sinceMs: number; count: number }>;
+  readonly failed: Map<string, { readonly sinceMs: number; count: number; isFound: boolean }>;
 }
 
 /** What a process needs for its silence to be watched. */
@@ -152,14 +152,17 @@ export class Silence {
       for (const each of this.#waiting) each.failed.delete(of);
       this.#servedOfKindMs.set(of, this.#nowMs);
     } else if (waiter?.isWaiting === true && trouble !== "denied") {
-      const failed = waiter.failed.get(of) ?? { sinceMs: this.#nowMs, count: 0 };
+      const failed = waiter.failed.get(of) ?? { sinceMs: this.#nowMs, count: 0, isFound: false };
       waiter.failed.set(of, failed);
       failed.count += 1;
       // Some of them may be sent in the background: the call does not wait for their answers.
       if (failed.count < 3 || this.#nowMs - failed.sinceMs < 2 * this.#boundMs) return;
+      // What the table serves of no call is expected below.
+      if (failed.isFound || this.#servedMs <= failed.sinceMs) return;
       const servedMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
       this.#watched.timers.set(AT_ONCE_MS, false, () => {
         if (!waiter.isWaiting || this.#toldMs >= Math.min(servedMs, failed.sinceMs)) return;
+        failed.isFound = true;
         this.#fail(waiter, `of ${failed.count} failed requests to ${of}`, failed.sinceMs);
       });
     }
