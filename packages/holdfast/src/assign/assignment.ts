@@ -100,6 +100,7 @@ export class Assignment implements AsyncDisposable {
    * after the stop, and with `invalid-argument` if the client has started another assignment of the group. Idempotent.
    */
   start(): Promise<void> {
+    if (this.#stop.aborted) return Promise.reject(this.#closed());
     this.#started ??= this.#start().catch(async (error: unknown) => {
       await this.#session?.close().catch(() => undefined);
       this.#end();

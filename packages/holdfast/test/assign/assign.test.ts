@@ -390,6 +390,13 @@ describe("assign", () => {
     await world.until(third.stop());
   });
 
+  it("cannot be started again after its stop", async () => {
+    const [one] = await startAll(1);
+    await expect(one?.assignment.start()).resolves.toBeUndefined();
+    await world.until(one?.assignment.stop() ?? Promise.resolve());
+    await expect(one?.assignment.start()).rejects.toMatchObject({ code: "closed" });
+  });
+
   it("reports the errors of its listeners, also of async ones", async () => {
     const { it: host, assignment } = member({ names: () => ["a"] });
     assignment.onChange(() => {
