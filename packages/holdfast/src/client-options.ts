@@ -9,8 +9,9 @@ import { tell } from "./internal/tell.js";
 import { nativeFormat } from "./native/native.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type DynamoDBLike, isDocumentClient } from "./platform/dynamodb/sdk.js";
-import { isTransport, type Transport } from "./platform/dynamodb/sender.js";
+import type { Transport } from "./platform/dynamodb/sender.js";
 import { DynamoDBTable } from "./platform/dynamodb/table.js";
+import { checkTarget } from "./platform/dynamodb/target.js";
 import { type Finalization, NO_FINALIZATION, systemFinalization } from "./platform/finalization.js";
 import { warn } from "./platform/process.js";
 import { type Random, systemRandom } from "./platform/random.js";
@@ -130,23 +131,14 @@ function reporterOf(onError: HoldfastOptions["onError"]): (error: HoldfastError)
     );
 }
 
-function isTablePort(client: HoldfastOptions["client"]): client is TablePort {
+function isTablePort(client: object): client is TablePort {
   return "write" in client && "read" in client && "scan" in client;
 }
 
 function checkOptions<S extends FormatTypes>(options: HoldfastOptions<S>): void {
   checkNames("new Holdfast()", options, HOLDFAST_NAMES);
   checkCallback("onError", options.onError);
-  const { client } = options;
-  const isObject = typeof client === "object" && client !== null;
-  if (!isObject || !("send" in client || isTransport(client) || isTablePort(client))) {
-    throw refuse(
-      "The option `client` must be a DynamoDBClient of the AWS SDK v3, an object with `send`.",
-    );
-  }
-  if (typeof options.table !== "string" || options.table === "") {
-    throw refuse("The option `table` must be the name of the table.");
-  }
+  checkTarget(options, isTablePort);
   if (options.history !== undefined && options.history?.kind !== "grant history") {
     throw refuse(`The option \`history\` must be the result of grantHistory().`);
   }

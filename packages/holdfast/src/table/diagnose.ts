@@ -37,7 +37,7 @@ import {
 } from "./policy.js";
 import { ringFindings, ringPlaces } from "./rings.js";
 import { schemaFor } from "./schema.js";
-import { type CheckTableOptions, describe, ttlOf } from "./table.js";
+import { type CheckTableOptions, checkTableClient, describe, ttlOf } from "./table.js";
 
 /** Options of {@link diagnose}. */
 export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
@@ -88,6 +88,7 @@ const partitionOf = (key: Item, pk: string) => ({
  */
 export async function diagnose(options: DiagnoseOptions): Promise<Finding[]> {
   checkNames("diagnose()", options, DIAGNOSE_NAMES);
+  checkTableClient(options);
   checkFeatures(options);
   const places = ringPlaces(options.rings);
   const waiting = waitingForConnection(options.client);

@@ -16,6 +16,7 @@ import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import { isTransport } from "../platform/dynamodb/sender.js";
+import { checkTarget } from "../platform/dynamodb/target.js";
 import { systemTimers } from "../platform/timers.js";
 import {
   keyDefects,
@@ -84,10 +85,12 @@ const POLL_MS = 250;
  * Creates a table for locks, or for `format`, and waits until the table is active. The table has on-demand
  * billing and TTL on. An existing table with the right key keeps its settings, but gets TTL if it has none. Needs
  * `dynamodb:CreateTable`, `DescribeTable`, `UpdateTimeToLive` and `DescribeTimeToLive`, which holders of locks do not
- * need. Throws `misconfigured` (a table of this name has another shape), `access-denied`, `unreachable`, `throttled`.
+ * need. Throws `invalid-argument`, `misconfigured` (a table of this name has another shape), `access-denied`,
+ * `unreachable`, `throttled`.
  */
 export async function createTable(options: CreateTableOptions): Promise<TableReport> {
   const { table } = checkNames("createTable()", options, CREATE_NAMES);
+  checkTableClient(options);
   const schema = schemaFor(options.format, options.keys);
   const { keys, ttlAttribute } = schema;
   const waitMs = durationMs("wait", options.wait ?? "60s", { leastMs: 0, mostMs: 3_600_000 });
@@ -115,11 +118,12 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
 /**
  * Checks that a table is fit for locks. The table must exist with the expected key, TTL must use the right attribute,
  * and no two regions may both grant a lock. Throws a single `misconfigured`, which lists each finding with the fix;
- * also `access-denied` and `unreachable`. Sends two requests, which need `dynamodb:DescribeTable` and
- * `dynamodb:DescribeTimeToLive`.
+ * also `invalid-argument`, `access-denied` and `unreachable`. Sends two requests, which need `dynamodb:DescribeTable`
+ * and `dynamodb:DescribeTimeToLive`.
  */
 export async function checkTable(options: CheckTableOptions): Promise<TableReport> {
-  return check(checkNames("checkTable()", options, CHECK_NAMES));
+  checkTableClient(checkNames("checkTable()", options, CHECK_NAMES));
+  return check(options);
 }
 
 async function check(options: CheckTableOptions): Promise<TableReport> {
@@ -187,6 +191,15 @@ async function untilActive(options: TableOptions, waitMs: number): Promise<Table
   }
 }
 
+/** Checks which table, and through which client. Throws `invalid-argument`. */
+export function checkTableClient({ client, table }: TableOptions): void {
+  checkTarget({ client, table });
+  if (!isTransport(client)) return;
+  throw refuse(
+    `Table "${table}" cannot be created or checked with lean(). Pass the DynamoDBClient that lean() got.`,
+  );
+}
+
 /** The table's description. Throws coded errors. */
 export async function describe(
   options: TableOptions,
@@ -210,11 +223,6 @@ export async function ttlOf(options: TableOptions): Promise<Ttl> {
 
 /** Sends one command and turns SDK errors into coded errors. Returns undefined for the `expected` error. */
 async function call(options: TableOptions, command: unknown, expected?: string): Promise<unknown> {
-  if (isTransport(options.client)) {
-    throw refuse(
-      `Table "${options.table}" cannot be created or checked with lean(). Pass the DynamoDBClient that lean() got.`,
-    );
-  }
   try {
     const output: unknown = await options.client.send(command as never);
     // A wrapper of a client may answer with nothing.

@@ -267,3 +267,26 @@ describe("a client, such as a wrapper, that is no client of the AWS SDK", () => 
     );
   });
 });
+
+describe.each(Object.entries({ createTable, checkTable, diagnose }))("%s()", (_name, call) => {
+  it.each([
+    ["client", { table: "locks" }],
+    ["client", { client: {}, table: "locks" }],
+    ["client", { client: "locks", table: "locks" }],
+    ["lean", { client: { openSender: () => undefined }, table: "locks" }],
+  ])("refuses a wrong `%s`: %j", async (mention, options) => {
+    const callWith = call as (given: object) => Promise<unknown>;
+    await expectError(callWith(options), { code: "invalid-argument", mentions: [mention] });
+  });
+
+  it.each([{}, { table: 5 }, { table: "" }])(
+    "refuses %j as the table, and sends nothing",
+    async (table) => {
+      const client = stub({});
+      const callWith = call as (given: object) => Promise<unknown>;
+      const refused = { code: "invalid-argument", mentions: ["table"] } as const;
+      await expectError(callWith({ client, ...table }), refused);
+      expect(client.sent).toEqual([]);
+    },
+  );
+});
