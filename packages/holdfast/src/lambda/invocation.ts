@@ -5,6 +5,7 @@ import { type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { checkCallback, checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { asSentence } from "../internal/sentence.js";
 import { settlesWithin } from "../internal/settles-within.js";
+import { valueText } from "../internal/value-text.js";
 import { systemTimers } from "../platform/timers.js";
 
 /** The part of an invocation's context that the library uses. */
@@ -58,10 +59,36 @@ const LOCK_NAMES: OptionNames<LockOptions<unknown, LambdaContext, unknown>> = {
   onBusy: true,
 };
 
-/** Checks the options when the handler is wrapped, at the cold start. Throws `invalid-argument`. */
-export function checkLockOptions(options: object): void {
-  const { onBusy } = checkNames<{ onBusy?: unknown }>("withLock()", options, LOCK_NAMES);
+/** Checks the options of `caller` when the handler is wrapped, at the cold start. Throws `invalid-argument`. */
+export function checkLockOptions<Event, Context extends LambdaContext, Busy>(
+  caller: string,
+  options: LockOptions<Event, Context, Busy>,
+): void {
+  checkNames<object>(caller, options, LOCK_NAMES);
+  const { locks, name, onBusy } = options;
+  if ((locks as Partial<Holdfast> | null | undefined)?.parts === undefined) {
+    throw refuse(
+      `The option \`locks\` of ${caller} must be a client: \`new Holdfast({ client, table })\`.`,
+    );
+  }
+  // The mutex checks the name.
+  if (typeof name === "string") mutex(locks, name);
+  else if (typeof name !== "function") {
+    throw refuse(
+      `The option \`name\` of ${caller} must be a string or a function; it is ${valueText(name)}.`,
+    );
+  }
+  lengthsOf(options);
   checkCallback("onBusy", onBusy);
+}
+
+/** Resolves the lengths of time. Throws `invalid-argument`. */
+function lengthsOf({ wait, needs, margin }: Pick<LockOptions, "wait" | "needs" | "margin">) {
+  return {
+    waitMs: durationMs("wait", wait ?? DEFAULTS.wait, RANGE),
+    needsMs: durationMs("needs", needs ?? DEFAULTS.needs, RANGE),
+    marginMs: durationMs("margin", margin ?? DEFAULTS.margin, RANGE),
+  };
 }
 
 /** The stored result of a run. */
@@ -106,14 +133,15 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
   /** Throws `invalid-argument`. */
   constructor(options: LockOptions<Event, Context, Busy>, event: Event, context: Context) {
     if (typeof context?.getRemainingTimeInMillis !== "function") throw noContext();
-    const { name, wait, needs, margin } = options;
+    const { name } = options;
+    const { waitMs, needsMs, marginMs } = lengthsOf(options);
     this.#options = options;
     this.#event = event;
     this.#context = context;
     this.#name = typeof name === "string" ? name : name(event, context);
-    this.#waitMs = durationMs("wait", wait ?? DEFAULTS.wait, RANGE);
-    this.#needsMs = durationMs("needs", needs ?? DEFAULTS.needs, RANGE);
-    this.#marginMs = durationMs("margin", margin ?? DEFAULTS.margin, RANGE);
+    this.#waitMs = waitMs;
+    this.#needsMs = needsMs;
+    this.#marginMs = marginMs;
   }
 
   /** Acquires the lock within what is left, or finds what to answer without it. Rejects as `Lock.acquire`. */

@@ -33,7 +33,7 @@ const leases = new WeakMap<object, Lease>();
 export function lockMiddleware<Event, Context extends LambdaContext, Busy = never>(
   options: LockOptions<Event, Context, Busy>,
 ): LockMiddleware<Event, Context> {
-  checkLockOptions(options);
+  checkLockOptions("lockMiddleware()", options);
   const invocations = new WeakMap<object, Invocation<Event, Context, Busy>>();
   return {
     before: async ({ event, context }) => {

@@ -1,4 +1,5 @@
 import type { Lease } from "../index.js";
+import { refuse } from "../internal/option-names.js";
 import {
   checkLockOptions,
   Invocation,
@@ -28,7 +29,10 @@ export function withLock<Event, Context extends LambdaContext, Result, Busy = ne
   options: LockOptions<Event, Context, Busy>,
   handler: (event: Event, context: Context, lease: Lease) => Result | PromiseLike<Result>,
 ): (event: Event, context: Context) => Promise<Result | Busy> {
-  checkLockOptions(options);
+  checkLockOptions("withLock()", options);
+  if (typeof handler !== "function") {
+    throw refuse("The last argument of withLock() must be a function.");
+  }
   return async (event, context) => {
     const invocation = new Invocation(options, event, context);
     let outcome: { readonly result: Result | Busy };

@@ -1,6 +1,7 @@
 import middy from "@middy/core";
 import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { expectThrown } from "../../../../test/support/errors.js";
 import { pause } from "../../../../test/support/sdk.js";
 import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
 import {
@@ -171,6 +172,35 @@ describe("a handler with a lock", () => {
     expect(await errorOf(handler("42", context(3_000)))).toMatchObject({ code: "not-acquired" });
     expect(runs).toBe(0);
     await theirs.release();
+  });
+
+  it.each([
+    ["locks", { locks: undefined }],
+    ["locks", { locks: 5 }],
+    ["locks", { locks: {} }],
+    ["name", { name: undefined }],
+    ["name", { name: 5 }],
+    ["name", { name: "" }],
+    ["wait", { wait: -1 }],
+    ["needs", { needs: Number.NaN }],
+    ["margin", { margin: "soon" }],
+  ])("refuses a wrong `%s` when the handler is wrapped: %j", (mention, wrong) => {
+    const refused = { code: "invalid-argument", mentions: [mention] } as const;
+    expectThrown(() => withLock(options(wrong), () => "done"), refused);
+    expectThrown(() => lockMiddleware(options(wrong)), refused);
+  });
+
+  it("names the function whose options are missing", () => {
+    const refused = (name: string) => ({ code: "invalid-argument", mentions: [name] }) as const;
+    expectThrown(() => withLock(undefined as never, () => "done"), refused("withLock()"));
+    expectThrown(() => lockMiddleware(undefined as never), refused("lockMiddleware()"));
+  });
+
+  it("refuses to wrap what is no handler", () => {
+    const refused = { code: "invalid-argument", mentions: ["withLock()"] } as const;
+    for (const handler of [undefined, 5]) {
+      expectThrown(() => withLock(options(), handler as never), refused);
+    }
   });
 
   it("refuses an onBusy that is no function, when the handler is wrapped", () => {
