@@ -39,7 +39,7 @@ export type ErrorCode =
  * - `exported`: the holder transferred the lease to another process.
  * - `held-too-long`: the lease was held for as long as its option `maxHold` allows.
  * - `forgotten`: the handle was garbage-collected without a release, and its signal was never used.
- * - `closed`: the client was closed.
+ * - `closed`: the client or the session of the lease was closed.
  */
 export type LossReason =
   | "stolen"

@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<LossReason, string>> = Object.freeze({
   forgotten:
     "its handle was garbage-collected without a release. Keep it, or use `run()` or `await using`",
   "held-too-long": "it was held for as long as `maxHold` allows",
-  closed: "the client was closed",
+  closed: "its client or its session was closed",
 });
 
 interface LossDetails {

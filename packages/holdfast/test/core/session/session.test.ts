@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { expectErrorToBe } from "../../../../../test/support/errors.js";
 import {
   type Inhabitant,
   type InhabitantOptions,
@@ -314,7 +315,15 @@ describe("closing a session", () => {
     const { world, session, leases } = await scene(["a", "b", "c"]);
     const closed = await world.requests(() => session.close());
     expect(closed).toMatchObject({ writes: 4, reads: 0 });
-    for (const lease of leases) expect(lease.signal.reason).toMatchObject({ reason: "closed" });
+    for (const { name, signal } of leases) {
+      const told = {
+        code: "lost",
+        lockName: name,
+        reason: "closed",
+        mentions: ["session"],
+      } as const;
+      expectErrorToBe(signal.reason, told);
+    }
     for (const name of ["a", "b", "c"]) expect(world.record(name)?.["holder"]).toBeUndefined();
     await world.until(session.close());
   });
