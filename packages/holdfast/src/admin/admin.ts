@@ -19,6 +19,7 @@ import {
 import { type History, historyOf } from "./history.js";
 import {
   checkHolderKind,
+  checkPermitKind,
   type HolderKind,
   INSPECT_NAMES,
   INSPECT_PERMIT_NAMES,
@@ -95,6 +96,7 @@ export function listQueue(
     checkNames("listQueue()", options, INSPECT_PERMIT_NAMES);
     return permitQueueOf(context, permitRecordRef(context.format, name, options.kind));
   }
+  checkPermitKind(options);
   checkNames("listQueue()", options, { namespace: true });
   return queueOf(context, queueRefOf(context.format, name, options.namespace));
 }
@@ -165,6 +167,7 @@ export function releaseByHolder<S extends FormatTypes = NativeTypes>(
 ): Promise<boolean> {
   const { context } = partsOf(client, "releaseByHolder()");
   if (isOfPermits(options)) return freePermit(context, name, holder, options);
+  checkPermitKind(options);
   checkNames("releaseByHolder()", options, { namespace: true });
   const ref = namedRef(context.format, name, { namespace: options.namespace });
   return freeOfHolder(context, ref, holder);

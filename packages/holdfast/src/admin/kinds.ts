@@ -3,7 +3,7 @@ import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import type { LockName } from "../core/record/format-types.js";
 import { queueRefOf, refOf } from "../core/record/key.js";
 import { checkName } from "../core/record/name.js";
-
+import type { HoldfastError } from "../errors.js";
 import { type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { PermitKind } from "../locks/inspect-permits.js";
@@ -53,9 +53,11 @@ export function permitRecordRef(format: LeaseFormat, name: LockName, kind: Permi
   return requireCapability(format, PERMITS).refOf(kind, checkName(name as string));
 }
 
+const PERMIT_KINDS: readonly PermitKind[] = ["semaphore", "read-write"];
+
 /** Whether the records of this kind have permits. */
 export function isPermitKind(kind: string | undefined): kind is PermitKind {
-  return kind === "semaphore" || kind === "read-write";
+  return (PERMIT_KINDS as readonly unknown[]).includes(kind);
 }
 
 const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
@@ -71,8 +73,20 @@ export function checkHolderKind({ kind = "lock" }: Pick<InspectOptions, "kind">)
   checkKind(kind, HOLDER_KINDS);
 }
 
+/** Checks the kind of a function whose only kinds are those with permits. Throws `invalid-argument`. */
+export function checkPermitKind(options: object): void {
+  const { kind } = (options ?? {}) as { readonly kind?: unknown };
+  if (kind === undefined) return;
+  throw wrongKind(kind, PERMIT_KINDS, ". Leave the option out for a lock");
+}
+
 function checkKind(kind: RecordKind, allowed: readonly RecordKind[]): RecordKind {
   if (allowed.includes(kind)) return kind;
+  // The caller has taken out the kinds with permits.
+  throw wrongKind(kind, [...allowed, ...PERMIT_KINDS]);
+}
+
+function wrongKind(kind: unknown, allowed: readonly AnyKind[], orElse = ""): HoldfastError {
   const kinds = allowed.map((one) => `"${one}"`).join(" or ");
-  throw refuse(`The option \`kind\` must be ${kinds}; it is ${valueText(kind)}.`);
+  return refuse(`The option \`kind\` must be ${kinds}; it is ${valueText(kind)}${orElse}.`);
 }

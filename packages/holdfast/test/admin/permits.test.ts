@@ -11,7 +11,15 @@ import {
   releaseByHolder,
   setLimit,
 } from "../../src/admin/index.js";
-import { downgrade, mutex, readLock, semaphore, writeLock } from "../../src/index.js";
+import {
+  downgrade,
+  type Holdfast,
+  inspect,
+  mutex,
+  readLock,
+  semaphore,
+  writeLock,
+} from "../../src/index.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
@@ -312,5 +320,30 @@ describe("the history of a semaphore", () => {
       { holder: reader.holder, fence: reader.fence, how: "hand-over" },
       { holder: writer.holder, fence: writer.fence, how: "claim" },
     ]);
+  });
+});
+
+describe("a kind that does not exist", () => {
+  const PERMIT_KINDS = ["semaphore", "read-write"];
+  const HOLDER_KINDS = ["lock", "leader", ...PERMIT_KINDS];
+  const ALL_KINDS = [...HOLDER_KINDS, "once"];
+  const kind = "foo" as never;
+
+  it.each([
+    ["inspect", ALL_KINDS, (locks: Holdfast) => inspect(locks, "a", { kind })],
+    ["listLocks", ALL_KINDS, (locks: Holdfast) => pagesOf(listLocks(locks, { kind }))],
+    ["history", HOLDER_KINDS, (locks: Holdfast) => history(locks, "a", { kind })],
+    ["forceRelease", HOLDER_KINDS, (locks: Holdfast) => forceRelease(locks, "a", { kind, ...WHY })],
+    ["listQueue", PERMIT_KINDS, (locks: Holdfast) => listQueue(locks, "a", { kind })],
+    [
+      "releaseByHolder",
+      PERMIT_KINDS,
+      (locks: Holdfast) => releaseByHolder(locks, "a", "h", { kind }),
+    ],
+  ])("is refused by %s, which names the kinds %j", async (_name, kinds, call) => {
+    const { locks } = new World().inhabitant();
+    const mentions = ["kind", "foo", ...kinds];
+    const omits = ALL_KINDS.filter((one) => !kinds.includes(one)).map((one) => `"${one}"`);
+    await expectError((async () => call(locks))(), { code: "invalid-argument", mentions, omits });
   });
 });
