@@ -1,5 +1,5 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
-import type { HeldLease } from "../core/hold/lease.js";
+import { checkFunction, type HeldLease } from "../core/hold/lease.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import type { Session } from "../core/session/session.js";
 import { unavailableError } from "../core/unavailable.js";
@@ -126,8 +126,9 @@ export class Assignment implements AsyncDisposable {
     await this.stop().catch((error: unknown) => this.#report(error));
   }
 
-  /** Calls `listener` at each change. Returns a function that ends the calls. */
+  /** Calls `listener` at each change. Returns a function that ends the calls. Throws `invalid-argument`. */
   onChange(listener: (change: AssignmentChange) => void): () => void {
+    checkFunction("onChange()", listener);
     return this.#monitor.on(listener);
   }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { expectThrown } from "../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { interruptHolder } from "../../src/admin/index.js";
 import {
@@ -395,6 +396,14 @@ describe("assign", () => {
     await expect(one?.assignment.start()).resolves.toBeUndefined();
     await world.until(one?.assignment.stop() ?? Promise.resolve());
     await expect(one?.assignment.start()).rejects.toMatchObject({ code: "closed" });
+  });
+
+  it("refuses a listener that is no function", () => {
+    const { assignment } = member();
+    for (const wrong of [undefined, 5, {}]) {
+      const refused = { code: "invalid-argument", mentions: ["onChange()"] } as const;
+      expectThrown(() => assignment.onChange(wrong as never), refused);
+    }
   });
 
   it("reports the errors of its listeners, also of async ones", async () => {
