@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { refuse } from "../../internal/option-names.js";
 
 /**
  * An `AbortSignal` that checks the clocks at every read of `aborted`. After a pause of the process, code can run before
@@ -53,12 +54,15 @@ export class LossSignal {
  * `AbortSignal.any` for the signals of leases, sessions and terms. Those signals check the clocks at every read of
  * `aborted`; on some versions of Node.js a signal of `AbortSignal.any` does not pass the read on to them. While no code
  * reads `aborted`, such as in a pending `fetch`, the composed signal aborts when the timer of the first lost lease
- * fires. Sends no request.
+ * fires. Sends no request. Throws `invalid-argument`.
  * @example
  * const signal = anySignal([lease.signal, request.signal]);
  */
 export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
-  return checked(AbortSignal.any([...signals]), () => {
+  if (!Array.isArray(signals) || !signals.every((one) => one instanceof AbortSignal)) {
+    throw refuse("The argument of anySignal() must be a list of AbortSignals.");
+  }
+  return checked(AbortSignal.any(signals), () => {
     for (const { aborted } of signals) if (aborted) return;
   });
 }

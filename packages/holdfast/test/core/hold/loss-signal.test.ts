@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { expectThrown } from "../../../../../test/support/errors.js";
 import { World } from "../../../../../test/support/world.js";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
 import { election } from "../../../src/election/index.js";
@@ -152,6 +153,11 @@ describe("a signal of anySignal", () => {
     expect(anySignal([other.signal, signal]).reason).toBe(cause);
     expect(composed).toBeInstanceOf(AbortSignal);
     expect(anySignal([]).aborted).toBe(false);
+  });
+
+  it.each([[undefined], [null], [[5]], [[undefined]], [{}]])("refuses %j", (wrong) => {
+    const refused = { code: "invalid-argument", mentions: ["anySignal()"] } as const;
+    expectThrown(() => anySignal(wrong as never), refused);
   });
 
   it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
