@@ -290,6 +290,17 @@ function check(options: PolicyOptions): void {
       );
     }
   }
+  const { partition, account = "*" } = options;
+  if (partition !== undefined && !["aws", "aws-cn", "aws-us-gov"].includes(partition)) {
+    throw refuse(
+      `The option \`partition\` must be aws, aws-cn or aws-us-gov; it is ${valueText(partition)}.`,
+    );
+  }
+  if (account !== "*" && !/^\d{12}$/.test(account)) {
+    throw refuse(
+      `The option \`account\` must be the 12 digits of the account; it is ${valueText(account)}. Leave it out for any.`,
+    );
+  }
   if (!Array.isArray(prefixes) || prefixes.some((one) => typeof one !== "string")) {
     throw refuse("The option `prefixes` must be a list of strings.");
   }
