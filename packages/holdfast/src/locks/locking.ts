@@ -53,6 +53,8 @@ export function settingsOf(
   keptAliveBy: KeepAliveSource<Hold> | undefined,
 ): AcquireSettings {
   const { format } = context;
+  // First: a wrong lease need not fit the session's renewals, of which the caller knows nothing.
+  keptAliveBy?.checkLease?.(layers);
   const settings = resolveAcquire(layers, defaultOwner, format.facts.defaults);
   if (settings.data !== undefined) format.codec.checkData(settings.data);
   if (settings.attributes !== undefined) {

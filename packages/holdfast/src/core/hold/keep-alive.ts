@@ -3,7 +3,7 @@ import type { SignalLike } from "../../platform/abort.js";
 import type { Again } from "../../platform/retry.js";
 import type { WriteAnswer } from "../../platform/table.js";
 import type { ClientContext } from "../context.js";
-import type { LeaseSettings } from "../options.js";
+import type { AnyAcquireOptions, LeaseSettings } from "../options.js";
 import type { FenceBlock, Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import type { Unavailable } from "../unavailable.js";
@@ -44,6 +44,8 @@ export interface KeepAliveSource<L> {
    * if no session is being opened.
    */
   opening?(leaseMs: number): Promise<KeepAlive<L> | undefined> | undefined;
+  /** Throws `invalid-argument` if the caller named the session, and asks for another length than the session's. */
+  checkLease?(layers: readonly AnyAcquireOptions[]): void;
   /**
    * Whether this session can keep alive a lease with these settings. Throws `invalid-argument` if the caller named
    * the session, but the session cannot.

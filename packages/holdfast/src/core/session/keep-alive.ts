@@ -17,6 +17,7 @@ import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import { HeldLease } from "../hold/lease.js";
 import { freeOnce } from "../hold/release.js";
 import { moveTo, renewNow } from "../hold/writes.js";
+import { type AnyAcquireOptions, resolveLease } from "../options.js";
 import { requireCapability } from "../record/capability.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
@@ -129,7 +130,16 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
       );
     }
     if (leaseMs === this.leaseMs && renewMs !== "manual") return true;
-    throw refuse(
+    throw this.#otherLengths();
+  }
+
+  checkLease(layers: readonly AnyAcquireOptions[]): void {
+    const lease = layers.find((layer) => layer.lease !== undefined)?.lease;
+    if (lease !== undefined && resolveLease(lease) !== this.leaseMs) throw this.#otherLengths();
+  }
+
+  #otherLengths(): HoldfastError {
+    return refuse(
       `The session renews its leases, and each lease has the length of the session, ${this.leaseMs} ms. ` +
         "Leave out both `lease` and `renew`, or leave out `session`.",
     );

@@ -176,6 +176,8 @@ describe("a lease before the move to a session", () => {
 
   it.each([
     { lease: 6_000 },
+    // Below twice the session's renewals.
+    { lease: 1_500 },
     { renew: "manual" as const },
     { lease: 6_000, renew: "manual" as const },
   ])("cannot have an own length: %j", async (options) => {
