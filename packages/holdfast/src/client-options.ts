@@ -65,7 +65,8 @@ export interface HoldfastOptions<S extends FormatTypes = NativeTypes> extends Cl
    * Receives each error that no caller waits for. Such an error comes from the release after a finished `run`, or
    * from background work. While a call waits, it also receives each outage once: `unreachable` or `throttled` within two
    * request timeouts of the first failed request (at least 2 s), and `access-denied` at the first refusal. The next outage
-   * is another one. Default: the process emits a warning.
+   * is another one. If a callback, a task or a run of yours throws, the error has the code `outcome-unknown`, and its
+   * `cause` is what was thrown. Default: the process emits a warning.
    */
   readonly onError?: ((error: HoldfastError) => void) | undefined;
   /** Clocks, timers and random numbers, for tests. Default: those of this machine. */
