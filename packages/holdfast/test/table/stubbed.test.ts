@@ -268,6 +268,12 @@ describe("a client, such as a wrapper, that is no client of the AWS SDK", () => 
   });
 });
 
+it("diagnoses a table through a client that has only `send`", async () => {
+  const { send } = stub({});
+  const found = await diagnose({ client: { send } as never, table: "locks" });
+  expect(found.map(({ check, code }) => [check, code])).toEqual([["table", "misconfigured"]]);
+});
+
 describe.each(Object.entries({ createTable, checkTable, diagnose }))("%s()", (_name, call) => {
   it.each([
     ["client", { table: "locks" }],

@@ -92,7 +92,9 @@ function poolsOf(handler: Handler | undefined): readonly Pool[] {
 
 /** Returns how many requests of the program wait for a connection of this client; 0 if not known. */
 export function waitingForConnection(client: DynamoDBLike): number {
-  const { requestHandler } = client.config as Partial<Handling["config"]>;
+  // A wrapper around a client may have no `config`.
+  const { requestHandler }: Partial<Handling["config"]> =
+    (client as Partial<Handling>).config ?? {};
   return poolsOf(requestHandler).map(waitingIn).reduce(sum, 0);
 }
 
