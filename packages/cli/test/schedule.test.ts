@@ -88,6 +88,29 @@ describe("holdfast schedule", () => {
     });
   });
 
+  it("ends with 78 on a missing table, and with 77 without permission", async () => {
+    const words = ["schedule", "a", "--every", "1m"];
+    const missing = await world.run([...words, "--table", "nosuch", ...sh("true")]);
+    expect(missing).toMatchObject({ status: 78, stderr: expect.stringContaining('"nosuch"') });
+    world.server.dynamodb.allows = () => false;
+    const denied = await world.run([...words, ...sh("true")]);
+    world.server.dynamodb.allows = undefined;
+    expect(denied.status).toBe(77);
+  });
+
+  it("outlasts an outage at its start", async () => {
+    const { dynamodb } = world.server;
+    const handle = dynamodb.handle;
+    const type = "com.amazon.coral.availability#ThrottlingException";
+    dynamodb.handle = () => ({ status: 400, body: { __type: type, message: "slower" } });
+    const running = world.start(["schedule", "late", "--every", "1s", ...sh("echo ran")]);
+    await running.printed("throttle", "stderr");
+    dynamodb.handle = handle;
+    await running.printed("ran");
+    running.kill("SIGTERM");
+    expect((await running.result).status).toBe(143);
+  });
+
   it("refuses a wrong rule, and two names", async () => {
     const retries = ["x", ""].map((count) => ["--every", "1m", "--retries", count]);
     for (const wrong of [["--cron", "61 * * * *"], [], ...retries]) {

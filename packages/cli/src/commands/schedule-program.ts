@@ -21,6 +21,7 @@ HOLDFAST_ATTEMPT and HOLDFAST_LAST_SUCCESS. A status other than 0 is a failure, 
 A signal is passed on to the command, and ends the schedule after it. Guard and environment are those of
 \`holdfast lock\`.
 ${EXIT_CODES_HELP}
+and 128+n when ended by signal n, the usual end of a schedule.
 
 Example:
   holdfast schedule nightly-report --cron "0 3 * * *" --time-zone Europe/Berlin --retries 3 --table locks -- ./report.sh`;

@@ -15,7 +15,14 @@ import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, assertNative } from "../output/format.js";
-import { jsonLine, type Output, printable, seconds, tellFailure } from "../output/output.js";
+import {
+  isPassing,
+  jsonLine,
+  type Output,
+  printable,
+  seconds,
+  tellFailure,
+} from "../output/output.js";
 import { CommandFailed, exitCodeOfFailed, ScheduledCommand } from "./scheduled-command.js";
 
 /** The options of `holdfast once`, as parsed by commander. */
@@ -123,7 +130,8 @@ export async function schedule(
         if (exitCode !== undefined) stopping.abort();
       });
     });
-    job.start();
+    await Promise.race([aborted(interruptions.ending), assertServed(locks, name)]);
+    if (!interruptions.ending.aborted) job.start();
     const ended = Promise.race([aborted(interruptions.ending), aborted(stopping.signal)]);
     const survivor = await Promise.race([ended, runs.survivor]);
     mayRelease = survivor === undefined;
@@ -134,6 +142,16 @@ export async function schedule(
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
     interruptions.dispose();
   }
+}
+
+/**
+ * Throws if the table is missing or refuses this command: the schedule itself would wait for an operator without end. An
+ * outage passes, so the schedule outlasts it.
+ */
+async function assertServed(locks: Holdfast, name: string): Promise<void> {
+  await inspectName(locks, name, { kind: "once" }).catch((error: unknown) => {
+    if (!isPassing(error)) throw error;
+  });
 }
 
 /** Shows the runs that the record of a schedule, or of a task of `once`, remembers. Returns the exit status. */

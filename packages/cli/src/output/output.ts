@@ -108,10 +108,14 @@ export function tellFailure(output: Output, error: unknown): number {
   return exitCode;
 }
 
+/** Whether a later request may succeed, without an operator. */
+export function isPassing(error: unknown): boolean {
+  return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
+}
+
 /** Reports an error after which a later poll may succeed; throws every further error. */
 export function tellPassing(output: Output, error: unknown): void {
-  const isPassing = isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
-  if (!isPassing) throw error;
+  if (!isPassing(error)) throw error;
   tellFailure(output, error);
 }
 
