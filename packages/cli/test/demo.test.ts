@@ -1,9 +1,13 @@
-import { readFileSync } from "node:fs";
+import { execFileSync, fork } from "node:child_process";
+import { once } from "node:events";
+import { createReadStream, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Crew } from "../src/demo/crew.js";
 import { checkLedger } from "../src/demo/ledger.js";
 import type { TableView } from "../src/serve/view-types.js";
 import { CliWorld, pause, until } from "./support.js";
+import { collected } from "./text.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -75,6 +79,27 @@ describe("holdfast demo", () => {
     await expect(next).rejects.toMatchObject({
       ...{ code: "demo-failed", message: "The table is slow." },
     });
+  });
+
+  it("ends a worker without a word if the demo ends during its write", async () => {
+    const file = fileURLToPath(new URL("../dist/demo/worker.js", import.meta.url));
+    const { endpoint } = world.server;
+    // The worker blocks in its write until the pipe has a reader, and does not hear of the end before.
+    const ledger = world.file("pipe");
+    execFileSync("mkfifo", [ledger]);
+    const setup = { worker: "w1", table: "locks", endpoint, lock: "alone", leaseMs: 5_000 };
+    const words = [JSON.stringify({ ...setup, ledger, isBroken: false })];
+    const child = fork(file, words, { env: world.env, silent: true });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const text = collected(child);
+    child.on("message", ({ kind }: { readonly kind: string }) => {
+      if (kind === "ready") child.send({ kind: "go" });
+      if (kind !== "acquired") return;
+      child.disconnect();
+      createReadStream(ledger).resume();
+    });
+    const [status] = await once(child, "exit");
+    expect({ status, ...text }).toEqual({ status: 0, stdout: "", stderr: "" });
   });
 
   it("serves its table in a page until SIGINT, and leaves no process", async () => {

@@ -73,7 +73,8 @@ async function writeLines(lease: Lease): Promise<void> {
 }
 
 function tell(message: FromWorker): void {
-  process.send?.(message);
+  // Once the director has gone nobody hears, and the "disconnect" ends this process.
+  process.send?.(message, undefined, undefined, () => undefined);
 }
 
 function leave(): void {
