@@ -178,24 +178,42 @@ describe("watch", () => {
     await lease.release();
   });
 
-  it("continues while the table is throttled, and prints the error", async () => {
-    const running = world.start(["watch", "slow", "--poll", "50ms", "--json"]);
-    await running.printed('"seen"');
-    const { dynamodb } = world.server;
-    const handle = dynamodb.handle;
-    let refused = 0;
-    dynamodb.handle = () => {
-      refused += 1;
-      const type = "com.amazon.coral.availability#ThrottlingException";
-      return { status: 400, body: { __type: type, message: "slower" } };
-    };
-    await until(() => refused > 1, "the second refusal");
-    dynamodb.handle = handle;
-    await mutex(world.locks, "slow").run(() => undefined);
-    await running.printed('"released"');
-    await ended(running);
-    expect((await running.result).stderr).toContain('"code":"throttled"');
-  });
+  it.each([
+    [
+      ["watch", "slow", "--poll", "50ms"],
+      [1, 2],
+    ],
+    // It polls each two seconds.
+    [["queue", "slow", "--watch"], [1]],
+  ])(
+    "continues while the table is throttled, and prints the error once: %j",
+    async (words, all) => {
+      const running = world.start([...words, "--json"]);
+      await running.printed('"name":"slow"');
+      const { dynamodb } = world.server;
+      const handle = dynamodb.handle;
+      const told = (): number => running.text.stderr.split('"code":"throttled"').length - 1;
+      for (const outages of all) {
+        let refused = 0;
+        dynamodb.handle = () => {
+          refused += 1;
+          const type = "com.amazon.coral.availability#ThrottlingException";
+          return { status: 400, body: { __type: type, message: "slower" } };
+        };
+        await until(() => told() === outages, "the error");
+        const before = refused;
+        // A poll fails after a few requests.
+        await until(() => refused > 2 * before, "further polls have failed");
+        dynamodb.handle = handle;
+        const held = await mutex(world.locks, "slow").acquire();
+        await running.printed(held.holder);
+        await held.release();
+        expect(told()).toBe(outages);
+      }
+      running.kill("SIGINT");
+      expect((await running.result).status).toBe(130);
+    },
+  );
 
   it("ends when access is denied", async () => {
     const running = world.start(["watch", "denied", "--poll", "50ms", "--json"]);

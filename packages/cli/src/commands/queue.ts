@@ -12,7 +12,7 @@ import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { withPending } from "../output/format.js";
-import { columns, jsonLine, type Output, seconds, tellPassing } from "../output/output.js";
+import { columns, jsonLine, type Output, outlasting, seconds } from "../output/output.js";
 import { assertPlainName, hasPermits, isPermitKind, permitsText } from "../output/permits.js";
 
 /** The options of `holdfast queue`, as parsed by commander. */
@@ -50,10 +50,11 @@ export async function queue(
     return EXIT.ok;
   }
   const interruptions = new Interruptions(host, { withReader: true });
+  const polled = outlasting(output);
   try {
     let before: string | undefined;
     while (interruptions.exitCode === undefined) {
-      const listing = await read().catch((error: unknown) => tellPassing(output, error));
+      const listing = await polled(read);
       if (listing !== undefined) {
         const now = essence(listing);
         if (now !== before) output.out(shown(listing));

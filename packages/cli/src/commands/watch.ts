@@ -15,7 +15,7 @@ import {
   type SortOptions,
   withPending,
 } from "../output/format.js";
-import { jsonLine, type Output, printable, tellPassing } from "../output/output.js";
+import { jsonLine, type Output, outlasting, printable } from "../output/output.js";
 import { assertPlainName, isPermitKind } from "../output/permits.js";
 import { PermitWatch, tellCost } from "./watch-permits.js";
 
@@ -48,9 +48,10 @@ export async function watch(
     ? new PermitWatch(locks, { kind, prefix: options.prefix }, output)
     : new Watch(locks, { ...options, kind }, output);
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
+  const polled = outlasting(output);
   try {
     while (!interruptions.ending.aborted) {
-      await watching.poll(asked).catch((error: unknown) => tellPassing(output, error));
+      await polled(() => watching.poll(asked));
       await sleep(systemTimers, pollMs, true, interruptions.ending);
     }
     return interruptions.exitCode ?? EXIT.ok;

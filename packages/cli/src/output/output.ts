@@ -113,10 +113,24 @@ export function isPassing(error: unknown): boolean {
   return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
 }
 
-/** Reports an error after which a later poll may succeed; throws every further error. */
-export function tellPassing(output: Output, error: unknown): void {
-  if (!isPassing(error)) throw error;
-  tellFailure(output, error);
+/**
+ * Returns what a watch polls with. Of the errors of an outage it reports the first, and returns undefined for each; every
+ * other error it throws.
+ */
+export function outlasting(output: Output) {
+  let isTold = false;
+  return async <T>(poll: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      const found = await poll();
+      isTold = false;
+      return found;
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      if (!isTold) tellFailure(output, error);
+      isTold = true;
+      return undefined;
+    }
+  };
 }
 
 /** Names the options of the command line in place of the library's. */
