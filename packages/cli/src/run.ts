@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import { isHoldfastError } from "holdfast/internal";
 import type { Host } from "./host.js";
 import { CliError, EXIT, usageError } from "./output/exit-codes.js";
 import { type Output, outputOn, type Run, tellFailure } from "./output/output.js";
+import { inOwnOptions } from "./output/own-options.js";
 
 /** Runs a command line: parses it, runs the command, and reports a failure. Returns the exit status. */
 export async function run(words: readonly string[], host: Host): Promise<number> {
@@ -10,8 +12,20 @@ export async function run(words: readonly string[], host: Host): Promise<number>
     const asked = await parse(words, host);
     return typeof asked === "number" ? asked : await asked(output, host);
   } catch (error) {
-    return tellFailure(output, explained(error));
+    return tellFailure(output, await inWordsOf(words, explained(error)));
   }
+}
+
+/** Returns the error of a wrong argument with the options of the command, and every other error as it is. */
+async function inWordsOf(words: readonly string[], error: unknown): Promise<unknown> {
+  if (!isHoldfastError(error, "invalid-argument")) return error;
+  const { programOf } = await import("./program.js");
+  const path = commandsIn(
+    programOf(words, () => undefined),
+    words,
+  );
+  const own = new Set(path.flatMap(({ options }) => options.map(({ long }) => long ?? "")));
+  return new CliError(error.code, EXIT.usage, inOwnOptions(error.message, own));
 }
 
 /** Returns the output of a command line. Reads the words itself, so that errors of the parser follow the options. */
@@ -63,10 +77,15 @@ function parsingEnded(error: unknown, path: readonly string[]): number {
 
 /** The words of the command itself, as far as the program knows them: its help has the details. */
 function pathIn(program: Command, words: readonly string[]): string[] {
-  const path: string[] = [];
+  return commandsIn(program, words).map((command) => command.name());
+}
+
+/** The commands that the words name, each below the one before. */
+function commandsIn(program: Command, words: readonly string[]): Command[] {
+  const path: Command[] = [];
   for (let at: Command | undefined = program, word = 0; at !== undefined; word += 1) {
     at = at.commands.find((command) => command.name() === words[word]);
-    if (at !== undefined) path.push(at.name());
+    if (at !== undefined) path.push(at);
   }
   return path;
 }

@@ -260,7 +260,7 @@ describeOnDynamoDBLocal("the command line on another client's table", (endpoint)
     expect(JSON.parse(stdout)).toMatchObject({ name: ["customer", "42"], state: "free" });
     const one = await world.run(["lock", "customer", "--", "true"], env);
     expect(one.status).toBe(64);
-    expect(one.stderr).toContain("[partitionKey, sortKey]");
+    expect(one.stderr).toContain("Add --sort.");
   });
 });
 

@@ -97,7 +97,7 @@ describe("holdfast lock --if-held", () => {
     ["a --listen without a unit", ["a", "--listen", "1"], "listen"],
     ["--listen for read-write locks", ["a", "--write", "--listen", "1s"], "--listen"],
     ["a --kill-after without a unit", ["a", "--kill-after", "soon"], "kill-after"],
-    ["other formats", ["a", "--format", "dynamolock", "--if-held", "interrupt"], "ifHeld"],
+    ["other formats", ["a", "--format", "dynamolock", "--if-held", "interrupt"], "--if-held"],
   ])("is refused for %s, with 64", async (_, words, text) => {
     const refused = await world.run(["lock", ...words, "--", "echo", "mine"]);
     expect(refused).toMatchObject({ status: 64, stdout: "" });

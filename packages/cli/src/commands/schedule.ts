@@ -102,6 +102,9 @@ export async function schedule(
   output: Output,
   host: Host,
 ): Promise<number> {
+  if ((options.cron === undefined) === (options.every === undefined)) {
+    throw usageError("schedule needs either --cron or --every.");
+  }
   const line = commandLineOf(command, options, host);
   assertNative(options, "schedule");
   const interruptions = new Interruptions(host, options);

@@ -99,8 +99,7 @@ export function tellFailure(output: Output, error: unknown): number {
   // As other commands in a pipe: without a word.
   if (error instanceof ReaderGone) return error.exitCode;
   const { code, message, exitCode } = failureOf(error);
-  const said = code === "invalid-argument" ? inOwnOptions(message) : message;
-  const line = visible(onOneLine(said)).replace(WAIT_OPTION, "`--wait lease+5s`");
+  const line = visible(onOneLine(message)).replace(WAIT_OPTION, "`--wait lease+5s`");
   const holder = isHoldfastError(error) ? error.holder : undefined;
   output.err(
     output.isJson ? jsonLine({ error: { code, message: line, holder } }) : `holdfast: ${line}`,
@@ -131,19 +130,6 @@ export function outlasting(output: Output) {
       return undefined;
     }
   };
-}
-
-/** Names the options of the command line in place of the library's. */
-function inOwnOptions(message: string): string {
-  return message
-    .replace(/^The option `([a-zA-Z]+)(?:\.\w+)?` /, (_, name: string) => {
-      const own = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-      return `--${own} `;
-    })
-    .replace(
-      'must be milliseconds or a string such as "30s"',
-      "must be a duration with its unit, such as 30s",
-    );
 }
 
 function onOneLine(message: string): string {
