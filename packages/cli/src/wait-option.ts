@@ -19,3 +19,6 @@ export function refuseManualRenewal(renew: string | undefined): void {
     "--renew must be a duration: manual renewal is not possible while a command runs.",
   );
 }
+
+/** The pauses between two polls of a watch. */
+export const WATCH_POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };

@@ -173,6 +173,17 @@ describe("holdfast leader", () => {
   });
 });
 
+describe("holdfast leader --poll", () => {
+  it("is at least 50ms, as with `watch`", async () => {
+    const running = world.start(["leader", "pool", "--watch", "--poll", "49ms"]);
+    await until(() => running.text.stdout + running.text.stderr !== "", "an answer");
+    running.kill("SIGINT");
+    expect(await running.result).toMatchObject({
+      ...{ status: 64, stderr: expect.stringContaining("--poll must lie between 50 ms") },
+    });
+  });
+});
+
 describe("holdfast resign", () => {
   it("sends no request to resign without a leader", async () => {
     const { status, stdout } = await world.run(["resign", "pool"]);

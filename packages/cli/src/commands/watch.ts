@@ -17,6 +17,7 @@ import {
 } from "../output/format.js";
 import { jsonLine, type Output, outlasting, printable } from "../output/output.js";
 import { assertPlainName, isPermitKind } from "../output/permits.js";
+import { WATCH_POLL_RANGE } from "../wait-option.js";
 import { PermitWatch, tellCost } from "./watch-permits.js";
 
 /** The options of `holdfast watch`, as parsed by commander. */
@@ -29,8 +30,6 @@ interface WatchOptions extends CommonOptions, SortOptions, NamespaceOptions {
 /** Identifies a lock of the table. */
 type Watched = Pick<Inspection<AnyLocks>, "name" | "namespace">;
 
-const POLL_RANGE = { leastMs: 50, mostMs: 24 * 3_600_000 };
-
 /** Prints each change of a record, or of all records with a prefix. Returns the exit status. */
 export async function watch(
   name: string | undefined,
@@ -39,7 +38,7 @@ export async function watch(
   host: Host,
 ): Promise<number> {
   const fallback = name === undefined ? "30s" : "1s";
-  const pollMs = durationMs("poll", options.poll ?? fallback, POLL_RANGE);
+  const pollMs = durationMs("poll", options.poll ?? fallback, WATCH_POLL_RANGE);
   const interruptions = new Interruptions(host, { withReader: true });
   await using locks = await locksOf(options, output);
   const { namespace, kind } = options;

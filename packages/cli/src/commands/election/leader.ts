@@ -1,4 +1,4 @@
-import { election, type LeaderInfo, shown } from "holdfast/internal";
+import { durationMs, election, type LeaderInfo, shown } from "holdfast/internal";
 import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
@@ -6,6 +6,7 @@ import type { CommonOptions } from "../../options.js";
 import { EXIT } from "../../output/exit-codes.js";
 import { type AnyLocks, dataText, nameOf, type SortOptions } from "../../output/format.js";
 import { jsonLine, type Output, printable } from "../../output/output.js";
+import { WATCH_POLL_RANGE } from "../../wait-option.js";
 
 /** The options of `holdfast leader`, as parsed by commander. */
 interface LeaderOptions extends CommonOptions, SortOptions {
@@ -20,9 +21,11 @@ export async function leader(
   output: Output,
   host: Host,
 ): Promise<number> {
+  const { poll } = options;
+  if (poll !== undefined) durationMs("poll", poll, WATCH_POLL_RANGE);
   const interruptions = new Interruptions(host, { withReader: options.watch === true });
   await using locks = await locksOf(options, output);
-  const candidate = election(locks, nameOf(name, options), { poll: options.poll });
+  const candidate = election(locks, nameOf(name, options), { poll });
   try {
     if (options.watch !== true) {
       const found = await candidate.leader();
