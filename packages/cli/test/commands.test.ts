@@ -33,6 +33,8 @@ describe("the command line", () => {
     [["release", "a", "--force"]],
     [["release", "a", "--now"]],
     [["release", "a", "--reason", "x"]],
+    [["leader", "a", "--poll", "1s"]],
+    [["diagnose", "--watch", "1s"]],
     [["release", "a", "--holder", "y", "--wait", "5s"]],
     [["release", "a", "--holder", "y", "--by", "me"]],
     [["release", "a", "--force", "--reason", "x", "--holder", "y"]],

@@ -3,7 +3,7 @@ import { locksOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
-import { EXIT } from "../../output/exit-codes.js";
+import { EXIT, usageError } from "../../output/exit-codes.js";
 import { type AnyLocks, dataText, nameOf, type SortOptions } from "../../output/format.js";
 import { jsonLine, type Output, printable } from "../../output/output.js";
 import { WATCH_POLL_RANGE } from "../../wait-option.js";
@@ -22,6 +22,9 @@ export async function leader(
   host: Host,
 ): Promise<number> {
   const { poll } = options;
+  if (poll !== undefined && options.watch !== true) {
+    throw usageError("Without --watch, --poll has no effect. Add --watch, or leave it out.");
+  }
   if (poll !== undefined) durationMs("poll", poll, WATCH_POLL_RANGE);
   const interruptions = new Interruptions(host, { withReader: options.watch === true });
   await using locks = await locksOf(options, output);

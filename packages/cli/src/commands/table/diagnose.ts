@@ -6,7 +6,7 @@ import { locksOf, tableOf } from "../../connection.js";
 import { Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
-import { EXIT, exitCodeFor } from "../../output/exit-codes.js";
+import { EXIT, exitCodeFor, usageError } from "../../output/exit-codes.js";
 import { type AnyLocks, assertNative, endText, nameText } from "../../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
 import { commandLine } from "../../output/shell.js";
@@ -41,6 +41,9 @@ export async function diagnose(
 ): Promise<number> {
   const { prefix, homeRegion, scan, watch } = options;
   assertNative(options, "`diagnose`");
+  if (watch !== undefined && scan !== true) {
+    throw usageError("Without --scan, --watch has no effect. Add --scan, or leave it out.");
+  }
   const watchMs = durationMs("watch", watch ?? "65s", WATCH_RANGE);
   const features = itemsOf(options.for);
   const printed: PrintedFinding[] = await findingsOf({
