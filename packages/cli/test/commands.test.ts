@@ -283,7 +283,7 @@ describe("inspect, ls and release", () => {
     const data = { occurrence: "2026-11-23", ended: true };
     expect(JSON.parse(shown.stdout)).toMatchObject({ name: "nightly", state: "free", data });
     const forPeople = await world.run(["inspect", "nightly", "--kind", "once"]);
-    expect(forPeople.stdout).toMatch(/^occurrence +2026-11-23, ended$/m);
+    expect(forPeople.stdout).toMatch(/^occurrence +2026-11-23, completed$/m);
     await once(world.locks, "nightly", { occurrence: "2026-11-24" }, async () => {
       const running = await world.run(["inspect", "nightly", "--kind", "once"]);
       expect(running.stdout).toMatch(/^occurrence +2026-11-24, running$/m);

@@ -150,7 +150,8 @@ describe("output with --json", () => {
     await world.run(words);
     expect(wrongIn((await world.run(words)).stdout, "once")).toEqual([]);
     await world.run(["once", "told", "--every", "1m", "--", "false"]);
-    for (const name of ["told", "none"])
+    await world.run(["once", "failed", "--occurrence", "a", "--", "false"]);
+    for (const name of ["told", "failed", "none"])
       expect(wrongIn((await world.run(["runs", name, "--json"])).stdout, "runs")).toEqual([]);
   });
 

@@ -31,18 +31,23 @@ describe("holdfast once", () => {
   it("is remembered by `holdfast runs`, also an occurrence that is no instant", async () => {
     await world.run(["once", "release", "--occurrence", "v1.2.0", ...sh("exit 3")]);
     expect((await world.run(["runs", "release"])).stdout).toBe(
-      "name          release\nlast run      v1.2.0: failed\n",
+      "name          release\nlast run      v1.2.0: failed\nerror         CommandFailed: exit status 3\n",
     );
     const { stdout } = await world.run(["runs", "release", "--json"]);
     expect(JSON.parse(stdout)).toEqual({
       ...{ name: "release", state: "free", occurrence: "v1.2.0", isOpen: false },
-      ...{ outcome: "failed", last: "failed" },
+      ...{ outcome: "failed", error: "CommandFailed: exit status 3", last: "failed" },
     });
+    const inspected = await world.run(["inspect", "release", "--kind", "once"]);
+    expect(inspected.stdout).toMatch(
+      /^occurrence +v1\.2\.0, failed\nerror +CommandFailed: exit status 3$/m,
+    );
     let shown = "";
     await once(world.locks, "release", { occurrence: "v1.3.0", atMostFor: "1m" }, async () => {
       shown = (await world.run(["runs", "release"])).stdout;
     });
     expect(shown).toContain("v1.3.0: running");
+    expect(shown).not.toContain("error");
   });
 
   it("needs an occurrence or a period", async () => {

@@ -15,6 +15,7 @@ import {
 } from "../output/format.js";
 import { jsonLine, type Output, printable, seconds } from "../output/output.js";
 import { assertPlainName, isPermitKind, permitsText } from "../output/permits.js";
+import { failureIn, outcomeIn } from "./occurrence.js";
 import { pointAtOtherKinds } from "./other-kinds.js";
 
 /** The options of `holdfast inspect`, as parsed by commander. */
@@ -64,6 +65,7 @@ function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): st
     ["request", lock.request?.kind === "release" ? undefined : requestText(lock)],
     ["calls", lock.isOwed === true ? OWED : undefined],
     ["occurrence", occurrence],
+    ["error", occurrence === undefined ? undefined : failureIn(lock.data)],
     ["data", lock.data === undefined || occurrence !== undefined ? undefined : dataText(lock.data)],
     ["attributes", lock.attributes && jsonOf(lock.attributes)],
   ];
@@ -78,7 +80,8 @@ function described(lock: Inspection<AnyLocks>, kind: RecordKind | undefined): st
 function occurrenceIn({ data, state, appearsExpired }: Inspection<AnyLocks>): string | undefined {
   const { occurrence, ended } = (data ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof occurrence !== "string") return undefined;
-  if (ended === true || (ended === undefined && state === "free")) return `${occurrence}, ended`;
+  if (ended === true || (ended === undefined && state === "free"))
+    return `${occurrence}, ${outcomeIn(data) ?? "ended"}`;
   const isRunning = state === "held" && !appearsExpired;
   return `${occurrence}, ${isRunning ? "running" : "interrupted"}`;
 }

@@ -23,6 +23,7 @@ import {
   seconds,
   tellFailure,
 } from "../output/output.js";
+import { failureIn, outcomeIn } from "./occurrence.js";
 import { CommandFailed, exitCodeOfFailed, ScheduledCommand } from "./scheduled-command.js";
 
 /** The options of `holdfast once`, as parsed by commander. */
@@ -188,22 +189,24 @@ function lastOf(
 /** Tells the last occurrence of a task of `once` whose occurrences are no instants, such as `v1.2.0`. */
 function tellOccurrence(name: string, found: Found, output: Output): void {
   const { state, data } = found;
-  const { occurrence, ended, outcome } = (data ?? {}) as Readonly<Record<string, unknown>>;
+  const { occurrence, ended } = (data ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof occurrence !== "string") {
     if (output.isJson) output.out(jsonLine({ name, state }));
     else output.note(`No run of "${name}" is remembered.`);
     return;
   }
   const isOpen = ended === false;
-  const known = outcome === "completed" || outcome === "failed" ? outcome : undefined;
-  const last = lastOf(found, { isOpen, outcome: known });
+  const outcome = outcomeIn(data);
+  const error = failureIn(data);
+  const last = lastOf(found, { isOpen, outcome });
   if (output.isJson)
-    output.out(jsonLine({ name, state, occurrence, isOpen, outcome: known, last }));
+    output.out(jsonLine({ name, state, occurrence, isOpen, outcome, error, last }));
   else
     output.out(
       aligned([
         ["name", name],
         ["last run", `${occurrence}: ${last}`],
+        ["error", error],
       ]),
     );
 }
