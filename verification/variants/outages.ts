@@ -334,7 +334,7 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: "if (this.#denied.has(operation)) return;",
+        from: "if (this.#denied.has(key)) return;",
         to: "if (this.#denied.size > 0) return;",
       },
     ],

@@ -7,7 +7,6 @@ import { type ClientOptions, resolveAcquire } from "./core/options.js";
 import type { FormatTypes, NativeTypes } from "./core/record/format-types.js";
 import type { SharedSession } from "./core/session/shared.js";
 import { refuse } from "./internal/option-names.js";
-
 import { defaultOwner } from "./platform/process.js";
 import type { StartsSession } from "./shared-session.js";
 

@@ -2,7 +2,6 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
-
 import { type Duration, durationMs } from "../internal/duration.js";
 import { type OptionNames, refuse } from "../internal/option-names.js";
 import type { PermitKind } from "../locks/inspect-permits.js";

@@ -5,7 +5,6 @@ import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import { refuse } from "../internal/option-names.js";
-
 import { type NoAnswer, retry } from "../platform/retry.js";
 import type { InspectOptions } from "./kinds.js";
 

@@ -95,7 +95,11 @@ export class Group {
     const wallMs = this.#context.wallMs();
     const seen = this.#rows.get(told.session);
     if (seen !== undefined && isSame(seen, told)) {
-      if (seen.expiresAt * 1_000 > wallMs + WRITE_AGAIN_MS) return;
+      if (seen.expiresAt * 1_000 > wallMs + WRITE_AGAIN_MS) {
+        // A write without an answer was applied, or the row has become the same again.
+        this.#untold = undefined;
+        return;
+      }
     }
     const { requestTimeoutMs } = this.#context.settings;
     const write = this.#rowsOf().put(this.#group, told, wallMs);

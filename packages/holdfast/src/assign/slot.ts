@@ -82,13 +82,16 @@ export async function slot(
   const triesUntilMs = waitMs === 0 ? Number.POSITIVE_INFINITY : untilMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   let failures = 0;
+  let wasOutage = false;
   try {
     for (;;) {
       const taken = await take(locks, group, of, signal, lease, triesUntilMs);
       if (taken.kind === "slot") return taken.slot;
-      failures = taken.error === undefined ? 0 : failures + 1;
       // As an acquisition does, a wait tells of an outage: once, and of a refused permission, which lasts longer, at once.
       const isOutage = OUTAGES.includes((taken.error as HoldfastError | undefined)?.code ?? "");
+      const isSame = isOutage === wasOutage;
+      failures = taken.error === undefined ? 0 : isSame ? failures + 1 : 1;
+      wasOutage = isOutage;
       if (waitMs > 0 && failures === (isOutage ? FAILURES_TOLD : 1))
         context.report(taken.error as HoldfastError);
       const leftMs = untilMs - context.nowMs();

@@ -3,7 +3,6 @@ import type { Lease } from "../core/hold/lease.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import { refuse } from "../internal/option-names.js";
-
 import type { RunArguments } from "../locks/locking.js";
 import { type CoalesceOptions, resolveCoalesce } from "./options.js";
 import { type Call, Work } from "./work.js";

@@ -153,8 +153,8 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
   /** Whether to acquire the lock only if its record already exists. Default false. */
   readonly onlyIfExists?: boolean | undefined;
   /**
-   * The action of a waiter with an expired place in the queue, after a pause or a network fault longer than the
-   * lease. `"requeue"`, the default: joins again at the back. `"fail"`: rejects with `not-acquired`. The waiter never
+   * The action of a waiter with an expired place in the queue: after a pause or a network fault longer than the lease, or
+   * when the table has served no read of it for as long. `"requeue"`, the default: joins again at the back. `"fail"`: rejects with `not-acquired`. The waiter never
    * gets the old place back.
    */
   readonly onPlaceExpired?: "requeue" | "fail" | undefined;

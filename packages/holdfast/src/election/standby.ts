@@ -202,6 +202,7 @@ export class Standby {
   // Attempts the grant once. The core rolls back an unanswered grant; this loop reads again after a pause.
   async #try(): Promise<HeldLease | undefined> {
     const { context, ref, settings } = this.#candidate;
+    const fromMs = context.nowMs();
     try {
       const { data, onRenewal, signal } = this.#standing;
       const onNoResponse = (unavailable: Unavailable): void =>
@@ -210,7 +211,7 @@ export class Standby {
       return await acquire(context, ref, asked);
     } catch (error) {
       if (isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled")) {
-        this.#onFailing(error);
+        this.#onFailing(error, fromMs);
         return undefined;
       }
       this.#unlessDenied(error);
@@ -219,10 +220,12 @@ export class Standby {
   }
 
   /** Tells, once, that no grant has a result: with answers that take longer than its lease allows, no candidate leads. */
-  #onFailing(error: HoldfastError): void {
+  #onFailing(error: HoldfastError, fromMs: number): void {
     const { context, trouble, report } = this.#candidate;
     const nowMs = context.nowMs();
     this.#failingSinceMs ??= nowMs;
+    // The watch may have told during this attempt, before it failed.
+    this.#isFailingTold ||= context.outages.toldMs >= fromMs;
     const leastMs = Math.max(2 * context.settings.requestTimeoutMs, LEAST_FAILING_MS);
     const isTold = this.#isFailingTold || context.outages.toldMs >= this.#failingSinceMs;
     const isDue = nowMs - this.#failingSinceMs >= leastMs;

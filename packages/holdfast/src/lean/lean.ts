@@ -1,6 +1,5 @@
 import aws4 from "aws4";
 import { Agent, type Dispatcher } from "undici";
-
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { type Clock, epochMsOf, isoTimeOf, systemClock } from "../platform/clock.js";

@@ -9,7 +9,7 @@ import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
 import { joinedOf } from "../core/permits/joined.js";
 import { Entry } from "../core/queue/entry.js";
-import { isClear, isReadable, overslept, withTicket } from "../core/queue/fifo.js";
+import { isClear, isQueueRead, overslept, withTicket } from "../core/queue/fifo.js";
 import { LAST_TICKET } from "../core/queue/ticket.js";
 import { Waiting } from "../core/queue/wait-turn.js";
 import type { Decision } from "../core/record/decide.js";
@@ -117,7 +117,7 @@ async function acquireInTurn(together: MultiAcquire): Promise<readonly Granted[]
   const [first] = refs;
   let isBlind = false;
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
-    if (isBlind && first && !(await isReadable(context, first, cancellation))) continue;
+    if (isBlind && first && !(await isQueueRead(context, first, cancellation))) continue;
     const place = await MultiPlace.take(together);
     if (place === undefined) continue;
     try {

@@ -49,8 +49,12 @@ class Joint {
 
   /** The handle was garbage-collected: each lock ends for this reason. */
   forget(): void {
-    const isUsed = this.holds.some(({ lossSignal }) => lossSignal.isGiven);
-    this.#isLost ||= !isUsed;
+    const isUsed = this.holds.some(
+      ({ signal, lossSignal }) => signal.isGiven || lossSignal.isGiven,
+    );
+    // The signal of one part alone stands for the whole lease: its user would not hear of the end of the others.
+    if (isUsed) this.noteUse();
+    else this.#isLost = true;
     for (const hold of this.holds) hold.forget();
   }
 

@@ -5,7 +5,6 @@ import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { SessionKeepAlive } from "../core/session/keep-alive.js";
 import { Session } from "../core/session/session.js";
-
 import { checkNames, refuse } from "../internal/option-names.js";
 import { SESSIONS } from "../native/native-sessions.js";
 

@@ -2,7 +2,6 @@ import { type Holdfast, partsOf } from "../client.js";
 import { emitLimit } from "../core/events.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { threwError } from "../core/unavailable.js";
-
 import { checkNames, type OptionNames, refuse, withNames } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { Lock } from "./lock.js";

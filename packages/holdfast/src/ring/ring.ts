@@ -1,6 +1,5 @@
 import type { RingChoice } from "../core/options.js";
 import { refuse } from "../internal/option-names.js";
-
 import { ringOver } from "./client-rings.js";
 import { localSockets } from "./local.js";
 import { type RingOptions, type RingsOnly, resolveRing } from "./options.js";

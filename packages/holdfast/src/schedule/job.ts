@@ -69,6 +69,8 @@ export class ScheduledJob implements AsyncDisposable {
   #silence: Backoff | undefined;
   /** The pauses while the table serves the looks of this process, but not the write that begins a run. */
   #refusal: Backoff | undefined;
+  /** When the first write that begins a run was sent since one was served. */
+  #unservedSinceMs: number | undefined;
   #looks = 0;
   #wrongMs: number | undefined;
   /** The last run of which this process told that it was cut off. */
@@ -76,7 +78,7 @@ export class ScheduledJob implements AsyncDisposable {
 
   /** @internal Made by {@link schedule}. */
   constructor(place: Place, settings: ScheduleSettings, work: ScheduledWork) {
-    const onNoResponse = (unavailable: Unavailable): void => this.#outage.onNoResponse(unavailable);
+    const onNoResponse = (unavailable: Unavailable): void => this.#onNoWrite(unavailable);
     this.#place = { ...place, settings: { ...place.settings, onNoResponse } };
     this.#settings = settings;
     this.#work = work;
@@ -168,7 +170,7 @@ export class ScheduledJob implements AsyncDisposable {
     this.#mustBeSure = true;
     this.#trouble = error;
     if (isHoldfastError(error) && context.mayHeal(error)) {
-      this.#outage.onNoResponse({ kind: "denied", cause: error });
+      this.#onNoWrite({ kind: "denied", cause: error });
     } else if (!isHoldfastError(error) || !["unreachable", "throttled"].includes(error.code)) {
       context.report(error as HoldfastError);
       return ERROR_PAUSE_MS;
@@ -176,6 +178,13 @@ export class ScheduledJob implements AsyncDisposable {
     // Without `catchUp`, an instant is lost within a minute: a longer first pause would lose it to a short refusal.
     this.#refusal ??= doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     return this.#refusal(context.random.fraction());
+  }
+
+  // Other writes of this client, and the looks, may be served meanwhile, and would make each refusal of this one news.
+  #onNoWrite(unavailable: Unavailable): void {
+    const { toldMs } = this.#place.context.outages;
+    if (this.#unservedSinceMs === undefined || toldMs < this.#unservedSinceMs)
+      this.#outage.onNoResponse(unavailable);
   }
 
   #pauseMs(): number {
@@ -254,7 +263,9 @@ export class ScheduledJob implements AsyncDisposable {
 
   async #begin({ onto }: Sight, memory: Memory): Promise<HeldLease | undefined> {
     if (onto === undefined) return undefined;
+    this.#unservedSinceMs ??= this.#place.context.nowMs();
     const lease = await begin(this.#place, onto, memory);
+    this.#unservedSinceMs = undefined;
     this.#untroubled();
     return lease;
   }

@@ -2,7 +2,6 @@ import { type Holdfast, partsOf } from "../client.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { checkName } from "../core/record/name.js";
 import { refuse } from "../internal/option-names.js";
-
 import { ScheduledJob } from "./job.js";
 import { resolveSchedule, type ScheduleOptions } from "./options.js";
 import type { ScheduledWork } from "./run.js";

@@ -1,6 +1,5 @@
 import type { LeaseFormat } from "../core/record/format.js";
 import type { LockFormat } from "../core/record/format-types.js";
-
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { NATIVE_KEYS, NATIVE_TTL_ATTRIBUTE, type NativeKeys } from "../native/native.js";

@@ -13,8 +13,9 @@ export class Entry implements Cancelling {
   readonly #place: SharedPlace;
   readonly #cancellation: Cancelling;
   readonly #nowMs: () => number;
+  readonly #isOfRead: (trouble: Unavailable) => boolean;
   readonly #longestSilenceMs: number;
-  /** Since when no request of this waiter was served. */
+  /** Since when no read of this waiter was served. */
   #silentSinceMs: number | undefined;
   #isBlind = false;
   readonly signal = new Abort();
@@ -29,6 +30,11 @@ export class Entry implements Cancelling {
     this.#place = place;
     this.#cancellation = cancellation;
     this.#nowMs = () => context.nowMs();
+    this.#isOfRead = (trouble) => {
+      const operation = context.outages.operationOf(trouble);
+      // A refused claim is sent again and again, without a read between: its waiter keeps its place.
+      return operation !== "write" && operation !== "transaction";
+    };
     this.#longestSilenceMs = settings.leaseMs;
     cancellation.signal.addEventListener("abort", this.#end);
     place.lossSignal.addEventListener("abort", this.#end);
@@ -62,7 +68,8 @@ export class Entry implements Cancelling {
 
   onNoResponse(trouble: Unavailable): void {
     this.#cancellation.onNoResponse(trouble);
-    if (trouble.kind === "conflict" || trouble.kind === "queued") return;
+    if (trouble.kind === "conflict" || trouble.kind === "queued" || !this.#isOfRead(trouble))
+      return;
     this.#silentSinceMs ??= this.#nowMs();
     if (this.#nowMs() - this.#silentSinceMs < this.#longestSilenceMs) return;
     this.#isBlind = true;

@@ -65,7 +65,7 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   let isBlind = false;
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
     // Behind a place of a waiter that cannot read, a free lock would wait for a lease again.
-    if (isBlind && !(await isReadable(context, ref, cancellation))) continue;
+    if (isBlind && !(await isQueueRead(context, ref, cancellation))) continue;
     const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
@@ -183,7 +183,7 @@ async function contendInTurn(
 }
 
 /** Whether the table serves reads of a queue, for a waiter that gave its place up without any. Rejects at the end of the wait. */
-export async function isReadable(
+export async function isQueueRead(
   context: AcquireContext,
   ref: RecordRef,
   cancellation: Cancelling,

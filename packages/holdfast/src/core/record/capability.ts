@@ -1,5 +1,4 @@
 import { refuse } from "../../internal/option-names.js";
-
 import type { AttributeCheck, LeaseFormat, QueueFormat } from "./format.js";
 
 /**
