@@ -25,7 +25,7 @@ await built();
 const MOST_BYTES = 3_450_000;
 // A file costs a user more than its bytes do: every install unpacks the file, every scanner opens the file. A third of them
 // are the documents of `holdfast`.
-const MOST_FILES = 110;
+const MOST_FILES = 112;
 // The names of all packed files: a new one is a decision, and shows in the diff of a change.
 const LIST = join(import.meta.dirname, "packed-files.txt");
 
