@@ -24,6 +24,8 @@ interface Run {
   failures: number;
   /** The operation of the last of them. */
   operation: string;
+  /** When the table had served this operation, for any call, before the last of them. */
+  servedOfMs: number;
 }
 
 /** The time of a waiting call since its last request with a result. */
@@ -176,14 +178,16 @@ export class Silence {
       this.#expectAtOnce(operation, waiter);
     }
     const { run } = unserved;
+    const servedOfMs = this.#servedOfMs.get(operation) ?? BEGINNING_MS;
     if (run?.trouble === trouble) {
       run.failures += 1;
       run.operation = operation;
+      run.servedOfMs = servedOfMs;
       // A table that has answered another call meanwhile was not away.
       if (trouble === "unknown" && run.sinceMs < this.#answeredMs) run.sinceMs = this.#nowMs;
       return;
     }
-    unserved.run = { trouble, sinceMs: this.#nowMs, failures: 1, operation };
+    unserved.run = { trouble, sinceMs: this.#nowMs, failures: 1, operation, servedOfMs };
     if (trouble !== "denied") this.#expectLater(waiter, unserved.run, this.#boundMs + SLACK_MS);
   }
 
@@ -210,10 +214,7 @@ export class Silence {
       // One refused request is not an outage.
       if (!isSilence && failures === 1) return again(SLACK_MS);
       // A refusal may be one of a single item, or of an operation, while the table serves the others: one notice is enough.
-      const refusedMs = Math.min(
-        unserved.servedMs,
-        this.#servedOfMs.get(operation) ?? BEGINNING_MS,
-      );
+      const refusedMs = Math.min(unserved.servedMs, run.servedOfMs);
       const [of = ""] = operation.split(" ");
       const servedOfMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
       const beganMs = isSilence ? Math.min(this.#servedMs, servedOfMs) : refusedMs;
