@@ -212,8 +212,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: "return this.#isToldOfWhole && this.#context.lastAnswerMs > this.#toldAtMs;",
-        to: "return false;",
+        from: 'unavailable.kind !== "unknown" || unservedMs <= this.#toldAtMs;',
+        to: "unservedMs > 0;",
       },
     ],
     caughtBy: {
@@ -228,8 +228,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { OutageWatch },
-        from: "if (this.#failed.size > 0) return;",
-        to: "this.#failed.clear();",
+        from: "if (this.#failed.size === 0) this.#last = undefined;",
+        to: "this.#last = undefined;",
       },
     ],
     caughtBy: { test: SILENCE, title: "is reported once while %s waits: %s" },

@@ -344,8 +344,8 @@ export const PERMITS: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "test/sim/denied.test.ts",
-      title: "leave no record that names a live session without a believing holder",
+      test: READ_WRITE_TEST,
+      title: MISCONFIGURED_DOWNGRADE,
     },
   },
   {

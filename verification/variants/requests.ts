@@ -172,6 +172,11 @@ export const REQUESTS: readonly Variant[] = [
         from: "    await this.#context.write(write, this.#context.settings.requestTimeoutMs);\n  }\n\n  /**\n   * Sets how the session frees",
         to: "    void write;\n  }\n\n  /**\n   * Sets how the session frees",
       },
+      {
+        in: { SessionKeepAlive },
+        from: "this.#context.inBackground(() => this.#forget([...asked]));",
+        to: "asked.clear();",
+      },
     ],
     caughtBy: { test: TEST, title: "keeps no note of an interrupted holder" },
   },

@@ -24,7 +24,6 @@ export class OutageWatch {
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
   #toldAtMs = 0;
-  #isToldOfWhole = false;
   #isOver = false;
   /** By operation, the last request that failed, unless DynamoDB has served one since. */
   readonly #failed = new Map<string | undefined, Unavailable>();
@@ -45,12 +44,10 @@ export class OutageWatch {
     for (const [operation, failed] of this.#failed)
       if (outages.unservedSinceMs(failed) === undefined) this.#failed.delete(operation);
     this.#toldKind = undefined;
-    this.#isToldOfWhole = false;
     this.#isDue = false;
     this.#denied.clear();
     // Another operation was served: writes alone may fail for hours, while the call's reads are served.
-    if (this.#failed.size > 0) return;
-    this.#last = undefined;
+    if (this.#failed.size === 0) this.#last = undefined;
   }
 
   /** The call calls this after a request that DynamoDB did not serve. */
@@ -59,16 +56,12 @@ export class OutageWatch {
     // Other clients write to one record, or this client has too many requests: the table is well.
     if (kind === "conflict" || kind === "queued" || this.#isOver) return;
     if (kind === "unknown" && unavailable.isCutOff) return;
-    if (this.#last === undefined || this.#wasAnotherOutage) {
+    if (this.#last === undefined) {
       // Requests of other calls, and those that several calls share, may have failed before.
       const nowMs = this.#context.nowMs();
       const silentSinceMs = kind === "unknown" ? this.#context.outages.silentSinceMs : undefined;
       this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs ?? nowMs, this.#calledMs));
       this.#failures = 0;
-      this.#failed.clear();
-      this.#toldKind = undefined;
-      this.#isToldOfWhole = false;
-      this.#isDue = false;
     }
     this.#last = unavailable;
     this.#failures += 1;
@@ -115,11 +108,6 @@ export class OutageWatch {
     this.#timer = undefined;
   }
 
-  /** Whether this client was answered after it told of a table without answers: this call's requests were not. */
-  get #wasAnotherOutage(): boolean {
-    return this.#isToldOfWhole && this.#context.lastAnswerMs > this.#toldAtMs;
-  }
-
   get #leastMs(): number {
     return Math.max(this.#context.settings.requestTimeoutMs, LEAST_OUTAGE_MS);
   }
@@ -156,7 +144,6 @@ export class OutageWatch {
     const isWhole = last.kind === "unknown" && nowMs - this.#fromMs >= this.#leastMs;
     this.#toldKind = last.kind;
     this.#toldAtMs = nowMs;
-    this.#isToldOfWhole = isWhole;
     if (!outages.isNews(last, nowMs, isWhole)) return;
     const what = isWhole ? undefined : outages.operationOf(last);
     const sinceMs = isWhole ? this.#fromMs : this.#sinceMs;

@@ -265,11 +265,6 @@ export class TableAccess {
     return isCutOff ? { ...answer, isCutOff } : answer;
   }
 
-  /** When an answer last arrived, by the monotonic clock. */
-  get lastAnswerMs(): number {
-    return this.#answeredMs;
-  }
-
   /**
    * Throws the error of a wrong configuration. If the caller `waits` and the error may heal meanwhile, returns `denied`
    * instead: the caller then retries, as after a request without an answer.

@@ -22,7 +22,6 @@ function waiting(more: Partial<HoldSettings> = {}) {
   const known = new Outages();
   const context = {
     outages: known,
-    lastAnswerMs: Number.NEGATIVE_INFINITY,
     nowMs: () => now.ms,
     closing: new Abort(),
     settings: { maxClockDrift: 0.01, requestTimeoutMs: 5_000 },
