@@ -30,6 +30,8 @@ const LONGEST_READ_PART = 0.1;
 const ASKED_PART = 0.1;
 // The watch tells of an outage before, and does not see answers that only take longer than the lease allows.
 const LEAST_FAILING_MS = 4_000;
+// Two attempts may fail by two pauses of this process.
+const LEAST_FAILED_TRIES = 3;
 // A leader resigns only when its work has stopped. The bound is for one that never does.
 const LONGEST_STOP_MS = 60_000;
 /** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
@@ -77,9 +79,8 @@ export class Standby {
   /** Until when this preferred candidate reads often, because the leader that it has asked resigns. */
   #resignsUntilMs = Number.NEGATIVE_INFINITY;
   #askedLeaseMs = Number.POSITIVE_INFINITY;
-  /** Since when no grant of this candidate has had a result; a leader ends the row. */
-  #failingSinceMs: number | undefined;
-  #isFailingTold = false;
+  /** The attempts in a row that had no result; a leader ends the row. */
+  #failing: { readonly sinceMs: number; tries: number; isTold: boolean } | undefined;
   readonly #watch: OutageWatch;
   readonly #ear: Ear | undefined;
 
@@ -154,10 +155,7 @@ export class Standby {
     if (record.state === "held") {
       this.#vacantSinceMs = undefined;
       this.#ledAtMs = this.#answeredAtMs;
-      if (!context.abandoned.has(record.holder)) {
-        this.#failingSinceMs = undefined;
-        this.#isFailingTold = false;
-      }
+      if (!context.abandoned.has(record.holder)) this.#failing = undefined;
     } else this.#vacantSinceMs ??= this.#ledAtMs ?? this.#answeredAtMs;
     return true;
   }
@@ -222,15 +220,14 @@ export class Standby {
   /** Tells, once, that no grant has a result: with answers that take longer than its lease allows, no candidate leads. */
   #onFailing(error: HoldfastError, fromMs: number): void {
     const { context, trouble, report } = this.#candidate;
-    const nowMs = context.nowMs();
-    this.#failingSinceMs ??= nowMs;
-    // The watch may have told during this attempt, before it failed.
-    this.#isFailingTold ||= context.outages.toldMs >= fromMs;
+    this.#failing ??= { sinceMs: fromMs, tries: 0, isTold: false };
+    this.#failing.tries += 1;
+    const { sinceMs, tries, isTold } = this.#failing;
     const leastMs = Math.max(2 * context.settings.requestTimeoutMs, LEAST_FAILING_MS);
-    const isTold = this.#isFailingTold || context.outages.toldMs >= this.#failingSinceMs;
-    const isDue = nowMs - this.#failingSinceMs >= leastMs;
-    if (isTold || !isDue || this.#standing.signal.aborted) return;
-    this.#isFailingTold = true;
+    const isDue = tries >= LEAST_FAILED_TRIES && context.nowMs() - sinceMs >= leastMs;
+    const isOver = this.#standing.signal.aborted;
+    if (!isDue || isTold || isOver || context.outages.toldMs >= sinceMs) return;
+    this.#failing.isTold = true;
     trouble.note(error, "write");
     report(error);
   }
