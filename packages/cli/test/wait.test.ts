@@ -25,7 +25,7 @@ it("the error of a wait names the option `--wait` and, with --json, the facts ab
 });
 
 it("waits beyond the lease with `--wait lease+5s`", async () => {
-  const words = ["lock", "a", "--lease", "500ms", "--wait", "lease+5s", "--", "true"];
+  const words = ["lock", "a", "--lease", "10s", "--wait", "lease+5s", "--", "true"];
   expect(await world.run(words)).toMatchObject({ status: 0 });
 });
 
