@@ -241,7 +241,12 @@ export class Assignment implements AsyncDisposable {
     this.#blindLooks = trouble === undefined ? 0 : this.#blindLooks + 1;
     if (trouble !== undefined && this.#blindLooks >= LOOKS_TOLD) {
       const { group } = this;
-      throw unavailableError(group, "does not see its members", trouble, `Assignment "${group}"`);
+      throw unavailableError(
+        group,
+        "has no contact with its members",
+        trouble,
+        `Assignment "${group}"`,
+      );
     }
     if (this.#names.length > 0 && this.#targets.isEmpty) throw this.#noTaker();
   }

@@ -12,9 +12,8 @@ export class Entry implements Cancelling {
   readonly ticket: bigint;
   readonly #place: SharedPlace;
   readonly #cancellation: Cancelling;
-  readonly #nowMs: () => number;
-  readonly #isOfRead: (trouble: Unavailable) => boolean;
-  readonly #longestSilenceMs: number;
+  readonly #context: RecordAcquisition["context"];
+  readonly #leaseMs: number;
   /** Since when no read of this waiter was served. */
   #silentSinceMs: number | undefined;
   #isBlind = false;
@@ -29,13 +28,8 @@ export class Entry implements Cancelling {
     this.ticket = ticket;
     this.#place = place;
     this.#cancellation = cancellation;
-    this.#nowMs = () => context.nowMs();
-    this.#isOfRead = (trouble) => {
-      const operation = context.outages.operationOf(trouble);
-      // A refused claim is sent again and again, without a read between: its waiter keeps its place.
-      return operation !== "write" && operation !== "transaction";
-    };
-    this.#longestSilenceMs = settings.leaseMs;
+    this.#context = context;
+    this.#leaseMs = settings.leaseMs;
     cancellation.signal.addEventListener("abort", this.#end);
     place.lossSignal.addEventListener("abort", this.#end);
     if (this.isStopped) this.#end();
@@ -68,10 +62,13 @@ export class Entry implements Cancelling {
 
   onNoResponse(trouble: Unavailable): void {
     this.#cancellation.onNoResponse(trouble);
-    if (trouble.kind === "conflict" || trouble.kind === "queued" || !this.#isOfRead(trouble))
-      return;
-    this.#silentSinceMs ??= this.#nowMs();
-    if (this.#nowMs() - this.#silentSinceMs < this.#longestSilenceMs) return;
+    if (trouble.kind === "conflict" || trouble.kind === "queued") return;
+    const operation = this.#context.outages.operationOf(trouble);
+    // A refused claim is sent again and again, without a read between: its waiter keeps its place.
+    if (operation === "write" || operation === "transaction") return;
+    const nowMs = this.#context.nowMs();
+    this.#silentSinceMs ??= nowMs;
+    if (nowMs - this.#silentSinceMs < this.#leaseMs) return;
     this.#isBlind = true;
     this.#end();
   }
