@@ -3,6 +3,7 @@ import { Claims } from "../../packages/holdfast/src/assign/claims.js";
 import { Group } from "../../packages/holdfast/src/assign/group.js";
 import { Place } from "../../packages/holdfast/src/assign/place.js";
 import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
+import { Outages } from "../../packages/holdfast/src/core/outages.js";
 import type { Variant } from "./variant.js";
 
 /** Defects in assignments. */
@@ -99,6 +100,43 @@ export const ASSIGNED: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/assign/blind-member.test.ts",
       title: "a member that cannot read the rows tells so, once: %s",
+    },
+  },
+  {
+    name: "failed-claim-waits",
+    what: "A member whose claim failed waits for the name, and tells of the outage again at each wait.",
+    rules: [],
+    edits: [
+      {
+        in: { Claims },
+        from: "if (missing === undefined || missing.hasFailed) return true;",
+        to: "if (missing === undefined) return true;",
+      },
+      {
+        in: { Claims },
+        from: "if (missing.hasFailed || round.isHere(name)",
+        to: "if (round.isHere(name)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/assign/blind-member.test.ts",
+      title: "a member that gets no name tells so, once: %s",
+    },
+  },
+  {
+    name: "outage-told-by-each-call",
+    what: "Each call that fails tells of an outage which another call has told.",
+    rules: [],
+    edits: [
+      {
+        in: { Outages },
+        from: "if (this.#toldMs >= sinceMs) return false;",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/assign/slot-outage.test.ts",
+      title: "three waits for slots of one client tell of one outage: %s",
     },
   },
 ];

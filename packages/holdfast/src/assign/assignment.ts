@@ -1,4 +1,5 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
+import { FailingCall } from "../core/failing-call.js";
 import { checkFunction, type HeldLease } from "../core/hold/lease.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import type { Session } from "../core/session/session.js";
@@ -59,8 +60,7 @@ export class Assignment implements AsyncDisposable {
   readonly #ended = new Promise<void>((resolve) => {
     this.#end = resolve;
   });
-  /** The code of the last look's error, which is told once. */
-  #lastTrouble: unknown;
+  readonly #failing: FailingCall;
   /** How many looks in a row did not see the group, or could not write this member's row. */
   #blindLooks = 0;
   #stopped: Promise<void> | undefined;
@@ -77,6 +77,7 @@ export class Assignment implements AsyncDisposable {
     this.#monitor = new ChangeMonitor(group, settings.owner, (cause) => this.#report(cause));
     this.#members = new Group(context, group);
     this.#targets = new Targets(context, settings.periodMs);
+    this.#failing = new FailingCall(context, { report: (cause) => this.#report(cause) });
     this.#running = {
       ...{ context, group, settings, monitor: this.#monitor },
       onWanted: (place) => this.#onWanted(place),
@@ -188,9 +189,11 @@ export class Assignment implements AsyncDisposable {
     this.#round ??= this.#lookOnce()
       .then(
         () => {
-          this.#lastTrouble = undefined;
+          this.#failing.onSuccess();
         },
-        (error: unknown) => this.#onTrouble(error),
+        (error: unknown) => {
+          if (!this.#stop.aborted) this.#failing.onFailure(error);
+        },
       )
       .finally(() => {
         this.#round = undefined;
@@ -198,13 +201,6 @@ export class Assignment implements AsyncDisposable {
         this.#soon(Math.min(this.#settings.periodMs, deathMs));
       });
     return this.#round;
-  }
-
-  /** Tells of an error once, until another one, or until a look has worked. */
-  #onTrouble(error: unknown): void {
-    const code = isHoldfastError(error) ? error.code : error;
-    if (!this.#stop.aborted && code !== this.#lastTrouble) this.#report(error);
-    this.#lastTrouble = code;
   }
 
   /** Plans a look in `delayMs`, unless an earlier one is planned. */

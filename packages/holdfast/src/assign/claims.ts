@@ -1,5 +1,6 @@
 import type { Holdfast } from "../client.js";
 import type { AcquireContext } from "../core/acquire/context.js";
+import { FailingCall } from "../core/failing-call.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
@@ -51,6 +52,8 @@ interface Missing {
   readonly owner: string | undefined;
   readonly retryAtMs: number;
   readonly pauseMs: number;
+  /** Whether the last attempt failed, by an outage or a refusal. */
+  readonly hasFailed: boolean;
 }
 
 /** Requests at once: the connections of the transport, and the table, are also there for others. */
@@ -69,11 +72,12 @@ export class Claims {
   readonly #stop = new Abort();
   /** The sessions of those that have names, and are told of as no members. */
   readonly #strangers = new IdMemory(MOST_STRANGERS);
-  /** Whether an error of a claim of this round has been reported. */
-  #isTold = false;
+  /** An outage fails the claims of all names, in every round: over once none of them has failed. */
+  readonly #failing: FailingCall;
 
   constructor(of: Claiming) {
     this.#of = of;
+    this.#failing = new FailingCall(of.context, of);
   }
 
   /** Ends all waits. */
@@ -91,7 +95,7 @@ export class Claims {
    * waits go on.
    */
   async round(round: Round): Promise<void> {
-    this.#isTold = false;
+    if (![...this.#missing.values()].some(({ hasFailed }) => hasFailed)) this.#failing.onSuccess();
     const due = new Set(round.targets.namesOf(round.me));
     for (const name of this.#missing.keys()) if (!due.has(name)) this.#missing.delete(name);
     for (const [name, { stop }] of this.#waits) if (!due.has(name)) stop.abort();
@@ -106,7 +110,7 @@ export class Claims {
     if (this.#stop.aborted || !round.session.isHeld) return;
     const held: [string, Missing, MemberRow][] = [];
     for (const [name, missing] of this.#missing) {
-      if (round.isHere(name) || this.#waits.has(name)) continue;
+      if (missing.hasFailed || round.isHere(name) || this.#waits.has(name)) continue;
       if (this.#of.context.nowMs() < missing.retryAtMs) continue;
       const row = missing.session === undefined ? undefined : round.rows.get(missing.session);
       if (row === undefined || row.isLeaving) this.#wait(name, missing, round, row !== undefined);
@@ -122,7 +126,8 @@ export class Claims {
   /** Whether a claim may succeed, by what the rows show. */
   #mayBeFree(name: string, { rows }: Round): boolean {
     const missing = this.#missing.get(name);
-    if (missing === undefined) return true;
+    // After a failure, one attempt a round: each wait in an outage would tell of it again.
+    if (missing === undefined || missing.hasFailed) return true;
     const row = missing.session === undefined ? undefined : rows.get(missing.session);
     return row !== undefined && row.freed !== missing.freed;
   }
@@ -132,7 +137,7 @@ export class Claims {
     if (this.#stop.aborted || !round.session.isHeld) return false;
     try {
       const lease = await this.#lock(name, round).tryAcquire();
-      if (lease === null) this.#miss(name, round);
+      if (lease === null) this.#miss(name, round, false);
       else this.#take(name, lease);
       return lease !== null;
     } catch (error) {
@@ -179,7 +184,7 @@ export class Claims {
   }
 
   /** Notes who has the name. */
-  #miss(name: string, { rows }: Round, before?: Missing): void {
+  #miss(name: string, { rows }: Round, hasFailed: boolean, before?: Missing): void {
     const { context, group, settings } = this.#of;
     const seen = context.observations.of(refOf(context.format, lockNameOf(group, name)).id)?.record;
     const held = seen?.state === "held" ? seen : undefined;
@@ -197,18 +202,18 @@ export class Claims {
       owner: held?.owner,
       retryAtMs: context.nowMs() + context.jittered(pauseMs),
       pauseMs,
+      hasFailed,
     });
   }
 
   #failed(name: string, round: Round, error: unknown, before?: Missing): void {
     const { group, monitor, report } = this.#of;
-    this.#miss(name, round, before);
+    const isRefused = isHoldfastError(error, "not-acquired");
+    this.#miss(name, round, !isRefused, before);
     if (this.#stop.aborted || isHoldfastError(error, "closed")) return;
-    if (!isHoldfastError(error, "not-acquired")) {
+    if (!isRefused) {
       monitor.tell("idle", name, undefined, error);
-      // An outage fails the claims of all names, and would be told as often.
-      if (!this.#isTold) report(error);
-      this.#isTold = true;
+      this.#failing.onFailure(error);
       return;
     }
     const missing = this.#missing.get(name);

@@ -1,9 +1,11 @@
 import { type Holdfast, partsOf } from "../client.js";
 import { doubling } from "../core/backoff.js";
+import { FailingCall } from "../core/failing-call.js";
 import type { Lease } from "../core/hold/lease.js";
 import type { NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
+import { isOutageError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
@@ -44,8 +46,6 @@ const DEFAULT_WAIT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 10_000;
 /** A single failed round may be a short outage. */
-const FAILURES_TOLD = 2;
-const OUTAGES: readonly string[] = ["unreachable", "throttled"];
 
 /**
  * Gives this process a number of its own from 0 to `of` - 1: a node id, a partition, a port. The number is this process's as
@@ -81,19 +81,15 @@ export async function slot(
   const untilMs = context.nowMs() + waitMs;
   const triesUntilMs = waitMs === 0 ? Number.POSITIVE_INFINITY : untilMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-  let failures = 0;
-  let wasOutage = false;
+  // As an acquisition does, a wait tells of an outage, and of a refused permission, which lasts longer, at once.
+  const failing = new FailingCall(context, { tries: 2 });
   try {
     for (;;) {
       const taken = await take(locks, group, of, signal, lease, triesUntilMs);
       if (taken.kind === "slot") return taken.slot;
-      // As an acquisition does, a wait tells of an outage: once, and of a refused permission, which lasts longer, at once.
-      const isOutage = OUTAGES.includes((taken.error as HoldfastError | undefined)?.code ?? "");
-      const isSame = isOutage === wasOutage;
-      failures = taken.error === undefined ? 0 : isSame ? failures + 1 : 1;
-      wasOutage = isOutage;
-      if (waitMs > 0 && failures === (isOutage ? FAILURES_TOLD : 1))
-        context.report(taken.error as HoldfastError);
+      const { error } = taken;
+      if (error === undefined) failing.onSuccess();
+      else if (waitMs > 0) failing.onFailure(error);
       const leftMs = untilMs - context.nowMs();
       const pauseMs = Math.min(leftMs, backoff(context.random.fraction()));
       if (pauseMs > 0) await sleep(context.timers, pauseMs, true, over);
@@ -113,7 +109,7 @@ async function take(
   signal: AbortSignal | undefined,
   lease: Pick<SlotOptions, "lease" | "owner" | "session">,
   untilMs: number,
-): Promise<{ kind: "slot"; slot: Slot } | { kind: "none"; error: unknown }> {
+): Promise<{ kind: "slot"; slot: Slot } | { kind: "none"; error: HoldfastError | undefined }> {
   const { context } = partsOf(locks, "slot()");
   const first = Math.floor(context.random.fraction() * of);
   for (let at = 0; at < of && context.nowMs() < untilMs; at += 1) {
@@ -125,7 +121,7 @@ async function take(
       if (granted !== null) return { kind: "slot", slot: Object.assign(granted, { number }) };
     } catch (error) {
       // As an acquisition does, the wait outlasts an outage, and a refusal that may heal.
-      if (isHoldfastError(error) && (OUTAGES.includes(error.code) || context.mayHeal(error)))
+      if (isHoldfastError(error) && (isOutageError(error) || context.mayHeal(error)))
         return { kind: "none", error };
       throw error;
     }

@@ -153,10 +153,14 @@ export class OutageWatch {
 
 const RETRIED = "Calls and releases are retried.";
 
-/** Tells the client's `onError` that DynamoDB refused the credentials of a release, once for each outage. */
-export function tellOfRefusal(context: ClientContext, denied: Denied): void {
-  if (context.outages.isNews(denied, context.nowMs()))
-    context.report(outageError(context.tableName, denied, 0));
+/**
+ * Tells the client's `onError` that DynamoDB refused the credentials of a release or a call, once for each outage. Returns
+ * whether it did.
+ */
+export function tellOfRefusal(context: ClientContext, denied: Denied): boolean {
+  const isNews = context.outages.isNews(denied, context.nowMs());
+  if (isNews) context.report(outageError(context.tableName, denied, 0));
+  return isNews;
 }
 
 /** Returns the error for `onError`. It is not about a single lock, so it has no `lockName`. */

@@ -29,7 +29,7 @@ export class Outages {
     return this.#wasServed;
   }
 
-  /** When `onError` last received an outage, by the monotonic clock. */
+  /** When `onError` last received an outage that no permission explains, by the monotonic clock. */
   get toldMs(): number {
     return this.#toldMs;
   }
@@ -76,8 +76,15 @@ export class Outages {
     const isNew = isOther && !(isWhole && this.#isSilenceTold);
     for (const key of keys) this.#told.add(key);
     if (isWhole) this.#isSilenceTold = true;
-    if (isNew) this.#toldMs = nowMs;
+    if (isNew && unavailable.kind !== "denied") this.#toldMs = nowMs;
     return isNew;
+  }
+
+  /** Whether `onError` has received no outage since `sinceMs`. Then notes that it does now. */
+  isNewsSince(sinceMs: number, nowMs: number): boolean {
+    if (this.#toldMs >= sinceMs) return false;
+    this.#toldMs = nowMs;
+    return true;
   }
 
   /** Since when DynamoDB has served no request of the operation of this one; undefined if it has since. */

@@ -139,3 +139,8 @@ export function unreadable(
         { lockName: ref.name },
       );
 }
+
+/** Whether the table did not serve a call, and may serve the next attempt. */
+export function isOutageError(error: unknown): boolean {
+  return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
+}

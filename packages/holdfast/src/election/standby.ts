@@ -1,13 +1,15 @@
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import type { Shown } from "../core/context.js";
+import { FailingCall } from "../core/failing-call.js";
 import type { HeldLease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
 import type { Observation, ObservedRecord } from "../core/record/observation.js";
 import type { Ear } from "../core/rings.js";
 import type { Unavailable } from "../core/unavailable.js";
-import { type HoldfastError, isHoldfastError } from "../errors.js";
+import { isOutageError } from "../core/unavailable.js";
+import { isHoldfastError } from "../errors.js";
 import { isNoAnswer, type NoAnswer } from "../platform/retry.js";
 import type { Candidate } from "./candidate.js";
 import { askOnce } from "./requests.js";
@@ -31,7 +33,7 @@ const ASKED_PART = 0.1;
 // The watch tells of an outage before, and does not see answers that only take longer than the lease allows.
 const LEAST_FAILING_MS = 4_000;
 // Two attempts may fail by two pauses of this process.
-const LEAST_FAILED_TRIES = 3;
+const LEAST_FAILING_TRIES = 3;
 // A leader resigns only when its work has stopped. The bound is for one that never does.
 const LONGEST_STOP_MS = 60_000;
 /** For how many polls a candidate lets others go first: after its resignation, and before a preferred candidate. */
@@ -79,14 +81,19 @@ export class Standby {
   /** Until when this preferred candidate reads often, because the leader that it has asked resigns. */
   #resignsUntilMs = Number.NEGATIVE_INFINITY;
   #askedLeaseMs = Number.POSITIVE_INFINITY;
-  /** The attempts in a row that had no result; a leader ends the row. */
-  #failing: { readonly sinceMs: number; tries: number; isTold: boolean } | undefined;
+  /** The grants without a result: with answers that take longer than its lease allows, no candidate leads. */
+  readonly #failing: FailingCall;
   readonly #watch: OutageWatch;
   readonly #ear: Ear | undefined;
 
   constructor(candidate: Candidate, standing: Standing) {
     this.#candidate = candidate;
     this.#watch = new OutageWatch(candidate.context);
+    this.#failing = new FailingCall(candidate.context, {
+      report: candidate.report,
+      tries: LEAST_FAILING_TRIES,
+      lastsMs: Math.max(2 * candidate.context.settings.requestTimeoutMs, LEAST_FAILING_MS),
+    });
     this.#ear = candidate.context.rings?.ear();
     this.#standing = standing;
     this.#answeredAtMs = candidate.context.nowMs();
@@ -155,7 +162,7 @@ export class Standby {
     if (record.state === "held") {
       this.#vacantSinceMs = undefined;
       this.#ledAtMs = this.#answeredAtMs;
-      if (!context.abandoned.has(record.holder)) this.#failing = undefined;
+      if (!context.abandoned.has(record.holder)) this.#failing.onSuccess();
     } else this.#vacantSinceMs ??= this.#ledAtMs ?? this.#answeredAtMs;
     return true;
   }
@@ -200,36 +207,19 @@ export class Standby {
   // Attempts the grant once. The core rolls back an unanswered grant; this loop reads again after a pause.
   async #try(): Promise<HeldLease | undefined> {
     const { context, ref, settings } = this.#candidate;
+    const { data, onRenewal, signal } = this.#standing;
     const fromMs = context.nowMs();
     try {
-      const { data, onRenewal, signal } = this.#standing;
       const onNoResponse = (unavailable: Unavailable): void =>
         this.#watch.onNoResponse(unavailable);
       const asked = { ...settings.grant, data, onRenewal, signal, onNoResponse };
       return await acquire(context, ref, asked);
     } catch (error) {
-      if (isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled")) {
-        this.#onFailing(error, fromMs);
-        return undefined;
-      }
-      this.#unlessDenied(error);
+      if (!isOutageError(error)) this.#unlessDenied(error);
+      else if (!signal.aborted && this.#failing.onFailure(error, fromMs))
+        this.#candidate.trouble.note(error, "write");
     }
     return undefined;
-  }
-
-  /** Tells, once, that no grant has a result: with answers that take longer than its lease allows, no candidate leads. */
-  #onFailing(error: HoldfastError, fromMs: number): void {
-    const { context, trouble, report } = this.#candidate;
-    this.#failing ??= { sinceMs: fromMs, tries: 0, isTold: false };
-    this.#failing.tries += 1;
-    const { sinceMs, tries, isTold } = this.#failing;
-    const leastMs = Math.max(2 * context.settings.requestTimeoutMs, LEAST_FAILING_MS);
-    const isDue = tries >= LEAST_FAILED_TRIES && context.nowMs() - sinceMs >= leastMs;
-    const isOver = this.#standing.signal.aborted;
-    if (!isDue || isTold || isOver || context.outages.toldMs >= sinceMs) return;
-    this.#failing.isTold = true;
-    trouble.note(error, "write");
-    report(error);
   }
 
   /** Rethrows an error that waiting cannot cure. */

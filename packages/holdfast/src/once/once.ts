@@ -10,7 +10,7 @@ import type { RecordRef } from "../core/record/format.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { checkName } from "../core/record/name.js";
 import type { Consistency } from "../core/record/observation.js";
-import { type Unavailable, unavailableError } from "../core/unavailable.js";
+import { isOutageError, type Unavailable, unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { refuse } from "../internal/option-names.js";
@@ -145,7 +145,7 @@ export class Occurrences {
       return await this.#tryToBegin(ref, call, watch);
     } catch (error) {
       if (watch === undefined || !isHoldfastError(error)) throw error;
-      if (["unreachable", "throttled"].includes(error.code)) return { kind: "running" };
+      if (isOutageError(error)) return { kind: "running" };
       if (!this.#context.mayHeal(error)) throw error;
       this.#tellOfRefusal(error, watch);
       return { kind: "running" };

@@ -1,8 +1,10 @@
 import { doubling } from "../core/backoff.js";
+import { FailingCall } from "../core/failing-call.js";
 import type { HeldLease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Unavailable } from "../core/unavailable.js";
+import { isOutageError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { asSentence } from "../internal/sentence.js";
 import { dateAt, isoTimeOf } from "../platform/clock.js";
@@ -54,6 +56,7 @@ export class ScheduledJob implements AsyncDisposable {
   readonly #work: ScheduledWork;
   readonly #stopping = new AbortController();
   readonly #outage: OutageWatch;
+  readonly #failing: FailingCall;
   readonly #time: TableTime;
   #serving: Promise<void> | undefined;
   /** The lease of a run in this process. */
@@ -83,6 +86,7 @@ export class ScheduledJob implements AsyncDisposable {
     this.#settings = settings;
     this.#work = work;
     this.#outage = new OutageWatch(place.context);
+    this.#failing = new FailingCall(place.context);
     this.#time = new TableTime(place.context);
   }
 
@@ -169,20 +173,19 @@ export class ScheduledJob implements AsyncDisposable {
     const { context } = this.#place;
     this.#mustBeSure = true;
     this.#trouble = error;
-    if (isHoldfastError(error) && context.mayHeal(error)) {
-      this.#onNoWrite({ kind: "denied", cause: error });
-    } else if (!isHoldfastError(error) || !["unreachable", "throttled"].includes(error.code)) {
-      context.report(error as HoldfastError);
-      return ERROR_PAUSE_MS;
-    }
+    // The watch has heard of an outage.
+    const isOutage = isOutageError(error);
+    if (!isOutage) this.#failing.onFailure(error);
+    if (!isOutage && !(isHoldfastError(error) && context.mayHeal(error))) return ERROR_PAUSE_MS;
     // Without `catchUp`, an instant is lost within a minute: a longer first pause would lose it to a short refusal.
     this.#refusal ??= doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     return this.#refusal(context.random.fraction());
   }
 
-  // Other writes of this client, and the looks, may be served meanwhile, and would make each refusal of this one news.
+  // Other writes of this client, and the looks, may be served meanwhile, and would make each failure of this one news.
   #onNoWrite(unavailable: Unavailable): void {
     const { toldMs } = this.#place.context.outages;
+    if (unavailable.kind === "denied") return;
     if (this.#unservedSinceMs === undefined || toldMs < this.#unservedSinceMs)
       this.#outage.onNoResponse(unavailable);
   }
@@ -252,6 +255,7 @@ export class ScheduledJob implements AsyncDisposable {
   #untroubled(): void {
     this.#refusal = undefined;
     this.#trouble = undefined;
+    this.#failing.onSuccess();
   }
 
   /** Another process was faster, or an eventual read was stale. */

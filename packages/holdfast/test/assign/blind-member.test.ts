@@ -3,7 +3,7 @@ import { World } from "../../../../test/support/world.js";
 import { assign } from "../../src/assign/index.js";
 import { HoldfastError, type Lease } from "../../src/index.js";
 
-const names = Array.from({ length: 100 }, (_, at) => `n${at}`);
+const names = Array.from({ length: 20 }, (_, at) => `n${at}`);
 const run = (_: string, { signal }: Lease) =>
   new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
@@ -22,11 +22,11 @@ it.each(FAULTS)("a member that cannot read the rows tells so, once: %s", async (
   const second = assign(b.locks, "g", { names, owner: "b", run });
   await world.until(second.start());
   await world.time.advance(600_000);
-  // Not 100 times that "a" were no member.
+  // Not 20 times that "a" were no member.
   expect(b.reported.map((error) => error.code)).toEqual([code]);
   b.network.clear();
   await world.time.advance(120_000);
-  expect([first.mine.length, second.mine.length]).toEqual([50, 50]);
+  expect([first.mine.length, second.mine.length]).toEqual([10, 10]);
   expect(b.reported.length).toBe(1);
 });
 
@@ -49,4 +49,24 @@ it.each([
   expect(a.reported.map((error) => error.code)).toEqual([code]);
   // One word about the stranger, not one for each of its names.
   expect(b.reported.map((error) => error.code)).toEqual(["not-acquired"]);
+});
+
+it.each([
+  ...FAULTS,
+  ["denied", { fault: "misconfigured", error: DENIED }, "access-denied"] as const,
+])("a member that gets no name tells so, once: %s", async (_, fault, code) => {
+  const world = new World({ dates: (ms) => Math.floor(ms / 1_000) * 1_000 });
+  const a = world.inhabitant();
+  const isClaim = (write: { readonly key: unknown }) => /g\/n\d+/.test(JSON.stringify(write.key));
+  a.network.script((request) =>
+    request.kind === "write" && isClaim(request.write) ? fault : undefined,
+  );
+  const members = assign(a.locks, "g", { names: names.slice(0, 3), owner: "a", run });
+  await world.until(members.start());
+  await world.time.advance(1_200_000);
+  expect(members.mine).toEqual([]);
+  expect(a.reported.map((error) => error.code)).toEqual([code]);
+  a.network.clear();
+  await world.time.advance(300_000);
+  expect(members.mine.length).toBe(3);
 });

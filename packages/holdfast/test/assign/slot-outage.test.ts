@@ -24,6 +24,32 @@ it.each([
   await world.until((await world.until(asked)).release());
 });
 
+it.each([
+  ["silent", { fault: "request-lost" }, "unreachable"],
+  ["throttled", { fault: "throttled" }, "throttled"],
+  [
+    "denied",
+    { fault: "misconfigured", error: new HoldfastError("access-denied", "no") },
+    "access-denied",
+  ],
+] as const)(
+  "three waits for slots of one client tell of one outage: %s",
+  async (_, fault, code) => {
+    const world = new World();
+    const a = world.inhabitant();
+    a.network.script(() => fault);
+    const asked = [1, 2, 3].map(() => slot(a.locks, "workers", { of: 3, wait: "2h" }));
+    await world.time.advance(600_000);
+    expect(a.reported.map((error) => error.code)).toEqual([code]);
+    a.network.clear();
+    for (const one of await world.until(Promise.all(asked))) await world.until(one.release());
+    a.network.script(() => fault);
+    void slot(a.locks, "workers", { of: 3, wait: "2h" });
+    await world.time.advance(600_000);
+    expect(a.reported.map((error) => error.code)).toEqual([code, code]);
+  },
+);
+
 it("a wait for a slot tells if the table's answers take longer than its lease", async () => {
   const world = new World();
   const a = world.inhabitant({ latency: { requestMs: 300, responseMs: 300 } });

@@ -688,6 +688,20 @@ describe("the record of a schedule", () => {
     expect(one?.job.health().trouble).toBe(error);
   });
 
+  it("tells once of a wrong configuration that lasts for an hour", async () => {
+    const [one] = fleet(1, { every: "10m" });
+    await world.time.advance(MINUTE);
+    const error = new HoldfastError("misconfigured", "No such table.");
+    one?.who.network.script(() => ({ fault: "misconfigured", error }));
+    await world.time.advance(HOUR);
+    expect(one?.who.reported).toEqual([error]);
+    one?.who.network.clear();
+    await world.time.advance(10 * MINUTE);
+    one?.who.network.script(() => ({ fault: "misconfigured", error }));
+    await world.time.advance(HOUR);
+    expect(one?.who.reported).toEqual([error, error]);
+  });
+
   it("tells once of writes that fail, although each instant is given up with `catchUp: none`", async () => {
     const [one] = fleet(1, { every: "10m", catchUp: "none" });
     await world.time.advance(MINUTE);

@@ -9,7 +9,7 @@ import { queueing } from "../queue/fifo.js";
 import type { QueueOptions } from "../queue/options.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
 import { hasExpired } from "../session/open.js";
-import { tooSlow, type Unavailable } from "../unavailable.js";
+import { isOutageError, tooSlow, type Unavailable } from "../unavailable.js";
 import { PermitLoop } from "./loop.js";
 import type { Wish } from "./wish.js";
 
@@ -94,8 +94,7 @@ async function inTurn(contending: AtTable): Promise<readonly [Granted] | undefin
 
 /** Whether the attempt to open the session failed for a reason that may be over before the end of the wait. */
 function isPassing(context: AcquireContext, error: unknown): boolean {
-  if (!isHoldfastError(error)) return false;
-  return ["unreachable", "throttled"].includes(error.code) || context.mayHeal(error);
+  return isHoldfastError(error) && (isOutageError(error) || context.mayHeal(error));
 }
 
 /** An acquisition that needs the session of its permits. */

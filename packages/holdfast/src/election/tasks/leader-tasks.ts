@@ -1,6 +1,7 @@
 import { type Holdfast, partsOf } from "../../client.js";
+import { FailingCall } from "../../core/failing-call.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
-import { HoldfastError, isHoldfastError } from "../../errors.js";
+import { HoldfastError } from "../../errors.js";
 import { type Duration, durationMs, inMs } from "../../internal/duration.js";
 import { checkNames, type OptionNames } from "../../internal/option-names.js";
 import { serialisable } from "../../internal/printed.js";
@@ -73,8 +74,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   readonly #stopping = new AbortController();
   #serving: Promise<void> | undefined;
   #isServing = false;
-  /** The code of the last error that prevented campaigning, which is told once. */
-  #toldCode: unknown;
+  readonly #failing: FailingCall;
 
   /** @internal Made by {@link leaderTasks}. */
   constructor(election: Election<S>, options: LeaderTasksOptions<S>) {
@@ -88,11 +88,12 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
     );
     const tasks = resolveTasks(options.tasks as readonly LeaderTask[]);
     this.#election = election;
+    this.#failing = new FailingCall(candidate.context, candidate);
     this.#schedules = tasks.map((worker) => new Schedule(candidate, worker, stopBeforeMs));
     election.onTransition(({ kind }) => {
       if (kind !== "elected") return;
       candidate.trouble.answered(true);
-      this.#toldCode = undefined;
+      this.#failing.onSuccess();
     });
   }
 
@@ -157,7 +158,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
   }
 
   async #serve(): Promise<void> {
-    const { context, report, settings, trouble } = this.#election.candidate;
+    const { context, settings, trouble } = this.#election.candidate;
     const ending = new Ending(context.closing, this.#election.name, this.#stopping.signal);
     const { signal } = ending;
     this.#isServing = true;
@@ -166,9 +167,7 @@ export class LeaderTasks<S extends FormatTypes = NativeTypes> implements AsyncDi
         await this.#election.lead({ signal }, (term) => this.#work(term as unknown as Term));
       } catch (error) {
         trouble.note(error);
-        const code = isHoldfastError(error) ? error.code : error;
-        if (code !== this.#toldCode) report(error);
-        this.#toldCode = code;
+        this.#failing.onFailure(error);
         await context.sleep(settings.leaseMs, signal);
       }
     }
