@@ -481,6 +481,41 @@ describe("a shielded section", () => {
     await world.until(asked);
     await expect(shield(lease, () => 1)).rejects.toMatchObject({ code: "lost" });
   });
+
+  // The session brings each request once.
+  it.each([
+    ["with its own renewals", false],
+    ["on a session", true],
+  ] as const)(
+    "is interrupted at its end although a late read shows an earlier request: %s",
+    async (_, sessions) => {
+      const stage = scene(sessions);
+      const { world, holder, asker, inhabitant } = stage;
+      const lease = await held(stage);
+      await world.time.advance(2_000);
+      const heard: string[] = [];
+      onWanted(lease, ({ kind }) => heard.push(kind));
+      let ends: () => void = () => undefined;
+      const section = shield(lease, () => new Promise<void>((resolve) => (ends = resolve)));
+      const waits = mutex(inhabitant("waiter").locks, "a").acquire({ ifHeld: announce });
+      await world.time.advance(1_500);
+      await world.until(interruptHolder(asker.locks, "a"));
+      await world.time.advance(1_500);
+      const end = listen(lease, "100ms");
+      // A third of a lease ago, by one or two renewals.
+      const changesAgo = sessions ? 1 : 3;
+      holder.network.next("read", { fault: "stale", changesAgo });
+      await world.time.advance(150);
+      end();
+      expect(holder.network.injected.stale).toBe(1);
+      ends();
+      await section;
+      expect(heard).toEqual(["announced", "interrupt"]);
+      expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
+      await world.until(lease.release());
+      await world.until(waits);
+    },
+  );
 });
 
 describe("wanted()", () => {

@@ -57,8 +57,10 @@ export class Requested {
   /** Notes what the holder's record shows. */
   see(record: HeldRecord): void {
     const asked = pendingIn(record);
+    const known = this.#wanted?.kind;
     if (asked?.kind === "interrupt" || asked?.kind === "announced") {
-      if (asked.kind !== this.#wanted?.kind) this.tell(asked as WantedBy);
+      // An answer that is late or stale may show the weaker request before the one that is known.
+      if (asked.kind !== known && known !== "interrupt") this.tell(asked as WantedBy);
     } else if (hasQueue(record) && this.#wanted === undefined) this.tell(QUEUED);
   }
 
