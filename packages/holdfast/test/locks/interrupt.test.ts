@@ -516,6 +516,31 @@ describe("a shielded section", () => {
       await world.until(waits);
     },
   );
+
+  it("leaves the lock to the asker, before the waiters of its process, if it releases the lease itself", async () => {
+    const stage = scene();
+    const { world, holder, asker } = stage;
+    const lease = await held(stage);
+    const order: string[] = [];
+    const use = async (owner: string, call: Promise<Lease>): Promise<void> => {
+      const got = await call;
+      order.push(owner);
+      await got.release();
+    };
+    const uses = [
+      use("local", mutex(holder.locks, "a").acquire()),
+      use("asker", mutex(asker.locks, "a").acquire(INTERRUPT)),
+    ];
+    await world.until(
+      shield(lease, async () => {
+        await new Promise<void>((resolve) => holder.process.timers.set(2_000, true, resolve));
+        expect(wanted(lease)).toMatchObject({ kind: "interrupt" });
+        await lease.release();
+      }),
+    );
+    await world.until(Promise.all(uses));
+    expect(order).toEqual(["asker", "local"]);
+  });
 });
 
 describe("wanted()", () => {

@@ -266,7 +266,9 @@ export async function release(
   onNoAnswer: Parameters<typeof giveUpLease>[3]["onNoAnswer"],
 ): Promise<void> {
   const { context, ref, localQueue, held, leaseMs, living } = hold;
-  const isForOthers = hold.requested.isInterrupted || hold.kept?.isOver === true;
+  // Also in a shielded section, which delays only the abort of the signal.
+  const isForAsker = hold.requested.wantedByOthers?.kind === "interrupt";
+  const isForOthers = isForAsker || hold.kept?.isOver === true;
   const former = {
     held,
     leaseMs,
