@@ -1,4 +1,5 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
+import { untilGivenBack } from "../core/acquire/given-back.js";
 import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
 import type { AcquireOutcome } from "../core/acquire/outcome.js";
@@ -16,7 +17,6 @@ import type { Decision } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import type { Passage } from "../core/record/record.js";
 import { tooSlow } from "../core/unavailable.js";
-import { settlesWithin } from "../internal/settles-within.js";
 import { type MultiAcquire, MultiPlace } from "./multi-place.js";
 
 // A place that is never first. With it, the loop reads and waits, but claims nothing: one available lock is of no use
@@ -29,8 +29,7 @@ const READ_ONLY: Place = { isFirst: async () => false };
  */
 export async function acquireMany(together: MultiAcquire): Promise<readonly Granted[] | undefined> {
   const { refs, permits, settings, context } = together;
-  const kept = refs.flatMap(({ id }) => context.localQueues.yields(id) ?? []);
-  if (kept.length > 0) await untilGivenBack(together, kept);
+  await untilGivenBack(together, refs);
   const interrupted = refs.flatMap(({ id }) => context.observations.askedMs(id) ?? []);
   if (interrupted.length > 0) await standBack(together, Math.max(...interrupted));
   try {
@@ -47,21 +46,6 @@ export async function acquireMany(together: MultiAcquire): Promise<readonly Gran
   } finally {
     for (const part of permits.values()) part.ended(together);
   }
-}
-
-/**
- * Waits until this client has given back what it only keeps, but no longer than for one request: if DynamoDB does not answer,
- * the steps that follow tell the caller.
- */
-async function untilGivenBack(
-  { context, cancellation }: MultiAcquire,
-  kept: readonly Promise<void>[],
-): Promise<void> {
-  const stopped = new Promise<void>((resolve) => {
-    cancellation.signal.addEventListener("abort", resolve);
-  });
-  const { requestTimeoutMs } = context.settings;
-  await settlesWithin(context.timers, requestTimeoutMs, Promise.race([Promise.all(kept), stopped]));
 }
 
 /** Leaves the locks to the caller that interrupted the holder of one, as a call for this one lock does. */

@@ -300,6 +300,37 @@ describe("a kept lock that others want", () => {
     await world.until(got.release());
   });
 
+  it("is given back to a caller of this process that passes the queue, and asks no holder", async () => {
+    const { world, holder, lock } = scene();
+    const calls = [
+      () => fairLock(holder.locks, "a").tryAcquire({ barge: true }),
+      () => mutex(holder.locks, "a").acquire({ ifHeld: interrupt }),
+    ];
+    for (const call of calls) {
+      const fence = await world.until(use(lock));
+      const { result, writes } = await world.requests(call);
+      // The release, and the claim.
+      expect([result === null, writes]).toEqual([false, 2]);
+      expect(result?.fence).toBeGreaterThan(fence);
+      await world.until(result?.release() ?? Promise.resolve());
+      await world.time.advance(10_000);
+    }
+  });
+
+  it("stops keeping a caller that passes the queue waiting when its signal aborts", async () => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    holder.network.script(() => ({ fault: "request-lost" }));
+    const ending = new AbortController();
+    const options = { ifHeld: interrupt, signal: ending.signal } as const;
+    const call = mutex(holder.locks, "a").acquire(options);
+    await world.time.advance(100);
+    const fromMs = world.time.nowMs;
+    ending.abort(new Error("mine"));
+    await expect(world.until(call)).rejects.toThrow("mine");
+    expect(world.time.nowMs - fromMs).toBeLessThan(100);
+  });
+
   it("is freed at once by force, in use or idle, and its process can have it again", async () => {
     for (const isIdle of [false, true]) {
       const { world, holder, rival } = scene();

@@ -6,6 +6,7 @@ import { LocalWaiter, type Turn } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import { Cancellation } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
+import { untilGivenBack } from "./given-back.js";
 import { AcquireLoop } from "./loop.js";
 import type { AcquireOutcome } from "./outcome.js";
 import type { AcquireSettings, AtTable, Contending, Granted } from "./settings.js";
@@ -129,6 +130,7 @@ async function granted({
   const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
   const contending = { context, ref, localQueue, settings, cancellation };
   cancellation.standIn(localQueue);
+  if (isBarging) await untilGivenBack({ context, cancellation }, [ref]);
   if (!localQueue.tryEnter()) {
     if (settings.waitMs === 0 && localQueue.yields() === undefined) return undefined;
     cancellation.onWait(settings.owner);
