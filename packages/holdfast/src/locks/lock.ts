@@ -36,9 +36,9 @@ export interface Lock<S extends FormatTypes = NativeTypes, O extends object = Ac
   /**
    * Holds the lock while `body` runs, and always releases the lock afterwards. Returns the result of `body`, or rejects
    * with the error of `body`. An error of the release never replaces either; the client's `onError` gets the error.
-   * Rejects with `lost` if the lock was lost before the body ended, unless the body threw an error of its own. If the
-   * body failed with an `AbortError` or a `TimeoutError` because its signal aborted, as the SDK does, that error is the
-   * `cause` of `lost`. Otherwise as {@link Lock.acquire}.
+   * Rejects with `lost` if the lock was lost before the body ended, unless the body threw an error of its own, or has itself
+   * exported the lease. If the body failed with an `AbortError` or a `TimeoutError` because its signal aborted, as the SDK
+   * does, that error is the `cause` of `lost`. Otherwise as {@link Lock.acquire}.
    */
   run<T>(body: (lease: Lease<S>) => T | PromiseLike<T>): Promise<T>;
   run<T>(options: O, body: (lease: Lease<S>) => T | PromiseLike<T>): Promise<T>;

@@ -74,6 +74,7 @@ export type RunArguments<Options, L, T> =
 
 type AnyLease = AsyncDisposable & {
   readonly signal: AbortSignal;
+  readonly parts?: readonly object[];
   readonly whyStopped?: Error | undefined;
 };
 
@@ -102,11 +103,20 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
     if (last !== undefined) lease = await last(first);
     await lease[Symbol.asyncDispose]();
   }
-  // Check after the release, since the release may be the first request to notice the loss. A body that ended well after
-  // an interruption held the lock to its end.
+  // Check after the release, since the release may be the first request to notice the loss.
   const reason = "whyStopped" in lease ? lease.whyStopped : reasonOf(lease.signal);
-  if (reason !== undefined && !isHoldfastError(reason, "interrupted")) throw reason;
+  if (reason !== undefined && !endsWell(reason, lease)) throw reason;
   return result;
+}
+
+/**
+ * Whether a body with a result may have ended so. After an interruption it held the lock to its end; an export is its own,
+ * and its result may be the handle, without which the lock would stay reserved for nobody.
+ */
+function endsWell(reason: unknown, { parts }: AnyLease): boolean {
+  if (!isHoldfastError(reason)) return false;
+  // The export of one of several locks is the loss of the others.
+  return reason.code === "interrupted" || (reason.reason === "exported" && parts?.length === 1);
 }
 
 const reasonOf = ({ aborted, reason }: AbortSignal): unknown => (aborted ? reason : undefined);

@@ -9,6 +9,7 @@ import { history, releaseByHolder } from "../../../src/admin/index.js";
 import { LEASE_CHANNELS } from "../../../src/events/index.js";
 import {
   adoptLease,
+  all,
   exportLease,
   fairLock,
   Holdfast,
@@ -85,6 +86,23 @@ describe("a transferred lock", () => {
     expect(before?.["holder"]).toEqual({ S: handle.holder });
     await expect(lease.renew()).rejects.toMatchObject({ reason: "exported" });
     await expect(exportLease(lease)).rejects.toMatchObject({ reason: "exported" });
+  });
+
+  it("is the result of a run whose body exports its lease", async () => {
+    const { world, one, two } = scene();
+    const handle = await world.until(mutex(one.locks, "a").run((lease) => exportLease(lease)));
+    const imported = await world.until(adoptLease(two.locks, carried(handle)));
+    expect(imported).toMatchObject({ isHeld: true, owner: "two" });
+    const failed = mutex(one.locks, "b").run(async (lease) => {
+      await exportLease(lease);
+      throw new Error("the body's");
+    });
+    await expect(world.until(failed)).rejects.toThrow("the body's");
+    // The other lock is lost with it.
+    const several = all(one.locks, ["c", "d"]).run(({ parts: [part] }) =>
+      exportLease(part as Lease),
+    );
+    await expect(world.until(several)).rejects.toMatchObject({ code: "lost", reason: "exported" });
   });
 
   // rule: protocol 77
