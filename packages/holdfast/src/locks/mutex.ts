@@ -259,7 +259,9 @@ export class Mutex implements Lock {
       if (kept !== undefined) return Promise.resolve(kept);
       return acquire(this.#context, this.#ref, settings);
     };
-    return this.#reentry === undefined ? take() : this.#reentry.acquire(asked, take);
+    // A call whose signal has aborted gets nothing, and that of a holder is no exception.
+    const isStopped = settings.signal?.aborted === true;
+    return this.#reentry === undefined || isStopped ? take() : this.#reentry.acquire(asked, take);
   }
 }
 

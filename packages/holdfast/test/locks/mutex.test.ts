@@ -261,6 +261,22 @@ describe("data", () => {
 });
 
 describe("a reentrant mutex", () => {
+  it.each([true, "context"] as const)(
+    "refuses a call whose signal has aborted: %s",
+    async (reentrant) => {
+      const world = new World();
+      const { locks } = world.inhabitant();
+      const lock = mutex(locks, "a", { reentrant });
+      const signal = AbortSignal.abort(new Error("the caller's"));
+      const inside = lock.run(async () => {
+        await expect(lock.acquire({ signal })).rejects.toThrow("the caller's");
+        await expect(lock.run({ signal }, () => "ran")).rejects.toThrow("the caller's");
+        await (await lock.acquire()).release();
+      });
+      await world.until(inside);
+    },
+  );
+
   it("shares a hold among all acquires, and releases the lock with the last", async () => {
     const { world, locks, mutex: other } = setUp();
     const lock = mutex(locks, "a", { reentrant: true });

@@ -1,3 +1,4 @@
+import type { HoldfastError } from "../../errors.js";
 import { emitAcquireFailed, emitGrant, type GrantEvent } from "../events.js";
 import { actingMs } from "../hold/deadline.js";
 import { type GrantResult, Hold, type HoldSettings } from "../hold/hold.js";
@@ -28,7 +29,7 @@ interface Wanted<G extends readonly Granted[] | undefined, L extends Releasable>
 
 /**
  * Runs an acquisition: cancels it, publishes its events and notes its grants in the history. Releases the lease if
- * the client was closed, or the session has ended, just before the lease begins. Resolves with undefined if the
+ * the caller gave up, the client was closed, or the session has ended, just before the lease begins. Resolves with undefined if the
  * records are not available. Rejects with the error of {@link Cancellation}, or of the grant.
  */
 export function withAcquisition<G extends readonly Granted[] | undefined, L extends Releasable>(
@@ -67,9 +68,9 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
     );
     if (preparing.length > 0) await Promise.all(preparing);
     const lease = await acquisition.begin(granted, cancellation);
-    // The client may have been closed, or the session may have ended, since the answer.
+    // The caller may have given up, the client may have been closed, or the session may have ended, since the answer.
     if (!cancellation.isRefused) return lease;
-    await lease.release();
+    await lease.release().catch((error: HoldfastError) => context.report(error));
     throw cancellation.error();
   } catch (error) {
     failed(acquisition, error, context.nowMs() - fromMs);

@@ -78,7 +78,7 @@ export class Cancellation implements Cancelling {
     }
     context.closing.addEventListener("abort", this.#cancellation);
     settings.keptAliveBy?.over?.addEventListener("abort", this.#cancellation);
-    if (settings.signal?.aborted === true || this.isRefused) this.#cancellation();
+    if (this.isRefused) this.#cancellation();
     // An infinite wait has a timer, too: a pending acquire keeps the process alive.
     if (settings.waitMs > 0) this.#setTimer();
   }
@@ -96,10 +96,11 @@ export class Cancellation implements Cancelling {
   }
 
   /**
-   * Whether a granted lease must not begin, because the client was closed or the session has ended. Reads the clocks:
-   * after a pause of the process, the answer to the grant can arrive before a timer ends the session.
+   * Whether a granted lease must not begin, because the caller has given up, the client was closed or the session has ended.
+   * Reads the clocks: after a pause of the process, the answer to the grant can arrive before a timer ends the session.
    */
   get isRefused(): boolean {
+    if (this.#settings.signal?.aborted === true) return true;
     return this.#context.closing.aborted || this.#settings.keptAliveBy?.refusal() !== undefined;
   }
 

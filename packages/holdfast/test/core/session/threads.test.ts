@@ -88,6 +88,30 @@ describe("a session that a thread renews", () => {
     expect(lease.isHeld).toBe(true);
   });
 
+  it.each([
+    ["answers again", true],
+    ["does not answer the release either", false],
+  ])(
+    "has no lease of a caller that gives up before it begins, and the table %s",
+    async (_, answers) => {
+      const world = new World();
+      const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS });
+      const locks = client as unknown as Holdfast;
+      const ending = new AbortController();
+      const acquiring = mutex(locks, "a").acquire({ signal: ending.signal });
+      const isGranted = () => world.record("a") !== undefined;
+      client.network.script(({ kind }) => (kind === "write" && isGranted() ? SILENT : undefined));
+      await world.time.advance(100);
+      expect(isGranted()).toBe(true);
+      ending.abort(new Error("the caller's"));
+      if (answers) client.network.clear();
+      await expect(world.until(acquiring)).rejects.toThrow("the caller's");
+      if (answers) expect(world.record("a")).not.toHaveProperty("holder");
+      const told = client.reported.filter(({ lockName }) => lockName === "a");
+      expect(told).toMatchObject(answers ? [] : [{ code: "outcome-unknown" }]);
+    },
+  );
+
   it("keeps its leases while the event loop is blocked for less than the bound", async () => {
     const scene = await held();
     const granted = grantOf(scene);
