@@ -133,10 +133,18 @@ export class LocalQueue<Settings, Granted> {
   #announcement: Timer | undefined;
   readonly #timers: Timers;
   readonly #onIdle: () => void;
+  readonly #isWantedBeside: () => boolean;
 
-  constructor(timers: Timers, onIdle: () => void) {
+  /** `isWantedBeside`: whether this process contends for the name in another queue, too. Default: never. */
+  constructor(timers: Timers, onIdle: () => void, isWantedBeside = () => false) {
     this.#timers = timers;
     this.#onIdle = onIdle;
+    this.#isWantedBeside = isWantedBeside;
+  }
+
+  /** Whether calls of this process wait for the name, also those that no release here can hand it to. */
+  get isWanted(): boolean {
+    return this.hasWaiters || this.#isWantedBeside();
   }
 
   get hasWaiters(): boolean {

@@ -13,9 +13,10 @@ export class LocalQueues<Settings, Granted> {
     this.#isShared = isShared;
   }
 
-  /** Creates a queue for a single acquisition. */
-  alone(): LocalQueue<Settings, Granted> {
-    return new LocalQueue(this.#timers, () => undefined);
+  /** Creates a queue for a single acquisition. `id`: of the name, whose own queue may have waiters. */
+  alone(id?: string): LocalQueue<Settings, Granted> {
+    const isWantedBeside = () => id !== undefined && this.isBusy(id);
+    return new LocalQueue(this.#timers, () => undefined, isWantedBeside);
   }
 
   /** Whether this process holds the name, contends for it, or hands it off. */

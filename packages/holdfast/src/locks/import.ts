@@ -66,7 +66,7 @@ export function adoptLease(
       const answer = await inTurn(acquisition, attempt, "keep");
       if (answer.kind === "silent") throw cancellation.error();
       if (answer.kind === "refused") throw used(context, ref);
-      const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);
+      const hold = new Hold(context, ref, context.localQueues.alone(ref.id), answer.result);
       return [{ hold, record: answer.result.record, how: "import" }] as const;
     },
     begin: ([{ hold }]) => HeldLease.toCaller(hold),

@@ -225,7 +225,7 @@ async function grantAll(
   const granted = answer.results.map((result, index): Granted => {
     const { ref, decision } = parts[index] as (typeof parts)[number];
     // A waiter with a place in the queue of a record does not enter the local queue.
-    const localQueue = context.localQueues.alone();
+    const localQueue = context.localQueues.alone(ref.id);
     localQueue.tryEnter();
     const how = decision.kind === "take-over" ? "takeover" : "claim";
     return { hold: new Hold(context, ref, localQueue, result), record: result.record, how };

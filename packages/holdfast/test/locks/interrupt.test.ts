@@ -3,13 +3,16 @@ import { expectError, expectErrorToBe } from "../../../../test/support/errors.js
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { forceRelease, interruptHolder } from "../../src/admin/index.js";
 import {
+  adoptLease,
   all,
+  exportLease,
   fairLock,
   type Holdfast,
   type HoldfastError,
   type Lease,
   mutex,
   sharedSession,
+  writeLock,
 } from "../../src/index.js";
 import { announce, interrupt, listen, onWanted, shield, wanted } from "../../src/requests/index.js";
 
@@ -35,6 +38,12 @@ const held = ({ world, holder }: ReturnType<typeof scene>): Promise<Lease> =>
 function obeys(lease: Pick<Lease, "signal" | "release">): void {
   lease.signal.addEventListener("abort", () => void lease.release(), { once: true });
 }
+
+const adopted = async (locks: Holdfast): Promise<Lease> =>
+  adoptLease(locks, await exportLease(await mutex(locks, "a").acquire()));
+
+const first = async (several: ReturnType<ReturnType<typeof all>["acquire"]>): Promise<Lease> =>
+  (await several).parts[0] as Lease;
 
 const errorOf = (call: Promise<unknown>): Promise<HoldfastError> =>
   call.then(
@@ -544,6 +553,33 @@ describe("a shielded section", () => {
 });
 
 describe("wanted()", () => {
+  it.each<[string, (stage: ReturnType<typeof scene>) => Promise<Lease>, typeof writeLock]>([
+    ["an adopted lease", ({ holder }) => adopted(holder.locks), mutex],
+    [
+      "that of a caller that interrupts",
+      ({ holder }) => mutex(holder.locks, "a").acquire(INTERRUPT),
+      mutex,
+    ],
+    ["one of several", ({ holder }) => first(all(holder.locks, ["a", "b"]).acquire()), mutex],
+    ["a writer", ({ holder }) => writeLock(holder.locks, "a").acquire(), writeLock],
+  ])(
+    "shows a waiter of this process to a holder beside its queue: %s",
+    async (_, acquire, lockOf) => {
+      const stage = scene();
+      const { world, holder } = stage;
+      const lease = await world.until(acquire(stage));
+      expect(wanted(lease)).toBeUndefined();
+      const ending = new AbortController();
+      const waits = lockOf(holder.locks, "a").acquire({ signal: ending.signal });
+      await world.time.advance(20);
+      expect(wanted(lease)).toEqual({ kind: "queue", by: undefined });
+      ending.abort(new Error("the caller's"));
+      await expect(world.until(waits)).rejects.toThrow("the caller's");
+      expect(wanted(lease)).toBeUndefined();
+      await world.until(lease.release());
+    },
+  );
+
   it("shows the waiters of a queue, of this process, and one that announces itself, for one write", async () => {
     const stage = scene();
     const { world, holder, asker, inhabitant } = stage;

@@ -128,7 +128,7 @@ async function granted({
   const isBarging =
     settings.passage?.kind === "asker" ||
     (settings.queueing?.joins === "at once" && settings.passage?.kind === "barge");
-  const localQueue = isBarging ? context.localQueues.alone() : context.localQueues.of(ref.id);
+  const localQueue = isBarging ? context.localQueues.alone(ref.id) : context.localQueues.of(ref.id);
   const contending = { context, ref, localQueue, settings, cancellation };
   cancellation.standIn(localQueue);
   if (isBarging) await untilGivenBack({ context, cancellation }, [ref]);

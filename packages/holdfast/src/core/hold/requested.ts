@@ -18,7 +18,7 @@ export interface WantedBy {
 /** The hold that others ask. */
 interface Asked {
   readonly ref: RecordRef;
-  readonly localQueue: { readonly hasWaiters: boolean };
+  readonly localQueue: { readonly isWanted: boolean };
   readonly isHeld: boolean;
   /** Tells the holder to stop, and ends the renewals. */
   interrupted(reason: HoldfastError): void;
@@ -46,7 +46,7 @@ export class Requested {
 
   /** Who wants the lock, by the last answer that showed the record, and by the waiters of this process. */
   get wanted(): WantedBy | undefined {
-    return this.#wanted ?? (this.#hold.localQueue.hasWaiters ? QUEUED : undefined);
+    return this.#wanted ?? (this.#hold.localQueue.isWanted ? QUEUED : undefined);
   }
 
   /** As {@link wanted}, without the waiters of this process. */

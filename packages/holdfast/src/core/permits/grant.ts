@@ -96,7 +96,7 @@ export class PermitGrantWrite {
     if (held.state !== "held")
       throw new Error("The record of a granted permit must have the permit.");
     const { start } = repetition;
-    const hold = new Hold(context, own, context.localQueues.alone(), {
+    const hold = new Hold(context, own, context.localQueues.alone(ref.id), {
       record: held,
       start,
       settings,

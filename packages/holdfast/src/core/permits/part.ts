@@ -125,7 +125,7 @@ export class PermitPart {
       },
       begin: (start) => {
         const record = grantedPermit(before, grant);
-        const hold = new Hold(context, permit, context.localQueues.alone(), {
+        const hold = new Hold(context, permit, context.localQueues.alone(ref.id), {
           ...{ record, start },
           settings: this.#settingsOf(settings, life),
         });
