@@ -234,12 +234,6 @@ export class LocalQueue<Settings, Granted> {
     this.#localHandoffs += 1;
   }
 
-  /** Resets the count of handoffs: the lock has left the process, or is not held any more. */
-  endHandoffs(): void {
-    this.#localHandoffs = 0;
-    this.#keptUntilMs = undefined;
-  }
-
   /**
    * Returns until when this process may keep the lock between its uses, on the monotonic clock: the first such time since
    * it got the lock, through all hand-offs.
@@ -302,9 +296,11 @@ export class LocalQueue<Settings, Granted> {
     return waiter;
   }
 
-  /** Ends the turn: the next waiter contends, or the queue is idle. */
+  /** Ends the turn, by a release or a loss: the next waiter contends, or the queue is idle. */
   next(): void {
     this.#occupant = undefined;
+    this.#localHandoffs = 0;
+    this.#keptUntilMs = undefined;
     this.#before = undefined;
     this.#watch?.cancel();
     this.#watch = undefined;

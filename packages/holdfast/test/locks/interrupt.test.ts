@@ -553,7 +553,12 @@ describe("a shielded section", () => {
 });
 
 describe("wanted()", () => {
-  it.each<[string, (stage: ReturnType<typeof scene>) => Promise<Lease>, typeof writeLock]>([
+  type LockOf = (
+    locks: Holdfast,
+    name: string,
+  ) => { acquire(options: { signal: AbortSignal }): Promise<Lease> };
+
+  it.each<[string, (stage: ReturnType<typeof scene>) => Promise<Lease>, LockOf]>([
     ["an adopted lease", ({ holder }) => adopted(holder.locks), mutex],
     [
       "that of a caller that interrupts",

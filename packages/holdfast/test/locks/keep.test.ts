@@ -172,6 +172,24 @@ describe("a kept lock", () => {
     expect(reported).toEqual([]);
   });
 
+  it("is kept for its length again when the process has it anew after a loss", async () => {
+    const world = new World();
+    const { locks, network } = world.inhabitant({ ...LENGTHS });
+    const lock = mutex(locks, "a", { keep: keepFor("1s") });
+    await world.until(use(lock));
+    const lost = await lock.acquire();
+    const waits = lock.acquire();
+    network.script(() => ({ fault: "request-lost" }));
+    await world.time.advance(LEASE_MS);
+    expect(lost.isHeld).toBe(false);
+    network.clear();
+    const next = await world.until(waits);
+    await world.until(next.release());
+    const { writes } = await world.requests(() => use(lock));
+    expect(writes).toBe(0);
+    await world.until(locks.close());
+  });
+
   // rule: protocol 135
   it("is not used after its deadline, however late the timers are", async () => {
     const { world, holder, rival, lock } = scene();

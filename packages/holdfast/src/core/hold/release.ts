@@ -101,7 +101,6 @@ class LeaseRelease {
       // once, the other processes would have no chance.
       context.observations.standBack(ref.id, context.nowMs());
     }
-    localQueue.endHandoffs();
     localQueue.next();
     return this.#state.loss;
   }

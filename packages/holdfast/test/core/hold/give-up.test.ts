@@ -49,7 +49,6 @@ function release(answers: readonly Answer[], lastData?: unknown) {
     localHandoffs: 0,
     hasWaiters: false,
     shift: () => undefined,
-    endHandoffs: () => undefined,
     next: () => {
       turns += 1;
     },
