@@ -7,6 +7,7 @@ import {
   checkAttempts,
   checkEtag,
   checkKey,
+  checkUpdate,
   contentOf,
   DELETE_NAMES,
   type DeleteOptions,
@@ -125,6 +126,7 @@ export class ObjectCommitter {
   ): Promise<Committed | undefined> {
     checkKey(key);
     const { signal } = this.#begin("update()", options, UPDATE_NAMES);
+    checkUpdate(next, options);
     const attempts = checkAttempts(options.attempts ?? MOST_ATTEMPTS);
     // Each attempt has a limit of its own, and the attempts together have none.
     const remainingMs = (): number => Number.POSITIVE_INFINITY;

@@ -114,19 +114,33 @@ function bodyOf(given: ObjectBody): Uint8Array | StreamBody {
 }
 
 function checkMetadata(metadata: PutOptions["metadata"]): PutOptions["metadata"] {
+  if (metadata !== undefined && (Object(metadata) !== metadata || Array.isArray(metadata))) {
+    throw refuse("The option `metadata` must be an object of names and texts.");
+  }
+  const names = new Set([COMMIT_METADATA]);
   for (const [name, value] of Object.entries(metadata ?? {})) {
-    // Stores ignore case in the names of metadata, and headers carry only ASCII.
-    const isTaken = name.toLowerCase() === COMMIT_METADATA;
-    if (!isTaken && /^[\x21-\x7e]+$/.test(name) && /^[\x20-\x7e]*$/.test(value)) continue;
-    throw new HoldfastError(
-      "invalid-argument",
-      isTaken
-        ? `The metadata name \`${COMMIT_METADATA}\` is reserved for the committer. Use another name.`
-        : `The metadata \`${name}\` must be printable ASCII.`,
-    );
+    if (!METADATA_NAME.test(name) || !isPrintable(value)) {
+      throw refuse(
+        `The metadata \`${name}\` must be a string of printable ASCII, under a name of letters, digits and \`-\`, or any ` +
+          "other characters that the name of a header can have.",
+      );
+    }
+    // Stores ignore case in the names of metadata: of two values one would be lost.
+    const stored = name.toLowerCase();
+    if (names.has(stored)) {
+      throw refuse(
+        stored === COMMIT_METADATA
+          ? `The metadata name \`${COMMIT_METADATA}\` is reserved for the committer. Use another name.`
+          : `The metadata \`${name}\` is there twice: stores ignore case in its name.`,
+      );
+    }
+    names.add(stored);
   }
   return metadata;
 }
+
+// A token of HTTP: a request with another name cannot be sent.
+const METADATA_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Whether a header can carry the text. Without this check a request that cannot be sent would count as unanswered. */
 function isPrintable(text: unknown): boolean {
@@ -156,6 +170,14 @@ export function checkEtag(etag: string): string {
 export function checkApart(from: string, to: string): void {
   if (checkKey(from) !== checkKey(to)) return;
   throw refuse(`Object "${from}" cannot be copied to itself. Give another destination.`);
+}
+
+/** Checks an update before its first read: its content is known only after that. Throws `invalid-argument`. */
+export function checkUpdate(next: unknown, options: PutOptions): void {
+  if (typeof next !== "function") {
+    throw refuse("The second argument of update() must be a function of the current object.");
+  }
+  contentOf("", options);
 }
 
 /** Checks the number of attempts of an update. Throws `invalid-argument`. */

@@ -214,6 +214,12 @@ describe("the options of a committer", () => {
       () => committer.putIfAbsent("a", { stream: [] as never, length: 1 }),
       () => committer.putIfAbsent("a", "1", { metadata: { "holdfast-commit": "x" } }),
       () => committer.putIfAbsent("a", "1", { metadata: { name: "é" } }),
+      () => committer.putIfAbsent("a", "1", { metadata: { "a:b": "1" } }),
+      () => committer.putIfAbsent("a", "1", { metadata: { name: undefined as never } }),
+      () => committer.putIfAbsent("a", "1", { metadata: { name: "1", Name: "2" } }),
+      () => committer.putIfAbsent("a", "1", { metadata: "name" as never }),
+      () => committer.update("a", "1" as never),
+      () => committer.update("a", () => "1", { metadata: { "a:b": "1" } }),
       () => committer.copyIfAbsent("a", "a"),
       () => committer.update("a", () => "1", { attempts: 0 }),
     ];
