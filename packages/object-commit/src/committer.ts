@@ -260,9 +260,9 @@ export class ObjectCommitter {
     to: string,
     patience: Patience,
   ): Promise<{ readonly committed: Committed; readonly sourceEtag: string }> {
-    const strategy = await this.strategy();
+    const strategy = await this.#choice.strategy(patience);
     const { random } = this.#context;
-    if (strategy === "conditional" && !(await this.#choice.hasConditionalCopies())) {
+    if (strategy === "conditional" && !(await this.#choice.hasConditionalCopies(patience))) {
       const source = await fetchObject(this.#context, from, patience);
       if (source === undefined) throw sourceMissing(from, to);
       const { contentType, metadata, system, etag } = source.head;
@@ -277,7 +277,7 @@ export class ObjectCommitter {
   }
 
   async #commit(write: ObjectWrite, patience: Patience): Promise<Committed> {
-    const strategy = await this.strategy();
+    const strategy = await this.#choice.strategy(patience);
     const { table } = this.#context;
     const etag =
       strategy === "conditional" || table === undefined

@@ -37,7 +37,7 @@ export class Patience implements Limit {
   readonly signal: AbortSignal | undefined;
   readonly #settings: CommitterSettings;
   readonly #clock: Clock;
-  readonly #startMs: number;
+  #startMs: number;
   #waitMs: number;
 
   constructor(context: CommitContext, signal: AbortSignal | undefined) {
@@ -65,6 +65,28 @@ export class Patience implements Limit {
     const { beyondLeaseMs, maxClockSkewRate } = this.#settings;
     if (beyondLeaseMs === undefined) return;
     this.#waitMs = Math.max(this.#waitMs, recordTimeoutMs * maxClockSkewRate + beyondLeaseMs);
+  }
+
+  /**
+   * Waits for what is no part of the operation, such as a probe of the store: if it succeeds, it takes no time from the
+   * limit. An abort ends the wait: rejects with the signal's reason.
+   */
+  async apart<T>(work: () => Promise<T>): Promise<T> {
+    const { signal } = this;
+    signal?.throwIfAborted();
+    const fromMs = this.#clock.monotonicMs();
+    let onAbort = (): void => undefined;
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => reject(signal?.reason);
+      signal?.addEventListener("abort", onAbort);
+    });
+    try {
+      const result = await Promise.race([aborted, work()]);
+      this.#startMs += this.#clock.monotonicMs() - fromMs;
+      return result;
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
   }
 
   remainingMs(): number {

@@ -1,4 +1,4 @@
-import { HoldfastError } from "holdfast";
+import { HoldfastError, isHoldfastError } from "holdfast";
 import {
   causeText,
   type HeadAnswer,
@@ -6,7 +6,7 @@ import {
   type ObjectHead,
   type StoreAnswer,
 } from "holdfast/internal";
-import { type CommitContext, callBeyond } from "./context.js";
+import { type CommitContext, callBeyond, type Patience, Pauses } from "./context.js";
 import type { FixedStrategy } from "./options.js";
 
 /**
@@ -147,14 +147,15 @@ export class Choice {
     this.#context = context;
   }
 
-  async strategy(): Promise<FixedStrategy> {
+  async strategy(patience?: Patience): Promise<FixedStrategy> {
     const { strategy } = this.#context.settings;
     if (strategy !== "auto") return strategy;
-    return strategyFor(await this.#support("put"), this.#context.table !== undefined);
+    const support = await this.#support("put", patience);
+    return strategyFor(support, this.#context.table !== undefined);
   }
 
-  async hasConditionalCopies(): Promise<boolean> {
-    return (await this.#support("copy")) === "atomic";
+  async hasConditionalCopies(patience: Patience): Promise<boolean> {
+    return (await this.#support("copy", patience)) === "atomic";
   }
 
   async report(): Promise<ProbeReport> {
@@ -163,7 +164,24 @@ export class Choice {
     return { put, copy, strategy: strategyFor(put, this.#context.table !== undefined) };
   }
 
-  #support(of: "put" | "copy"): Promise<ConditionSupport> {
+  /** An operation probes again for as long as it has patience: one throttled request must not end it. */
+  async #support(of: "put" | "copy", patience?: Patience): Promise<ConditionSupport> {
+    if (patience === undefined) return this.#probed(of);
+    const pauses = new Pauses(this.#context, patience);
+    for (;;) {
+      try {
+        return await patience.apart(() => this.#probed(of));
+      } catch (error) {
+        if (!isHoldfastError(error, "throttled") && !isHoldfastError(error, "unreachable"))
+          throw error;
+        await pauses.wait();
+        patience.signal?.throwIfAborted();
+        if (patience.remainingMs() <= 0) throw error;
+      }
+    }
+  }
+
+  #probed(of: "put" | "copy"): Promise<ConditionSupport> {
     const known = this.#known.get(of);
     if (known !== undefined) return known;
     const asked = new Probe(this.#context)[of]();

@@ -5,7 +5,7 @@ import { MemoryObjects } from "../../testing/src/objects/memory-objects.js";
 import { MemoryTable } from "../../testing/src/table/memory-table.js";
 import { objectCommitter } from "../src/committer.js";
 import type { ObjectCommitterOptions } from "../src/options.js";
-import { CommitWorld } from "./world.js";
+import { CommitWorld, errorOf } from "./world.js";
 
 describe("a commit with conditional", () => {
   it("rejects the losing writer with the present ETag", async () => {
@@ -134,6 +134,40 @@ describe("auto", () => {
     writer.store.clear();
     const { strategy } = await world.until(writer.committer.putIfAbsent("a", "1"));
     expect(strategy).toBe("conditional");
+  });
+
+  it("takes no time of an operation from its wait, however slow the store is", async () => {
+    const world = new CommitWorld();
+    const latency = () => ({ requestMs: 100, responseMs: 100 });
+    const { committer } = world.writer({ strategy: "auto", wait: "1s", latency });
+    expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
+    expect(world.time.nowMs).toBeGreaterThan(1_000);
+  });
+
+  it.each(["throttled", "response-lost"] as const)(
+    "probes again within the wait if a request of the probe ends with %s",
+    async (fault) => {
+      const world = new CommitWorld();
+      const { committer, store } = world.writer({ strategy: "auto" });
+      store.next("put", { fault });
+      expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
+    },
+  );
+
+  it("rejects with the reason of an abort during the probe, at once", async () => {
+    const world = new CommitWorld();
+    const { committer, store } = world.writer({ strategy: "auto" });
+    store.script(() => ({ fault: "request-lost" }));
+    const aborting = new AbortController();
+    const failed = errorOf(committer.putIfAbsent("a", "1", { signal: aborting.signal }));
+    await world.time.advance(100);
+    const reason = new Error("The caller has gone.");
+    aborting.abort(reason);
+    expect(await world.until(failed)).toBe(reason);
+    expect(world.time.nowMs).toBe(100);
+    const { put } = store.requests;
+    await world.time.advance(60_000);
+    expect(store.requests.put).toBe(put);
   });
 });
 
