@@ -1,4 +1,5 @@
 import type { DynamicModule, InjectionToken, ModuleMetadata, Provider } from "@nestjs/common";
+import { partsOf } from "../client.js";
 import { Holdfast } from "../index.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 
@@ -34,12 +35,13 @@ const ASYNC_NAMES: OptionNames<HoldfastAsyncOptions> = {
 export class HoldfastModule {
   /** The module for this client. Sends no request. */
   static forRoot(locks: Holdfast): DynamicModule {
+    partsOf(locks, "HoldfastModule.forRoot()");
     return moduleWith({ provide: HOLDFAST, useValue: locks });
   }
 
   /**
    * The module for a client that a factory makes when the application starts. Sends no request. If the factory
-   * throws, the application does not start.
+   * throws, or returns no client, the application does not start.
    * @example
    * HoldfastModule.forRootAsync({
    *   inject: [ConfigService],
@@ -51,7 +53,16 @@ export class HoldfastModule {
     if (inject !== undefined && !Array.isArray(inject)) {
       throw refuse("The option `inject` must be a list of tokens.");
     }
-    const client = { provide: HOLDFAST, inject: [...(inject ?? [])], useFactory };
+    if (typeof useFactory !== "function")
+      throw refuse("The option `useFactory` must be a function.");
+    const made = async (...given: unknown[]): Promise<Holdfast> => {
+      const locks = await useFactory(...given);
+      if ((locks as Partial<Holdfast> | undefined)?.parts !== undefined) return locks;
+      throw refuse(
+        "`useFactory` of forRootAsync() must return a client: `new Holdfast({ client, table })`.",
+      );
+    };
+    const client = { provide: HOLDFAST, inject: [...(inject ?? [])], useFactory: made };
     return { ...moduleWith(client), ...(imports === undefined ? {} : { imports }) };
   }
 }

@@ -1,5 +1,7 @@
+import { checkName } from "../core/record/name.js";
 import { type Lease, type Occurrence, type OnceOptions, once } from "../index.js";
-import { checkNames, type OptionNames } from "../internal/option-names.js";
+import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
+import { resolveOnce } from "../once/options.js";
 import { replaceMethod } from "./method.js";
 
 /** Options of {@link Once}. */
@@ -33,6 +35,16 @@ const ONCE_METHOD_NAMES: OptionNames<OnceMethodOptions> = {
  */
 export function Once(options: OnceMethodOptions): MethodDecorator {
   const { name, occurrence, ...rest } = checkNames("@Once()", options, ONCE_METHOD_NAMES);
+  // Text or an instant would be the same occurrence at each call: the method would run once, ever.
+  if (typeof occurrence !== "function" && typeof (occurrence as unknown) !== "object") {
+    throw refuse("The option `occurrence` of @Once() must be { every }, or a function.");
+  }
+  // Throws when the class is defined: Nest's scheduler only logs what a call rejects with.
+  resolveOnce(
+    { ...rest, occurrence: typeof occurrence === "function" ? "any" : occurrence },
+    "any",
+  );
+  if (name !== undefined) checkName(name);
   return (target, key, descriptor) => {
     const task = name ?? `${target.constructor.name}.${String(key)}`;
     replaceMethod(target, descriptor as PropertyDescriptor, async (locks, call) => {

@@ -1,3 +1,4 @@
+import { checkName } from "../core/record/name.js";
 import {
   type AcquireOptions,
   fairLock,
@@ -56,6 +57,7 @@ export function WithLock(
 ): MethodDecorator {
   const { fair = false, onBusy, ...asked } = checkNames("@WithLock()", options, WITH_LOCK_NAMES);
   checkCallback("onBusy", onBusy);
+  if (typeof name !== "function") checkName(name);
   return (target, _key, descriptor) => {
     replaceMethod(target, descriptor as PropertyDescriptor, async (locks, call, given) => {
       const named = typeof name === "function" ? name(...given) : name;

@@ -162,6 +162,33 @@ describe("the client of a Nest application", () => {
       "no table is configured",
     );
   });
+
+  it.each([undefined, { client: new MemoryTable(), table: "locks" }])(
+    "is refused if it is no client, before a request needs it",
+    async (none) => {
+      const locks = none as unknown as Holdfast;
+      const refused = expect.objectContaining({ code: "invalid-argument" });
+      expect(() => HoldfastModule.forRoot(locks)).toThrowError(refused);
+      const useFactory = () => locks;
+      await expect(startWith(HoldfastModule.forRootAsync({ useFactory }))).rejects.toEqual(refused);
+      expect(() => HoldfastModule.forRootAsync({} as never)).toThrowError(refused);
+    },
+  );
+});
+
+describe("decorators with wrong arguments", () => {
+  // Nest's scheduler only logs what a method rejects with.
+  it.each<[string, () => MethodDecorator]>([
+    ["an unknown period", () => Once({ occurrence: { every: "1 fortnight" as never } })],
+    ["no occurrence", () => Once({} as never)],
+    ["the same text for all calls", () => Once({ occurrence: "2026" as never })],
+    ["a wrong length", () => Once({ ...everySecond, atMostFor: "a minute" as never })],
+    ["an empty task", () => Once({ ...everySecond, name: "" })],
+    ["an empty lock", () => WithLock("")],
+    ["no lock", () => WithLock(undefined as never)],
+  ])("are refused when the class is defined: %s", (_, decorator) => {
+    expect(decorator).toThrowError(expect.objectContaining({ code: "invalid-argument" }));
+  });
 });
 
 describe("a schedule that a provider starts", () => {
