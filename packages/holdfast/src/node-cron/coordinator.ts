@@ -1,5 +1,6 @@
 import type { FormatTypes } from "../core/record/format-types.js";
 import type { Holdfast, OnceOptions } from "../index.js";
+import { inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames } from "../internal/option-names.js";
 import { occurrences } from "../once/once.js";
 import { resolveOnce } from "../once/options.js";
@@ -49,8 +50,9 @@ export function nodeCronCoordinator<S extends FormatTypes>(
   return {
     async shouldRun(key, ttlMs) {
       const [, name = key, occurrence = key] = KEY.exec(key) ?? [];
-      const ownMs = ttlMs === DEFAULT_TTL_MS ? undefined : ttlMs;
-      const atMostFor = ownMs ?? options.atMostFor ?? ttlMs;
+      const ttl = ttlMs === undefined ? undefined : inMs(ttlMs);
+      const own = ttlMs === DEFAULT_TTL_MS ? undefined : ttl;
+      const atMostFor = own ?? options.atMostFor ?? ttl;
       const begun = await begin(name, { ...options, occurrence, atMostFor });
       if (begun.kind !== "begun") return false;
       ends.set(key, () => begun.end());

@@ -377,7 +377,7 @@ export function once<T>(
 export function occurrences(
   client: Holdfast<FormatTypes>,
 ): (name: string, options: OnceOptions) => Promise<OnceBeginning> {
-  const parts = partsOf(client, "occurrences()");
+  const parts = partsOf(client, "nodeCronCoordinator()");
   const { codec } = parts.context.format;
   codec.refOf("once", "any");
   return (name, options) => {

@@ -109,6 +109,10 @@ describe("an instant that is not due yet", () => {
     },
   );
 
+  it("is refused without a client, by the name of the function", () => {
+    expect(() => nodeCronCoordinator(undefined as never)).toThrow(/nodeCronCoordinator\(\)/);
+  });
+
   // node-cron passes 30 s for a task without `distributedLease`.
   it.each([
     ["2m", 30_000, 120_000],
@@ -116,6 +120,7 @@ describe("an instant that is not due yet", () => {
     ["2m", undefined, 120_000],
     [undefined, 30_000, 30_000],
     [undefined, undefined, 60_000],
+    ["2m", 500, 500],
   ])("has atMostFor %s for node-cron's %s ms: %i ms", async (atMostFor, ttlMs, leaseMs) => {
     const coordinator = nodeCronCoordinator(host().locks, { atMostFor });
     const key = `report:${new Date(MIDNIGHT_MS).toISOString()}`;
