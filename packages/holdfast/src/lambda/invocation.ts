@@ -157,14 +157,7 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
 
   async #acquire(): Promise<Begun<never>> {
     const leftMs = this.#leftMs();
-    if (leftMs < this.#needsMs) {
-      throw new HoldfastError(
-        "not-acquired",
-        `Lock "${this.#name}" was not requested: ${Math.max(0, leftMs)} ms of the invocation are left, and the ` +
-          `handler needs ${this.#needsMs} ms. Raise the function's timeout, or lower \`needs\`.`,
-        { lockName: this.#name },
-      );
-    }
+    if (leftMs < this.#needsMs) throw this.#tooLate("not requested", leftMs);
     const { reuse = false, locks } = this.#options;
     const seen = reuse ? await this.#tryFirst(leftMs) : undefined;
     if (typeof seen === "object") return this.#begun(seen);
@@ -239,8 +232,13 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
   }
 
   async #begun(lease: Lease): Promise<Begun<never>> {
-    this.#lease = lease;
     const leftMs = this.#leftMs();
+    // The answer to the grant may have taken the time, such as that of a cold start's first request.
+    if (leftMs < this.#needsMs) {
+      await this.#settle(lease[Symbol.asyncDispose]());
+      throw this.#tooLate("acquired too late, and released", leftMs);
+    }
+    this.#lease = lease;
     if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {
       const renewing = lease.renew({ lease: inMs(Math.max(SHORTEST_LEASE_MS, leftMs)) });
       // Only others gain from a shorter lease, so an outage must not take the time of the handler.
@@ -250,6 +248,15 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
     const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);
     this.#stopAlarm = () => alarm.cancel();
     return { kind: "held", lease };
+  }
+
+  #tooLate(what: string, leftMs: number): HoldfastError {
+    return new HoldfastError(
+      "not-acquired",
+      `Lock "${this.#name}" was ${what}: ${Math.max(0, leftMs)} ms of the invocation are left, and the handler needs ` +
+        `${this.#needsMs} ms. Raise the function's timeout, or lower \`needs\`.`,
+      { lockName: this.#name },
+    );
   }
 
   /** Waits for the release, which never rejects, and then for background work. */

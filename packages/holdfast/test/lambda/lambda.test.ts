@@ -75,6 +75,35 @@ describe("a handler with a lock", () => {
     expect(sent).toBe(2);
   });
 
+  it.each([{}, { reuse: true }])(
+    "does not run if the answer to its grant leaves less time than it needs: %j",
+    async (more) => {
+      const slow: DynamoDBLike = {
+        config: client.config,
+        send: async (command, how) => {
+          const output = await client.send(command, how);
+          await pause(400);
+          return output;
+        },
+      };
+      const mine = new Holdfast({ client: slow, table: "locks" });
+      let runs = 0;
+      const settings = options({ locks: mine, needs: "800ms", ...more });
+      const run = () => {
+        runs += 1;
+        return "done";
+      };
+      const error = await errorOf(withLock(settings, run)("42", context(1_500)));
+      expect(error).toMatchObject({ code: "not-acquired", lockName: "order/42" });
+      const onBusy = () => "too late";
+      expect(await withLock({ ...settings, onBusy }, run)("42", context(1_500))).toBe("too late");
+      expect(runs).toBe(0);
+      expect(await inspect(rivals, "order/42")).toMatchObject({ state: "free", data: undefined });
+      expect(await withLock(settings, run)("42", context(3_000))).toBe("done");
+      await mine.close();
+    },
+  );
+
   it("waits three request timeouts, and not the whole invocation, for the rollback of a lost request", async () => {
     let isDown = true;
     const failing: DynamoDBLike = {
