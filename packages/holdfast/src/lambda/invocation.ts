@@ -35,8 +35,8 @@ export interface LockOptions<
   readonly margin?: Duration | undefined;
   /**
    * Whether an invocation that had to wait returns the result of a run that ended meanwhile, instead of running
-   * the handler again. The result is stored with the lock and must be JSON. Errors are not reused. Default
-   * false.
+   * the handler again. The result is stored with the lock and must be JSON. Errors are not reused. For native records
+   * only. Default false.
    */
   readonly reuse?: boolean | undefined;
   /**
@@ -80,6 +80,13 @@ export function checkLockOptions<Event, Context extends LambdaContext, Busy>(
   }
   lengthsOf(options);
   checkCallback("onBusy", onBusy);
+  // Else only the end of an invocation would find it, which then rejects with its work done.
+  const { name: format } = partsOf(locks, caller).context.format;
+  if (options.reuse === true && format !== "native") {
+    throw refuse(
+      `Format "${format}" does not support the option \`reuse\` of ${caller}: its records store no JSON, or have no fence.`,
+    );
+  }
 }
 
 /** Resolves the lengths of time. Throws `invalid-argument`. */

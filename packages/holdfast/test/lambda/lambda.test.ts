@@ -3,7 +3,14 @@ import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
 import { pause } from "../../../../test/support/sdk.js";
+import {
+  awsLockClient,
+  dynamodbLease,
+  dynamolock,
+  lockClientFailOpen,
+} from "../../../formats/src/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
+import type { FormatTypes } from "../../src/core/record/format-types.js";
 import {
   type DynamoDBLike,
   Holdfast,
@@ -103,6 +110,20 @@ describe("a handler with a lock", () => {
       await mine.close();
     },
   );
+
+  it.each([
+    ["awsLockClient", awsLockClient()],
+    ["dynamolock", dynamolock()],
+    ["dynamodbLease", dynamodbLease()],
+    ["lockClientFailOpen", lockClientFailOpen()],
+  ] as const)("is refused with `reuse` in the format %s, before it runs", async (_, format) => {
+    const foreign = new Holdfast<FormatTypes>({ client, table: "foreign", format });
+    const settings = { locks: foreign as Holdfast, name: "order/42", reuse: true };
+    const refused = expect.objectContaining({ code: "invalid-argument" });
+    expect(() => withLock(settings, () => "done")).toThrowError(refused);
+    expect(() => lockMiddleware(settings)).toThrowError(refused);
+    await foreign.close();
+  });
 
   it("waits three request timeouts, and not the whole invocation, for the rollback of a lost request", async () => {
     let isDown = true;
