@@ -2,7 +2,7 @@ import { createNoopMeter, type Meter, metrics, trace } from "@opentelemetry/api"
 import { ASSIGNMENT_CHANNEL } from "../assign/events.js";
 import { LEASE_CHANNELS } from "../core/events.js";
 import { ELECTION_CHANNELS } from "../election/events.js";
-import { checkCallback, checkNames } from "../internal/option-names.js";
+import { checkCallback, checkNames, refuse } from "../internal/option-names.js";
 import { listenTo } from "../platform/diagnostics.js";
 import { SCHEDULE_CHANNEL } from "../schedule/events.js";
 import { measured } from "./metrics.js";
@@ -35,6 +35,8 @@ export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   checkNames("startTelemetry()", options, TELEMETRY_NAMES);
   const { meter, tracer = trace.getTracer("holdfast"), nameOf = () => undefined } = options;
   checkCallback("nameOf", nameOf);
+  checkShape("meter", meter, "createHistogram");
+  checkShape("tracer", tracer, "startSpan");
   const parts: { readonly told: Handlers; readonly end?: () => void }[] = [];
   if (meter === undefined) parts.push(measuredLater(nameOf));
   else if (meter !== false) parts.push(measured(meter, nameOf));
@@ -51,6 +53,14 @@ export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
       for (const { end } of parts.splice(0)) end?.();
     },
   };
+}
+
+/** Without this check the first lease would end the process: an error in a subscriber is an uncaught exception. */
+function checkShape(option: string, value: unknown, method: string): void {
+  if (value === undefined || value === false) return;
+  const member = (value as Record<string, unknown> | null)?.[method];
+  if (typeof member !== "function")
+    throw refuse(`The option \`${option}\` must be a ${option}, or false.`);
 }
 
 /**

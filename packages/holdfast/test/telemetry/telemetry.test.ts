@@ -33,7 +33,7 @@ let exported: InMemoryMetricExporter;
 let meters: MeterProvider;
 let spans: InMemorySpanExporter;
 let tracers: BasicTracerProvider;
-let telemetry: Telemetry;
+let telemetry: Telemetry | undefined;
 
 beforeEach(() => {
   exported = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
@@ -43,7 +43,7 @@ beforeEach(() => {
   tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
 });
 afterEach(async () => {
-  telemetry.stop();
+  telemetry?.stop();
   await meters.shutdown();
   await tracers.shutdown();
 });
@@ -204,6 +204,15 @@ describe("the metrics", () => {
     );
   });
 
+  it.each([{ meter: true }, { meter: null }, { tracer: true }, { tracer: null }, { tracer: {} }])(
+    "are refused with %j, before a lease could end the process",
+    (wrong) => {
+      expect(() => start(wrong as never)).toThrowError(
+        expect.objectContaining({ code: "invalid-argument" }),
+      );
+    },
+  );
+
   it("of assignments count the names of the process, and their changes", async () => {
     start({ nameOf: ({ name }) => name });
     const world = new World();
@@ -251,7 +260,7 @@ describe("the metrics", () => {
       await world.until(mutex(locks, "after").acquire());
       await world.until(mutex(locks, "after, too").acquire());
       expect(await pointsOf("holdfast.lease.grants")).toMatchObject([{ count: 2 }]);
-      telemetry.stop();
+      telemetry?.stop();
       await world.until(mutex(locks, "stopped").acquire());
       expect(await pointsOf("holdfast.lease.grants")).toMatchObject([{ count: 2 }]);
     } finally {
@@ -280,7 +289,7 @@ describe("the metrics", () => {
     // All bounded values: kinds, outcomes, reasons, codes, task names.
     expect(values.filter((value) => !/^[a-z]+([ -][a-z]+)*$/.test(String(value)))).toEqual([]);
     for (const name of ["a", "b", "pool", "one", "two"]) expect(values).not.toContain(name);
-    telemetry.stop();
+    telemetry?.stop();
     start({ nameOf: ({ kind, name }) => (kind === "lock" ? name : undefined) });
     await everythingHappens();
     const named = (await pointsOf("holdfast.lease.grants")).map(
@@ -419,7 +428,7 @@ describe("the spans", () => {
     await world.until(openSession(locks));
     await world.until(election(locks, "pool").campaign());
     await world.until(mutex(locks, "a").acquire());
-    telemetry.stop();
+    telemetry?.stop();
     expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual([
       "holdfast.acquire",
       "holdfast.hold",
@@ -436,7 +445,7 @@ describe("telemetry", () => {
       await everythingHappens();
       expect((await collected()).size).toBeGreaterThan(15);
       expect(spans.getFinishedSpans()).toEqual([]);
-      telemetry.stop();
+      telemetry?.stop();
       const grants = await pointsOf("holdfast.lease.grants");
       await everythingHappens();
       expect(await pointsOf("holdfast.lease.grants")).toEqual(grants);
