@@ -276,7 +276,7 @@ function check(options: PolicyOptions): void {
         (unknown === undefined ? "." : `; ${valueText(unknown)} is not a feature.`),
     );
   }
-  // An ARN or a wildcard would make a resource that matches nothing, or other tables, too.
+  // An ARN or a wildcard would make a resource that matches nothing, or other tables, too. So with the bucket.
   if (typeof table !== "string" || !/^[\w.-]{3,255}$/.test(table))
     throw refuse(
       "The option `table` must be the name of the table, not an ARN or a wildcard: 3 to 255 letters, digits, `_`, `-` and `.`.",
@@ -290,7 +290,17 @@ function check(options: PolicyOptions): void {
       );
     }
   }
-  const { partition, account = "*" } = options;
+  const { partition, account = "*", region = "*" } = options;
+  if (region !== "*" && !/^[a-z\d-]+$/.test(region)) {
+    throw refuse(
+      `The option \`region\` must be a region, such as eu-west-1; it is ${valueText(region)}. Leave it out for any.`,
+    );
+  }
+  if (bucket !== undefined && !/^[\w.-]{3,255}$/.test(bucket)) {
+    throw refuse(
+      `The option \`bucket\` must be the name of the bucket, not an ARN or a wildcard; it is ${valueText(bucket)}.`,
+    );
+  }
   if (partition !== undefined && !["aws", "aws-cn", "aws-us-gov"].includes(partition)) {
     throw refuse(
       `The option \`partition\` must be aws, aws-cn or aws-us-gov; it is ${valueText(partition)}.`,
