@@ -1,5 +1,6 @@
 import { HoldfastError } from "holdfast";
 import type { Item, Query, Read, Scan, Transaction, Write } from "holdfast/internal";
+import { valueText } from "holdfast/internal";
 import type { SeededRandom } from "../time/seeded-random.js";
 
 /** A fault of one request. */
@@ -108,11 +109,31 @@ function canHave(request: FaultRequest, kind: FaultKind): boolean {
  * Refuses a fault that cannot happen to such a request: a test with an impossible fault would prove nothing.
  */
 export function checkPossible(request: FaultRequest, fault: Fault): void {
+  checkFault(fault.fault);
   if (canHave(request, fault.fault)) return;
   const what = request.kind === "read" ? "consistent read" : request.kind;
   throw new HoldfastError(
     "invalid-argument",
     `The fault "${fault.fault}" cannot happen to a request of kind "${what}".`,
+  );
+}
+
+/** Refuses a fault that does not exist, for the same reason. */
+export function checkFault(kind: unknown): void {
+  if (Object.hasOwn(NO_FAULTS, String(kind))) return;
+  throw unknownName("fault", kind, Object.keys(NO_FAULTS));
+}
+
+/** Refuses a kind of request that does not exist: its fault would never happen. */
+export function checkRequestKind(kind: unknown): void {
+  if (kind === "any" || Object.hasOwn(NO_REQUESTS, String(kind))) return;
+  throw unknownName("kind of request", kind, [...Object.keys(NO_REQUESTS), "any"]);
+}
+
+function unknownName(what: string, found: unknown, known: readonly string[]): HoldfastError {
+  return new HoldfastError(
+    "invalid-argument",
+    `There is no ${what} ${valueText(found)}. There are ${known.join(", ")}.`,
   );
 }
 
@@ -122,6 +143,7 @@ export function randomFaults(random: SeededRandom, probabilities: FaultProbabili
     keyof FaultProbabilities["faults"],
     number,
   ][];
+  for (const [kind] of entries) checkFault(kind);
   const total = entries.reduce((sum, [, probability]) => sum + probability, 0);
   if (!(total <= 1) || entries.some(([, probability]) => !(probability >= 0))) {
     throw new HoldfastError(

@@ -17,7 +17,9 @@ import type { SeededRandom } from "../time/seeded-random.js";
 import { Connections } from "./connections.js";
 import { exchange, type Failure, type RequestHost, repeated, travel, unknown } from "./exchange.js";
 import {
+  checkFault,
   checkPossible,
+  checkRequestKind,
   type Fault,
   type FaultKind,
   type FaultProbabilities,
@@ -121,6 +123,8 @@ export class FaultyTable implements TablePort {
 
   /** Injects this fault into the next request of this kind, or into the next `times` (default 1) requests. */
   next(kind: RequestKind | "any", fault: Fault, times = 1): void {
+    checkRequestKind(kind);
+    checkFault((fault as Fault | undefined)?.fault);
     if (times > 0) this.#queued.push({ kind, fault, left: times });
   }
 

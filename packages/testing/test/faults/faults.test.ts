@@ -336,6 +336,20 @@ describe("faults of queries and deletions", () => {
     expect(faulty.requests).toMatchObject({ query: 2, write: 2 });
   });
 
+  it("are refused if they or their request do not exist: the test would prove nothing", async () => {
+    const { faulty } = setUp();
+    const fault = "response-lost";
+    expect(() => faulty.next("wrtie" as never, { fault })).toThrow(/no kind of request "wrtie"/);
+    expect(() => faulty.next("write", { fault: "respons-lost" as never })).toThrow(
+      /no fault "respons-lost".* response-lost,/,
+    );
+    expect(() => faulty.next("write", undefined as never)).toThrow(/no fault undefined/);
+    const faults = { "respons-lost": 0.5 } as never;
+    expect(() => faulty.random(seededRandom(1), { faults })).toThrow(/no fault "respons-lost"/);
+    faulty.script(() => ({ fault: "toString" as never }));
+    await expect(faulty.query(query, CALL)).rejects.toThrow('no fault "toString"');
+  });
+
   it("are refused if impossible", async () => {
     const { faulty } = setUp();
     faulty.next("query", { fault: "conflict" });
