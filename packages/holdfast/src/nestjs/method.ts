@@ -1,5 +1,6 @@
 import { Inject } from "@nestjs/common";
 import type { Holdfast } from "../index.js";
+import { refuse } from "../internal/option-names.js";
 import { HOLDFAST } from "./module.js";
 
 type Method = (this: object, ...given: unknown[]) => unknown;
@@ -19,11 +20,20 @@ export function replaceMethod(
   Inject(HOLDFAST)(target, CLIENT);
   const method = descriptor.value as Method;
   const wrapped: Method = async function (this, ...given) {
-    const { [CLIENT]: locks } = this as { readonly [CLIENT]: Holdfast };
+    const { [CLIENT]: locks } = this as { readonly [CLIENT]?: Holdfast };
+    // Nest injects it, so that an object made by `new`, as in a unit test, has none.
+    if (locks === undefined) throw refuse(withoutClient(target.constructor.name));
     return run(locks, (...passed) => method.apply(this, passed), given);
   };
   keepMetadata(method, wrapped);
   descriptor.value = wrapped;
+}
+
+function withoutClient(name: string): string {
+  return (
+    `This ${name} has no client of Holdfast. Let Nest make it, in an application or a testing module that imports ` +
+    "`HoldfastModule.forRoot(locks)`, in tests with `local()` of @holdfast/testing."
+  );
 }
 
 /** The members that `reflect-metadata` adds to `Reflect`. Every Nest application loads reflect-metadata. */

@@ -268,6 +268,13 @@ describe("a method with @WithLock", () => {
     await rival.close();
   });
 
+  it("says in an object that Nest has not made where its client comes from", async () => {
+    await expect(new Orders().ship("7")).rejects.toMatchObject({
+      code: "invalid-argument",
+      message: expect.stringMatching(/^This Orders has no client.*HoldfastModule/),
+    });
+  });
+
   it("is refused with an onBusy that is no function, when the class is defined", () => {
     expect(() => WithLock("order/8", { onBusy: "busy" as never })).toThrowError(
       expect.objectContaining({ code: "invalid-argument" }),
