@@ -174,7 +174,7 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { nativeFormat },
-        from: "      condition: all(watchedCondition(watched), ...queueCondition(grant)),\n      change: lasting(ref, grantChange(grant)),\n",
+        from: "      condition: all(watchedCondition(watched), ...queueCondition(grant)),\n      change: granting(ref, grant),\n",
         to: `      condition: all(watchedCondition(watched), ...queueCondition(grant)),
       change: {
         ...grantChange(grant),

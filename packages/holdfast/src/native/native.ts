@@ -191,18 +191,18 @@ function leaseWrites(pk: string): LeaseWrites {
     claim: (ref, grant, onto) => ({
       key: ref.key,
       condition: all(ontoCondition(onto, pk), ...queueCondition(grant), ...blockCondition(grant)),
-      change: lasting(ref, grantChange(grant)),
+      change: granting(ref, grant),
     }),
     takeOver: (ref, grant, watched) => ({
       key: ref.key,
       condition: all(watchedCondition(watched), ...queueCondition(grant)),
-      change: lasting(ref, grantChange(grant)),
+      change: granting(ref, grant),
     }),
     // Without a ticket, a waiter of this process gets the lock only while no waiter is queued.
     handOver: (ref, grant, from) => ({
       key: ref.key,
       condition: all(holdersCondition(from), ...queueCondition(grant)),
-      change: lasting(ref, grantChange(grant)),
+      change: granting(ref, grant),
     }),
     renew: (ref, held, renewal) => ({
       key: ref.key,
@@ -404,6 +404,15 @@ function lasting({ kind }: RecordRef, change: Change): Change {
   if (kind !== "once") return change;
   const { expiresAt: _, ...set } = change.set;
   return { set, remove: [...change.remove, "expiresAt"] };
+}
+
+// A schedule repeats a claim that has freed itself with its own mark, before its work (rule 144). A grant that keeps the
+// data, as that of `once()`, may have taken over from a run that died, and must not look like that run's claim.
+function granting(ref: RecordRef, grant: Grant): Change {
+  const change = lasting(ref, grantChange(grant));
+  if (ref.kind !== "once" || grant.data !== undefined) return change;
+  const { mark: _, ...set } = change.set;
+  return { ...change, set };
 }
 
 // The other grants of a block follow an observation of the fence.

@@ -516,6 +516,33 @@ describe("the record of a schedule", () => {
     expect(attempts()).toEqual([1, 2]);
   });
 
+  // rule: protocol 144
+  it.each([
+    ["the answers to its takeover are lost", "holder", { fault: "response-lost" }],
+    [
+      "the write of its occurrence is refused",
+      "occurrence",
+      { fault: "misconfigured", error: new HoldfastError("misconfigured", "No.") },
+    ],
+  ] as const)(
+    "counts the attempt of a dead run after the takeover of once(), if %s",
+    async (_, written, fault) => {
+      await died();
+      await world.time.advance(2 * MINUTE);
+      const caller = world.inhabitant();
+      caller.network.script((request) =>
+        request.kind === "write" && JSON.stringify(request).includes(written) ? fault : undefined,
+      );
+      const options = { occurrence: new Date(world.time.wallMs).toISOString() };
+      const called = once(caller.locks, "report", options, () => "beside");
+      await expect(world.until(called)).rejects.toBeInstanceOf(HoldfastError);
+      await world.time.advance(5_000);
+      fleet(1, hourly);
+      await world.time.advance(5 * MINUTE);
+      expect(attempts()).toEqual([1, 2]);
+    },
+  );
+
   it("repeats the same attempt after a claim whose answer was lost", async () => {
     const [one] = fleet(1, { every: "1h" });
     await world.time.advance(HOUR - 31_000);
