@@ -200,14 +200,17 @@ class Uses implements KeptGrant<Hold> {
 
   #release(use: Hold, leavesData: boolean): boolean {
     const { context, ref, localQueue, requested, settings } = use;
-    if (!use.isHeld) return false;
+    const leftMs = use.check();
+    if (leftMs <= 0) return false;
     this.#untilMs ??= localQueue.keepUntil(context.nowMs() + this.#keepMs);
     if (requested.wantedByOthers !== undefined || isSeenWanted(use)) this.#isWanted = true;
     if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
     if (context.closing.aborted || localQueue.place !== undefined) return false;
+    // A waiter gets a lease of its own by a hand-off, in place of the end of this one.
+    const isLong = leftMs >= LEAST_LEFT * use.leaseMs;
     const mayKeep = (): boolean => {
       const waiter = localQueue.first;
-      return waiter === undefined || fits(use, waiter.settings);
+      return waiter === undefined || (isLong && fits(use, waiter.settings));
     };
     if (!mayKeep()) return false;
     emitRelease(use, context.nowMs() - use.grantedAtMs);

@@ -535,6 +535,22 @@ describe("a lease that is not kept", () => {
     expect(await world.until(use(lock))).toBe(fence + BLOCK);
   });
 
+  // rule: protocol 135
+  it("has less than a fifth of its time left, for a waiter of the process", async () => {
+    const { world, holder, lock } = scene();
+    const first = await world.until(lock.acquire());
+    holder.network.script(() => ({ fault: "request-lost" }));
+    const second = lock.acquire();
+    await world.time.advance(LEASE_MS * 0.85);
+    const released = first.release();
+    await world.time.advance(1);
+    holder.network.clear();
+    await world.until(released.catch(() => undefined));
+    const lease = await world.until(second);
+    expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS / 5);
+    await world.until(lease.release());
+  });
+
   it("has user data", async () => {
     const { world, holder } = scene();
     const lock = mutex(holder.locks, "a", KEEP);
