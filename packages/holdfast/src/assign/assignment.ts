@@ -140,7 +140,7 @@ export class Assignment implements AsyncDisposable {
     if (groups.has(this.group)) throw this.#twice();
     groups.add(this.group);
     // The client's `close()` waits for the runs. What is left after that, it ends itself.
-    const handle = { ended: this.#ended, forsake: () => undefined };
+    const handle = { ended: this.#ended, forsake: () => this.#forsake() };
     const stop = (): void => void this.stop().catch(() => undefined);
     running.add(handle);
     context.closing.addEventListener("abort", stop);
@@ -358,6 +358,13 @@ export class Assignment implements AsyncDisposable {
         .renewNow()
         .catch(() => undefined);
     }
+  }
+
+  /** Ends the session in this process, and leaves it to expire, if a run goes on: its name must not run elsewhere. */
+  #forsake(): void {
+    const isRunning = [...this.#places.values()].some((place) => place.isRunning);
+    if (isRunning && this.#session?.isHeld === true)
+      lifeOfSession(this.#session).hold.end("closed");
   }
 
   #noTaker(): HoldfastError {

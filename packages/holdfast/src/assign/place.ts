@@ -36,6 +36,7 @@ export class Place {
   readonly #ending = new Abort();
   #why: AssignmentChange["kind"] | undefined;
   #wanted: { readonly by: string | undefined; readonly atMs: number } | undefined;
+  #hasRun = false;
   /** Resolves after the release, or the end of the lease: the name may run elsewhere. Never rejects. */
   readonly released: Promise<void>;
   /** Resolves when the run has ended, too: this process may run the name again. Never rejects. */
@@ -61,7 +62,9 @@ export class Place {
       requested.forget();
       of.onWanted(this);
     });
-    const running = this.#runs();
+    const running = this.#runs().then(() => {
+      this.#hasRun = true;
+    });
     this.released = this.#release(running);
     this.ended = this.released.then(() => running);
   }
@@ -76,6 +79,11 @@ export class Place {
   /** Whether the name runs here, and is to run on. */
   get isKept(): boolean {
     return !this.#ending.aborted && this.lease.isHeld;
+  }
+
+  /** Whether the run goes on, and the name is not given up yet. */
+  get isRunning(): boolean {
+    return !this.#hasRun && this.lease.isHeld;
   }
 
   /** Stops the run, and then gives the name up. The run may shield a section from that. */

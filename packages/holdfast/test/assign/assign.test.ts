@@ -579,6 +579,19 @@ describe("assign", () => {
     expect(one?.it.process.pendingTimers()).toBe(0);
   });
 
+  // rule: protocol 138
+  it("keeps the names of runs that outlast `closeTimeout`, but not `stopTimeout`", async () => {
+    const [one, two] = await startAll(2, { stopTimeout: "20s" }, 18_000);
+    const closed = one?.it.locks.close();
+    await world.until(closed?.catch(() => undefined) ?? Promise.resolve());
+    await world.time.advance(3 * PERIOD_MS);
+    expect(twice).toEqual([]);
+    await world.time.advance(4 * PERIOD_MS);
+    expect(two?.assignment.mine.length).toBe(20);
+    expect(one?.it.process.pendingTimers()).toBe(0);
+    expect(one?.it.reported).toEqual([]);
+  });
+
   it("survives a rolling deploy of ten members: no name runs twice, and each pauses for at most a poll and its stop", async () => {
     const options = { names: namesOf(200), stopTimeout: "5s" };
     const old = await startAll(10, options, 500);
