@@ -99,7 +99,8 @@ export class Place {
     let backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     // The assignment has the place before the run can ask for it.
     await undefined;
-    while (!this.#ending.aborted) {
+    // After a pause of the process, the timer of the sleep may fire before anything reads the clocks.
+    while (this.isKept) {
       const fromMs = context.nowMs();
       const failure = await this.#runOnce();
       // A signal that aborts while the run ends is read here, before any timer could tell.

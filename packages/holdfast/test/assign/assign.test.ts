@@ -579,6 +579,25 @@ describe("assign", () => {
     expect(one?.it.process.pendingTimers()).toBe(0);
   });
 
+  // rule: protocol 45
+  it("calls no run again after a pause longer than the lease", async () => {
+    const begun: { isHeld: boolean; isAborted: boolean }[] = [];
+    const run = (_: string, { isHeld, signal }: Lease): void => {
+      begun.push({ isHeld, isAborted: signal.aborted });
+    };
+    for (let atMs = 1_000; atMs < 3 * PERIOD_MS; atMs += 1_000) {
+      const [one] = await startAll(1, { names: namesOf(3), run });
+      await world.time.advance(atMs);
+      one?.it.process.pause();
+      await world.time.advance(6 * PERIOD_MS);
+      one?.it.process.resume({ first: "timers" });
+      await world.time.advance(PERIOD_MS);
+      await world.until(one?.assignment.stop() ?? Promise.resolve());
+    }
+    expect(begun.length).toBeGreaterThan(100);
+    expect(begun.filter(({ isHeld, isAborted }) => !isHeld || isAborted)).toEqual([]);
+  });
+
   // rule: protocol 138
   it("keeps the names of runs that outlast `closeTimeout`, but not `stopTimeout`", async () => {
     const [one, two] = await startAll(2, { stopTimeout: "20s" }, 18_000);
