@@ -68,16 +68,22 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
     );
     if (preparing.length > 0) await Promise.all(preparing);
     const lease = await acquisition.begin(granted, cancellation);
-    // The caller may have given up, the client may have been closed, or the session may have ended, since the answer.
-    if (!cancellation.isRefused) return lease;
+    // The caller may have given up, the client may have been closed, or the session may have ended, since the answer; and
+    // during the preparation, which waits for the table, also the lease.
+    const loss = preparing.length > 0 ? lossIn(granted) : undefined;
+    if (!cancellation.isRefused && loss === undefined) return lease;
     await lease.release().catch((error: HoldfastError) => context.report(error));
-    throw cancellation.error();
+    throw cancellation.isRefused ? cancellation.error() : loss;
   } catch (error) {
     failed(acquisition, error, context.nowMs() - fromMs);
     throw error;
   } finally {
     cancellation.dispose();
   }
+}
+
+function lossIn(granted: readonly Granted[]): HoldfastError | undefined {
+  return granted.map(({ hold }) => hold.loss).find((loss) => loss !== undefined);
 }
 
 function failed(

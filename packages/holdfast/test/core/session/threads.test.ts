@@ -9,6 +9,7 @@ import { interruptHolder } from "../../../src/admin/index.js";
 import {
   all,
   type Holdfast,
+  type HoldfastError,
   type Lease,
   mutex,
   openSession,
@@ -111,6 +112,30 @@ describe("a session that a thread renews", () => {
       expect(told).toMatchObject(answers ? [] : [{ code: "outcome-unknown" }]);
     },
   );
+
+  // rule: protocol 14
+  it("begins no use of a lease that was lost before it moved to the session", async () => {
+    const world = new World();
+    const client = threadedClient(world, { leaseMs: LEASE_MS, mayBlockMs: MAY_BLOCK_MS });
+    client.network.script(({ kind }) =>
+      kind === "write" && world.record("a") !== undefined ? SILENT : undefined,
+    );
+    let used: boolean | undefined;
+    const run = client.mutex("a").run((lease) => {
+      used = lease.isHeld;
+    });
+    const ended = run.then(
+      () => "completed",
+      ({ code }: HoldfastError) => code,
+    );
+    await world.time.advance(100);
+    expect(world.record("a")?.["holder"]).toBeDefined();
+    client.main.pause();
+    await world.time.advance(2 * LEASE_MS);
+    client.network.clear();
+    client.main.resume();
+    expect([await world.until(ended), used]).toEqual(["lost", undefined]);
+  });
 
   it("keeps its leases while the event loop is blocked for less than the bound", async () => {
     const scene = await held();
