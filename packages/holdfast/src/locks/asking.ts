@@ -131,7 +131,8 @@ class HolderAsker implements Asker {
     this.#holder = holder;
     this.#note = undefined;
     if (record.state === "held" && record.holder === holder) await this.#deliver(record);
-    return { record, isLost: sends > 1 };
+    const isRepeated = answer.kind === "refused" && answer.isRepeated === true;
+    return { record, isLost: sends > 1 || isRepeated };
   }
 
   /** A holder on a session does not read its record, and a holder of this client need not wait for its renewal. */

@@ -386,7 +386,10 @@ describe("of several askers", () => {
   });
 
   // rule: protocol 123
-  it("one whose request was lost does not come before a later one", async () => {
+  it.each([
+    ["lost", { fault: "response-lost" }],
+    ["sent again by the SDK", { fault: "response-lost-and-retried", retryAfterMs: 300 }],
+  ] as const)("one whose request was %s does not come before a later one", async (_, fault) => {
     const stage = scene();
     const { world, inhabitant } = stage;
     await held(stage);
@@ -394,7 +397,7 @@ describe("of several askers", () => {
     let requests = 0;
     early.network.script(({ kind }) => {
       if (kind === "write") requests += 1;
-      return kind === "write" && requests === 2 ? { fault: "response-lost" } : undefined;
+      return kind === "write" && requests === 2 ? fault : undefined;
     });
     const first = errorOf(mutex(early.locks, "a").acquire(INTERRUPT));
     await world.time.advance(40);
