@@ -50,8 +50,9 @@ export async function freeOfHolder(
   const { answer } = retried;
   if (answer.kind === "applied") return true;
   const found = context.format.codec.read(answer.item, ref);
-  // An earlier attempt without an answer may have freed the record.
-  return unanswered > 0 && isReadable(found) && isFreeOf(found, holder, ref, context.format);
+  // An earlier attempt without an answer, also one by the SDK, may have freed the record.
+  const mayBeOwn = unanswered > 0 || answer.isRepeated === true;
+  return mayBeOwn && isReadable(found) && isFreeOf(found, holder, ref, context.format);
 }
 
 /** Checks the id of a holder. Throws `invalid-argument`. */

@@ -88,6 +88,19 @@ describe("a release of a free record", () => {
   });
 });
 
+describe("a release by holder", () => {
+  it.each([
+    ["lost", { fault: "response-lost" }],
+    ["sent again by the SDK", { fault: "response-lost-and-retried" }],
+  ] as const)("says that it freed the record if its request was %s", async (_, fault) => {
+    const { world, lease } = await setUp();
+    const other = world.inhabitant();
+    other.network.next("write", fault);
+    expect(await world.until(releaseByHolder(other.locks, "a", lease.holder))).toBe(true);
+    expect(await world.until(releaseByHolder(other.locks, "a", lease.holder))).toBe(false);
+  });
+});
+
 describe("a hand-off", () => {
   it("ends at once when the record names another holder, and the waiter contends", async () => {
     const { world, mutex, lease, network } = await setUp();
