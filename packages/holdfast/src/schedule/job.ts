@@ -229,7 +229,7 @@ export class ScheduledJob implements AsyncDisposable {
         return this.#run(shown, step);
       case "watch":
         this.#nextMs = step.atMs;
-        return { atMs: step.atMs, afterMs: shown.overInMs };
+        return { atMs: step.atMs, afterMs: this.#watchMs(shown.overInMs) };
       case "look":
         this.#nextMs = step.atMs;
         // Without a table, nothing but this object remembers the runs.
@@ -249,6 +249,12 @@ export class ScheduledJob implements AsyncDisposable {
     if (lease === undefined) return this.#refused();
     if (await end(lease, memory)) this.#known = sightAfter(lease, memory);
     return AT_ONCE;
+  }
+
+  // A `Date` has whole seconds, and servers differ: the answer that shows the end can come seconds after the end.
+  #watchMs(overInMs = Number.POSITIVE_INFINITY): number {
+    const { context } = this.#place;
+    return Math.max(overInMs, context.jittered(FIRST_PAUSE_MS));
   }
 
   /** Nothing keeps this process from its work: the write that begins a run was served, or none is due. */

@@ -649,6 +649,20 @@ describe("the record of a schedule", () => {
     }
   });
 
+  it("is not read in a loop when the lease of a dead run is over by less than a `Date` shows", async () => {
+    world = new World({ dates: (trueMs) => Math.floor(trueMs / 1_000) * 1_000 });
+    await world.time.advance(30_000);
+    const [one] = fleet(1, hourly, long);
+    await world.time.advance(HOUR - 30_000 + 100);
+    one?.who.process.kill();
+    // Its watch would take longer than the end in the record.
+    await world.time.advance(20_000);
+    fleet(1, hourly, long);
+    const { reads } = await costOf(MINUTE);
+    expect(attempts()).toEqual([1, 2]);
+    expect(reads).toBeLessThanOrEqual(6);
+  });
+
   // rule: protocol 142
   it("does not begin on a record that has changed since the look", async () => {
     const [one] = fleet(1, { every: "10m" }, { takesMs: 10 });
