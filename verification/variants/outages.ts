@@ -105,7 +105,7 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { giveUpLease },
-        from: "new LeaseEnd(context, found).limit(deadline, found).remainingMs() > 0",
+        from: "new LeaseEnd(context, found).limit(deadline, found).remainingMs() > settings.leaseMs * LEAST_PART_LEFT",
         to: "new LeaseEnd(context, found).limit(deadline, found).remainingMs() > -settings.leaseMs * 1e6",
       },
     ],

@@ -3,13 +3,10 @@ import { isNoAnswer, type NoAnswer, retry, type Unanswered } from "../../platfor
 import type { Misconfigured } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
 import { steady } from "../backoff.js";
-import { actingMs, Deadline } from "../hold/deadline.js";
+import { actingMs, Deadline, LEAST_PART_LEFT } from "../hold/deadline.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import type { AcquireSettings, Acquisition } from "./settings.js";
-
-// The last send has half of the lease left, and a timeout of a quarter. So only a pause of the process leaves less.
-const LEAST_PART_LEFT = 1 / 5;
 
 // The dates in a request are of the time at which it was composed. A process may sleep for days between two sends, and a
 // TTL of then would delete the record of a live lease. Far below the retention of a record (R10).

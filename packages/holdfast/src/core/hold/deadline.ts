@@ -57,6 +57,12 @@ interface Span {
 }
 
 /**
+ * The part of a lease that must be left when its user gets it. The last send has half of the lease left, and a timeout of a
+ * quarter. So only a pause of the process leaves less, and the first renewal could come too late.
+ */
+export const LEAST_PART_LEFT = 1 / 5;
+
+/**
  * Returns how long a holder of this client may act after the first send, in milliseconds. Throws `invalid-argument` if
  * the lease is too short for the boot clock of this machine.
  */

@@ -12,7 +12,7 @@ import type { FreeOptions, Held, Holders, RecordRef } from "../record/format.js"
 import { hasQueue } from "../record/record.js";
 import { GIVE_UP } from "../table-access.js";
 import { phraseOf } from "../unavailable.js";
-import { actingMs, Deadline } from "./deadline.js";
+import { actingMs, Deadline, LEAST_PART_LEFT } from "./deadline.js";
 import {
   accepted,
   begun,
@@ -171,9 +171,12 @@ class LeaseRelease {
       this.#state = handOffAnswered(this.#state, grant.holder, answer, found);
       if (this.#state.phase === "released") return;
       const isGranted = this.#state.phase === "granted" && found.state === "held";
-      // An end that is past by the `Date` of this very answer would give the waiter a lost lease.
+      // As for a grant to a caller that has claimed. An end that is past by the `Date` of this very answer would give the
+      // waiter a lost lease.
       const isValid =
-        isGranted && new LeaseEnd(context, found).limit(deadline, found).remainingMs() > 0;
+        isGranted &&
+        new LeaseEnd(context, found).limit(deadline, found).remainingMs() >
+          settings.leaseMs * LEAST_PART_LEFT;
       if (isValid && waiter.isWaiting) {
         this.#state = accepted(this.#state);
         if (ticket === undefined) this.#localQueue.handedOver();

@@ -115,6 +115,19 @@ describe("a hand-off", () => {
     expect(world.time.nowMs).toBeGreaterThanOrEqual(1_020);
   });
 
+  // rule: protocol 14, protocol 35
+  it("gives no waiter a lease of which less than a fifth is left after a pause", async () => {
+    const { world, mutex, lease, process } = await setUp();
+    const waiting = mutex.acquire();
+    const released = lease.release();
+    process.pause();
+    await world.time.advance(9_500);
+    process.resume({ first: "io" });
+    const next = await world.until(waiting);
+    await world.until(released);
+    expect(next.remainingMs()).toBeGreaterThan(2_000);
+  });
+
   it("lets all waiters contend in order when the record names another holder", async () => {
     const { world, mutex, lease } = await setUp();
     const order: string[] = [];
