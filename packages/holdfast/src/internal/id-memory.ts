@@ -1,6 +1,9 @@
+import { LinkedList } from "./linked-list.js";
+
 /** Remembers the most recent ids and forgets the oldest beyond a bound. */
 export class IdMemory {
-  readonly #ids = new Set<string>();
+  // Not a Set alone: to find its first id, it skips the places of all that were deleted before.
+  readonly #ids = new LinkedList<string>();
   readonly #most: number;
 
   constructor(most: number) {
@@ -9,10 +12,8 @@ export class IdMemory {
 
   add(id: string): void {
     this.#ids.delete(id);
-    this.#ids.add(id);
-    if (this.#ids.size <= this.#most) return;
-    const oldest = this.#ids.values().next();
-    if (oldest.done === false) this.#ids.delete(oldest.value);
+    this.#ids.addLast(id);
+    if (this.#ids.size > this.#most) this.#ids.shift();
   }
 
   has(id: string): boolean {

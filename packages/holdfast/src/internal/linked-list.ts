@@ -18,6 +18,10 @@ export class LinkedList<T> implements Iterable<T> {
     return this.#first?.value;
   }
 
+  has(value: T): boolean {
+    return this.#nodes.has(value);
+  }
+
   addLast(value: T): void {
     const node: Node<T> = { value, before: this.#last, after: undefined };
     if (this.#last === undefined) this.#first = node;

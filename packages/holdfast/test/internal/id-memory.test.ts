@@ -21,4 +21,16 @@ describe("IdMemory", () => {
     for (const id of ["a", "b", "c", "a", "a", "d"]) memory.add(id);
     expect(["a", "b", "c", "d"].map((id) => memory.has(id))).toEqual([true, false, true, true]);
   });
+
+  it("takes no longer for an id beyond the bound than for one below it", () => {
+    const most = 100_000;
+    const memory = new IdMemory(most);
+    const msFor = (round: number): number => {
+      const fromMs = performance.now();
+      for (let at = 0; at < most; at += 1) memory.add(`id ${round} ${at}`);
+      return performance.now() - fromMs;
+    };
+    const belowMs = msFor(0);
+    expect(msFor(1)).toBeLessThan(20 * belowMs);
+  });
 });

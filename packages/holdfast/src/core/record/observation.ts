@@ -1,3 +1,4 @@
+import { LinkedList } from "../../internal/linked-list.js";
 import { copyOfStart } from "../../internal/text.js";
 import { HoldLengths, type HoldsSeen } from "./hold-lengths.js";
 import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
@@ -183,6 +184,8 @@ const ENTRY_BYTES = 1_000;
  */
 export class Observations {
   readonly #entries = new Map<string, Entry>();
+  /** The least recently used name first. A map finds its first entry only past the places of all that were deleted. */
+  readonly #used = new LinkedList<string>();
   #bytes = 0;
 
   /** An upper estimate of the memory in use, in bytes. */
@@ -297,7 +300,8 @@ export class Observations {
       standBackFromMs: undefined,
       bytes: 0,
     };
-    this.#entries.delete(id);
+    this.#used.delete(id);
+    this.#used.addLast(id);
     this.#entries.set(id, entry);
     if (known === undefined) this.#weigh(entry, id);
     return entry;
@@ -308,12 +312,12 @@ export class Observations {
     const bytes = ENTRY_BYTES + bytesOf(id) + bytesOf(entry.observation?.record);
     this.#bytes += bytes - entry.bytes;
     entry.bytes = bytes;
-    // To find the oldest of many entries takes long: the map skips the places of all entries that were used since.
-    if (this.#bytes <= MOST_BYTES) return;
-    for (const [oldId, { bytes: oldBytes }] of this.#entries) {
-      if (this.#bytes <= MOST_BYTES || oldId === id) return;
-      this.#entries.delete(oldId);
-      this.#bytes -= oldBytes;
+    while (this.#bytes > MOST_BYTES) {
+      const { first } = this.#used;
+      if (first === undefined || first === id) return;
+      this.#used.delete(first);
+      this.#bytes -= this.#entries.get(first)?.bytes ?? 0;
+      this.#entries.delete(first);
     }
   }
 }

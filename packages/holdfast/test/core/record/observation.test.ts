@@ -250,6 +250,19 @@ describe("Observations", () => {
     expect(observations.of("name 99999")).toBeDefined();
   });
 
+  it("takes no longer for a name once the memory is full", () => {
+    const observations = new Observations();
+    const msFor = (names: number, from: number): number => {
+      const fromMs = performance.now();
+      for (let at = from; at < from + names; at += 1)
+        observations.see(`${at}`, absent, "strong", at);
+      return performance.now() - fromMs;
+    };
+    const emptyMs = msFor(50_000, 0);
+    msFor(50_000, 50_000);
+    expect(msFor(150_000, 100_000)).toBeLessThan(6 * 3 * emptyMs);
+  });
+
   it("keeps the inputs of decisions, without user data, and with shortened labels", () => {
     const observations = new Observations();
     const long = "x".repeat(100_000);
