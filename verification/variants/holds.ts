@@ -196,7 +196,7 @@ export const HOLDS: readonly Variant[] = [
     edits: [
       {
         in: { anySignal },
-        from: "    for (const { aborted } of signals) if (aborted) return;\n",
+        from: "    for (const source of sources) if (source.deref()?.aborted === true) return;\n",
         to: "",
       },
     ],

@@ -331,8 +331,15 @@ export class ScheduledJob implements AsyncDisposable {
         if (!over.signal.aborted) next.abort(interruptedByNext(this.name));
       });
     }
-    const stop = anySignal([this.#stopping.signal, next.signal]);
-    const result = await runToEnd(this.#work, lease, begun, stop);
+    // A signal composed of one that outlives the run would stay with it, with the listeners of the work.
+    const stopped = new AbortController();
+    const stopping = this.#stopping.signal;
+    const stop = (): void => stopped.abort(stopping.reason);
+    stopping.addEventListener("abort", stop);
+    if (stopping.aborted) stop();
+    const either = anySignal([stopped.signal, next.signal]);
+    const result = await runToEnd(this.#work, lease, begun, either);
+    stopping.removeEventListener("abort", stop);
     over.abort();
     if (!lease.isHeld) {
       const { reason } = lease.signal;

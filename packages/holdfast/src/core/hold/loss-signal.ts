@@ -62,9 +62,27 @@ export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
   if (!Array.isArray(signals) || !signals.every((one) => one instanceof AbortSignal)) {
     throw refuse("The argument of anySignal() must be a list of AbortSignals.");
   }
-  return checked(AbortSignal.any(signals), () => {
-    for (const { aborted } of signals) if (aborted) return;
+  const sources = signals.flatMap((one) => sourcesOf.get(one) ?? [sourceFrom(one)]);
+  const composed = checked(AbortSignal.any(signals), () => {
+    for (const source of sources) if (source.deref()?.aborted === true) return;
   });
+  sourcesOf.set(composed, sources);
+  return composed;
+}
+
+/**
+ * The signals that a composed one checks. Weak: Node.js keeps a composed signal with a listener for as long as its sources
+ * exist, and a reference back to them would keep all of them for ever. A signal of a lease lives as long as the lease.
+ */
+const sourcesOf = new WeakMap<AbortSignal, readonly WeakRef<AbortSignal>[]>();
+
+/** The same one for all signals, so that each has it once. */
+const NOTHING = (): void => undefined;
+
+function sourceFrom(signal: AbortSignal): WeakRef<AbortSignal> {
+  // Some versions of Node.js lose a signal of `AbortSignal.timeout` that has no listener.
+  signal.addEventListener("abort", NOTHING);
+  return new WeakRef(signal);
 }
 
 /** Creates a controller with a signal that calls `check` at every read. */

@@ -1,9 +1,14 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
 import { expectThrown } from "../../../../../test/support/errors.js";
 import { World } from "../../../../../test/support/world.js";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
 import { election } from "../../../src/election/index.js";
 import { mutex, openSession } from "../../../src/index.js";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
 
 /** A signal with a deadline under the test's control. */
 function setUp() {
@@ -158,6 +163,53 @@ describe("a signal of anySignal", () => {
   it.each([[undefined], [null], [[5]], [[undefined]], [{}]])("refuses %j", (wrong) => {
     const refused = { code: "invalid-argument", mentions: ["anySignal()"] } as const;
     expectThrown(() => anySignal(wrong as never), refused);
+  });
+
+  /** Ends after turns of the event loop: only between them does Node.js learn what was collected. */
+  const collected = async (): Promise<void> => {
+    for (let turns = 0; turns < 10; turns += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      collect();
+    }
+  };
+
+  it("does not stay in memory when its sources have gone, even with a listener", async () => {
+    const made: WeakRef<AbortSignal>[] = [];
+    const compose = (): void => {
+      const { signal } = setUp();
+      const composed = anySignal([signal, new AbortController().signal]);
+      const twice = anySignal([composed, new AbortController().signal]);
+      for (const one of [composed, twice]) {
+        one.addEventListener("abort", () => undefined);
+        made.push(new WeakRef(one));
+      }
+    };
+    for (let at = 0; at < 50; at += 1) compose();
+    await collected();
+    expect(made.filter((one) => one.deref() !== undefined).length).toBeLessThan(5);
+  });
+
+  it("aborts with a timeout that nothing else refers to", async () => {
+    let aborts = 0;
+    const listen = (): void =>
+      anySignal([new AbortController().signal, AbortSignal.timeout(2_000)]).addEventListener(
+        "abort",
+        () => {
+          aborts += 1;
+        },
+      );
+    for (let at = 0; at < 20; at += 1) listen();
+    await collected();
+    expect(aborts).toBe(0);
+    await vi.waitFor(() => expect(aborts).toBe(20), { timeout: 5_000 });
+  });
+
+  it("asks the clocks of a lease through a composed signal that was collected", async () => {
+    const { signal, state } = setUp();
+    const twice = (() => anySignal([anySignal([signal]), new AbortController().signal]))();
+    await collected();
+    state.isOver = true;
+    expect(twice.aborted).toBe(true);
   });
 
   it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
