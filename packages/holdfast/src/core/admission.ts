@@ -125,9 +125,18 @@ export class Admission {
   leave(priority: Priority): void {
     this.#inFlight -= 1;
     if (priority === "claim") this.#claims -= 1;
-    if (this.#waiting === 0) return;
+    if (this.#waiting === 0) {
+      this.#forgetGone();
+      return;
+    }
     this.#admitNext("keep");
     this.#admitNext("claim");
+  }
+
+  /** A burst whose callers have given up would stay in memory until this client is as busy again. */
+  #forgetGone(): void {
+    if (this.#keepers.length > 0) this.#keepers = lineOf();
+    if (this.#claimers.length > 0) this.#claimers = lineOf();
   }
 
   #admitNext(priority: Priority): void {

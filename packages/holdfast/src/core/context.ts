@@ -139,6 +139,8 @@ export class ClientContext extends TableAccess {
   readonly holds = new Set<OpenLease>();
   /** The leases with a garbage-collected handle, and when each expires. */
   readonly #forgotten = new Map<OpenLease, number>();
+  /** From so many on, the next one removes those that have expired. */
+  #mostForgotten = 0;
   /** The ids of this client's live sessions. */
   readonly ownSessions = new Set<string>();
   /** The ids of permits that a part of this client uses, from the first attempt to the end of the release. */
@@ -291,8 +293,12 @@ export class ClientContext extends TableAccess {
 
   /** Keeps a lease with a garbage-collected handle until it expires, so that `close()` of the client frees its record. */
   forgot(lease: OpenLease, untilMs: number): void {
-    for (const [earlier, endMs] of this.#forgotten) {
-      if (endMs <= this.nowMs()) this.#forgotten.delete(earlier);
+    // Thousands may be collected together: to look at all of them for each one would block the event loop.
+    if (this.#forgotten.size >= this.#mostForgotten) {
+      const nowMs = this.nowMs();
+      for (const [earlier, endMs] of this.#forgotten)
+        if (endMs <= nowMs) this.#forgotten.delete(earlier);
+      this.#mostForgotten = 2 * this.#forgotten.size;
     }
     this.#forgotten.set(lease, untilMs);
   }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { Admission, type Priority } from "../../src/core/admission.js";
 import { Abort } from "../../src/platform/abort.js";
@@ -84,4 +86,28 @@ describe("the requests of a client", () => {
     for (let at = 0; at < 200; at += 1) ask("renewal", "keep");
     expect(sent).toHaveLength(most);
   });
+});
+
+it("a burst whose callers have given up does not stay in memory", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const { admission, ask, leave } = setUp(1);
+  ask("first", "claim");
+  const signals: WeakRef<Abort>[] = [];
+  const giveUp = (priority: Priority): void => {
+    const burst = Array.from({ length: 50 }, (_, at) => ask(`${at}`, priority));
+    for (const signal of burst) {
+      signal.abort();
+      signals.push(new WeakRef(signal));
+    }
+  };
+  giveUp("claim");
+  giveUp("keep");
+  expect(admission.waiting).toBe(0);
+  await leave("claim");
+  for (let turns = 0; turns < 5; turns += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    collect();
+  }
+  expect(signals.filter((one) => one.deref() !== undefined).length).toBeLessThan(3);
 });

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { requestsOf } from "../../../../test/support/requests.js";
 import { World } from "../../../../test/support/world.js";
 import {
@@ -57,7 +57,8 @@ function setUp(
   const requests = requestsOf(world, mine.network);
   const writesTo = (of: string) =>
     requests.made.filter((made) => made.kind === "write" && made.of === of).length;
-  return { world, chosen, locks: mine.locks, reported: mine.reported, rival, writesTo };
+  const { locks, process, reported } = mine;
+  return { world, chosen, locks, process, reported, rival, writesTo };
 }
 
 const expectForgotten = (reported: readonly HoldfastError[], lockName: string): void => {
@@ -147,6 +148,19 @@ describe("a handle that is garbage-collected without a release", () => {
       expect((await world.until(inspect(rival.locks, "expired"))).state).toBe("held");
     },
   );
+
+  it("costs as much of the process among thousands as alone", async () => {
+    const { world, chosen, locks, process } = setUp();
+    const count = 400;
+    await world.until(
+      Promise.all(Array.from({ length: count }, (_, at) => mutex(locks, `${at}`).acquire())),
+    );
+    const reads = vi.spyOn(process.clock, "monotonicMs");
+    chosen.collect(count);
+    expect(reads.mock.calls.length).toBeLessThan(20 * count);
+    await world.until(locks.close());
+    expect(world.record("0")?.["holder"]).toBeUndefined();
+  });
 
   it("is no longer watched after its release", async () => {
     const { world, chosen, locks } = setUp();
