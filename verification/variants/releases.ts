@@ -240,7 +240,7 @@ function isNotAcknowledged(error: unknown): boolean {
       {
         in: { rollBack },
         from: "const answer = mustPause ? AGAIN : await free();",
-        to: "if (holdsRecord(context, ref)) return ROLLED_BACK; const answer = mustPause ? AGAIN : await free();",
+        to: "if (context.holds.ofRecord(ref.id) !== undefined) return ROLLED_BACK; const answer = mustPause ? AGAIN : await free();",
       },
     ],
     caughtBy: {

@@ -74,10 +74,7 @@ export async function interruptHolder<S extends FormatTypes = NativeTypes>(
 
 /** Tells a holder of this client, which need not wait for its renewal. */
 function isToldHere(context: AcquireContext, asked: HeldRecord): boolean {
-  for (const hold of context.holds) {
-    if (hold.held.holder !== asked.holder) continue;
-    hold.hear(asked);
-    return true;
-  }
-  return false;
+  const hold = context.holds.ofHolder(asked.holder);
+  hold?.hear(asked);
+  return hold !== undefined;
 }

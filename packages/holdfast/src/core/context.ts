@@ -11,6 +11,7 @@ import { AbandonedIds } from "./abandoned-ids.js";
 import { spread } from "./backoff.js";
 import { busyConnections } from "./busy-connections.js";
 import type { ClientSettings } from "./client-settings.js";
+import { OpenLeases } from "./open-leases.js";
 import type { GrantHistory, RingChoice } from "./options.js";
 import { type Decision, decide } from "./record/decide.js";
 import type {
@@ -136,7 +137,7 @@ export class ClientContext extends TableAccess {
   readonly acquires: Slices;
   readonly releases: Slices;
   /** The held leases. `close()` of the client releases them. */
-  readonly holds = new Set<OpenLease>();
+  readonly holds = new OpenLeases<OpenLease>();
   /** The leases with a garbage-collected handle, and when each expires. */
   readonly #forgotten = new Map<OpenLease, number>();
   /** From so many on, the next one removes those that have expired. */

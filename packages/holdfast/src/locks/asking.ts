@@ -138,9 +138,9 @@ class HolderAsker implements Asker {
   /** A holder on a session does not read its record, and a holder of this client need not wait for its renewal. */
   async #deliver(record: HeldRecord): Promise<void> {
     const { context } = this.#waiter;
-    for (const hold of context.holds) {
-      if (hold.held.holder !== record.holder) continue;
-      hold.hear(record);
+    const own = context.holds.ofHolder(record.holder);
+    if (own !== undefined) {
+      own.hear(record);
       return;
     }
     context.rings?.asked(record);

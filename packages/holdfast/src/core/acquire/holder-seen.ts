@@ -48,12 +48,12 @@ export function holderSeen(
 ): HolderSeen | undefined {
   const { observations } = context;
   const lockName = ref.name;
-  for (const { ref: own, settings, leaseMs } of context.holds) {
-    if (own.id !== ref.id) continue;
+  const own = context.holds.ofRecord(ref.id);
+  if (own !== undefined) {
     return {
       lockName,
-      owner: settings.owner,
-      leaseMs,
+      owner: own.settings.owner,
+      leaseMs: own.leaseMs,
       isOwn: true,
       silentMs: undefined,
       takeableInMs: undefined,

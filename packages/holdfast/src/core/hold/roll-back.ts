@@ -40,7 +40,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
   const isOver = (): boolean => landed > 0 && landed === sends;
   const free = async () => {
     // No delayed send can be applied while this client holds the record.
-    if (isFreeing || isOver() || holdsRecord(context, ref)) return AGAIN;
+    if (isFreeing || isOver() || context.holds.ofRecord(ref.id) !== undefined) return AGAIN;
     isFreeing = true;
     // Credentials expire and are replaced, so a refused rollback is sent again, too.
     const answer = context.healing(await freeOnce(context, ref, from, { keepData: true }));
@@ -70,9 +70,4 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
       keepsAlive: false,
     }).finally(unwatch);
   });
-}
-
-function holdsRecord({ holds }: ClientContext, ref: RecordRef): boolean {
-  for (const hold of holds) if (hold.ref.id === ref.id) return true;
-  return false;
 }
