@@ -138,6 +138,8 @@ export class ClientContext extends TableAccess {
   readonly releases: Slices;
   /** The held leases. `close()` of the client releases them. */
   readonly holds = new OpenLeases<OpenLease>();
+  /** The leases that a release gives up, until DynamoDB has acknowledged it, or the caller knows that it has not. */
+  readonly releasing = new Set<Pick<OpenLease, "ref">>();
   /** The leases with a garbage-collected handle, and when each expires. */
   readonly #forgotten = new Map<OpenLease, number>();
   /** From so many on, the next one removes those that have expired. */

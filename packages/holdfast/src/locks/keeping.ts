@@ -270,6 +270,7 @@ class Uses implements KeptGrant<Hold> {
     this.#leaveIdle();
     const { context, ref, localQueue, settings } = idle;
     if (!idle.beginRelease()) return undefined;
+    context.releasing.add(idle);
     const untilMs = context.nowMs() + context.settings.requestTimeoutMs;
     const released = idle.requests.run(() =>
       release(idle, settings.keepData, undefined, (answer, waiter) => {

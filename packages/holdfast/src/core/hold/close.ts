@@ -38,7 +38,7 @@ export async function closeInOrder(
 
 /**
  * Ends the waiters, leases and background work of a client. Retries the releases for at most the close timeout.
- * Throws one error that lists each failure.
+ * Throws one error that lists each failure, also of a release that had begun before.
  */
 export async function closeAll(context: ClientContext): Promise<void> {
   context.beginClosing();
@@ -46,7 +46,11 @@ export async function closeAll(context: ClientContext): Promise<void> {
   const now = instantOf(context.clock);
   for (const hold of holds) hold.end("closed", undefined, now);
   const errors = await freeAll(context, holds, context.drain());
-  if (errors.length > 0) throw unreleased(errors, holds.length);
+  // A waiter that has left its place in a queue has no use for an error.
+  const left = [...context.releasing].filter(({ ref }) => ref.isEntry !== true);
+  for (const { ref } of left)
+    errors.push(releaseNotAcknowledged(ref, undefined, ref.permit !== undefined));
+  if (errors.length > 0) throw unreleased(errors, holds.length + left.length);
 }
 
 /**

@@ -324,6 +324,7 @@ export class HeldLease implements Handle {
     if (hold.kept && (await hold.kept.release(hold, this.#lastData !== undefined))) return;
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
+    context.releasing.add(hold);
     let last: NoAnswer | undefined;
     const send = (): Promise<void> =>
       hold.requests.run(() =>
@@ -336,6 +337,8 @@ export class HeldLease implements Handle {
     const boundMs = 2 * context.settings.requestTimeoutMs;
     if (await settlesWithin(context.timers, boundMs, released)) return;
     context.inBackground(() => released);
+    // The caller is told now, and `close()` need not tell of it again.
+    context.releasing.delete(hold);
     const isOnSession = living.life !== undefined;
     throw releaseNotAcknowledged(ref, last, isOnSession, ` within ${boundMs} ms`);
   }

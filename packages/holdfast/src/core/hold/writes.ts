@@ -278,7 +278,9 @@ export async function release(
     isForOthers,
     onNoAnswer,
   };
-  const loss = await giveUpLease(context, ref, localQueue, former);
+  const loss = await giveUpLease(context, ref, localQueue, former).finally(() =>
+    context.releasing.delete(hold),
+  );
   if (loss !== undefined) hold.lostBeforeRelease(loss);
 }
 

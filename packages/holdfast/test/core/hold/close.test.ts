@@ -20,6 +20,7 @@ function setUp() {
     releases: () => undefined,
     beginClosing: () => undefined,
     drain: async () => undefined,
+    releasing: new Set(),
     unreleased: () => [],
     freeing: () => ({}),
     write: () => {
