@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AcquireContext } from "../../../src/core/acquire/context.js";
 import { holderSeen, leasesSeen } from "../../../src/core/acquire/holder-seen.js";
+import { OpenLeases } from "../../../src/core/open-leases.js";
 import type { RecordRef } from "../../../src/core/record/format.js";
 
 const REF = { kind: "lock", name: "a", id: "a" } as RecordRef;
@@ -17,7 +18,7 @@ function clientThatSaw({ lock, row, decision }: { lock?: Seen; row?: Seen; decis
   const asked: unknown[] = [];
   const context = {
     nowMs: () => NOW_MS,
-    holds: [],
+    holds: new OpenLeases(),
     format: { codec: { refOf: (kind: string, name: string) => ({ id: `${kind} ${name}` }) } },
     observations: {
       of: (id: string) => (id === "a" ? lock : id === "session s" ? row : undefined),
