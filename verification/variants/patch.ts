@@ -10,7 +10,7 @@ export type Exported = Readonly<Record<string, unknown>>;
 const EXPORTS = /^export (?:async )?(?:abstract )?(?:function|class|const) (\w+)/gm;
 
 /** What `of` returns for an argument, computed once: three hundred variants ask about the same sources. */
-function remembered<R>(of: (text: string) => R): (text: string) => R {
+export function remembered<R>(of: (text: string) => R): (text: string) => R {
   const known = new Map<string, R>();
   return (text) => {
     const result = known.get(text) ?? of(text);
@@ -92,4 +92,9 @@ export function patched(text: string, from: string, to: string, title: string): 
   const first = code.positions[at] ?? 0;
   const last = code.positions[at + fragment.length - 1] ?? 0;
   return text.slice(0, first) + to + text.slice(last + 1);
+}
+
+/** Converts text to a pattern that matches it alone. */
+export function literally(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

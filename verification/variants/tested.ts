@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { bundle, bundlesIn } from "./bundle.js";
+import { literally } from "./patch.js";
 import type { InTest, Variant } from "./variant.js";
 
 /** A variant which a test must catch. */
@@ -24,7 +25,7 @@ const AS_IT_IS = "as it is";
 function patternOf(title: string): string {
   return title
     .split(/%[sidfjo]|\$\w+/)
-    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    .map(literally)
     .join(".*");
 }
 
@@ -33,8 +34,9 @@ function patternOf(title: string): string {
  * then the run ends here.
  */
 export const LONGEST_RUN_MS = 5_000;
-/** A simulation alone, in its long form, takes most of it. */
 const LEAST_MS = 300_000;
+/** Enough for all processors. */
+const BUNDLES_AT_ONCE = 16;
 
 /** A test file with the named tests, for a variant's defect or for the original code. */
 interface Run {
@@ -68,10 +70,12 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
   const bundleOf = ({ project, file }: Run): string =>
     join(folder, project.replaceAll(" ", "-"), file.replace(/\.ts$/, ".mjs"));
   try {
-    // One bundle each: Vitest would transform every source file again for each of many projects, which took minutes.
-    await Promise.all(
-      runs.map((run) =>
-        bundle(root, run.variant, bundleOf(run), {
+    // One bundle each: Vitest would transform every source file again for each of many projects, which took minutes. Some at a
+    // time: all together take gigabytes.
+    const left = [...runs];
+    const bundling = async (): Promise<void> => {
+      for (let run = left.pop(); run !== undefined; run = left.pop()) {
+        await bundle(root, run.variant, bundleOf(run), {
           stdin: {
             contents: `import "./verification/variants/only-named.ts";\nimport "./${run.file}";`,
             resolveDir: root,
@@ -79,9 +83,10 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
           define: { HOLDFAST_NAMED: JSON.stringify(run.named) },
           // The package's manifest declares no side effects; its tests are nothing but side effects.
           ignoreAnnotations: true,
-        }),
-      ),
-    );
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: BUNDLES_AT_ONCE }, bundling));
     const report = join(folder, "report.json");
     await vitestIn(root, folder, report, Math.max(LEAST_MS, variants.length * LONGEST_RUN_MS));
     const byBundle = new Map(runs.map((run) => [bundleOf(run), run]));
@@ -107,12 +112,14 @@ async function vitestIn(
   report: string,
   longestMs: number,
 ): Promise<void> {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST"));
+  // In their short form: each defect shows in the first seeds of a simulation, whose long form takes minutes.
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("VITEST") && name !== "HOLDFAST_TESTS",
+  );
   const env = {
     ...Object.fromEntries(inherited),
     HOLDFAST_KNOWN_BAD: folder,
     HOLDFAST_KNOWN_BAD_REPORT: report,
-    HOLDFAST_TESTS: "long",
   };
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--config", join(root, "verification/variants/vitest.config.ts")];

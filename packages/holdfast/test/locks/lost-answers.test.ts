@@ -24,9 +24,9 @@ interface Client {
 }
 
 const CLIENTS: readonly Client[] = [
-  { leaseMs: 10_000 },
-  { leaseMs: 10_000, sharedSession: sharedSession() },
   { leaseMs: 5_000 },
+  { leaseMs: 10_000, sharedSession: sharedSession() },
+  { leaseMs: 10_000 },
 ];
 
 interface Held {
