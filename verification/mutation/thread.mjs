@@ -20,7 +20,7 @@ const LEFT_OUT_TITLES = [
   "costs the same number of requests for any number of waiters",
   "with randomly lost answers have strictly rising fences",
   "succeed 500 times without deadlock, partial grant or starvation",
-  "stay silent during a day without faults",
+  "stay silent during six hours without faults",
   "waits for the watch of the longer of both leases and a second by default",
   // It reads a document, and no code.
   "match the thresholds in the document",

@@ -6,6 +6,7 @@ import { troubleOf, type Unavailable } from "./unavailable.js";
 
 // Request timeouts may be far shorter; so short an outage is no news to a user.
 const LEAST_OUTAGE_MS = 2_000;
+const LONGEST_PAUSE_MS = 600_000;
 
 /**
  * Tells the client's `onError` of an outage while a call waits: refused credentials at once, and otherwise when DynamoDB
@@ -24,6 +25,8 @@ export class OutageWatch {
   #isDue = false;
   #toldKind: Unavailable["kind"] | undefined;
   #toldAtMs = 0;
+  /** How long after the last word of an outage the next one may come. */
+  #pauseMs = 0;
   #isOver = false;
   /** By operation, the last request that failed, unless DynamoDB has served one since. */
   readonly #failed = new Map<string | undefined, Unavailable>();
@@ -62,6 +65,7 @@ export class OutageWatch {
       const silentSinceMs = kind === "unknown" ? this.#context.outages.silentSinceMs : undefined;
       this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs ?? nowMs, this.#calledMs));
       this.#failures = 0;
+      if (nowMs - this.#toldAtMs > 2 * this.#pauseMs) this.#pauseMs = 0;
     }
     this.#last = unavailable;
     this.#failures += 1;
@@ -141,6 +145,11 @@ export class OutageWatch {
     const last = this.#last;
     if (last === undefined) return;
     const nowMs = this.#context.nowMs();
+    if (last.kind !== "denied") {
+      // One record may be silent for hours, while those of others are served every few seconds.
+      if (nowMs - this.#toldAtMs < this.#pauseMs) return;
+      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(this.#leastMs, 2 * this.#pauseMs));
+    }
     const isWhole = last.kind === "unknown" && nowMs - this.#fromMs >= this.#leastMs;
     this.#toldKind = last.kind;
     this.#toldAtMs = nowMs;

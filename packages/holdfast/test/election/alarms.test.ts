@@ -51,13 +51,13 @@ describe("alarms on election events", () => {
     });
   });
 
-  it("stay silent during a day without faults", async () => {
+  it("stay silent during six hours without faults", async () => {
     three();
-    await world.time.advance(24 * 3_600_000);
+    await world.time.advance(6 * 3_600_000);
     expect(elections()).toBe(1);
     expect(longestGapMs()).toBeLessThan(10_000);
     expect(renewals.events.filter(({ isAnswered }) => !isAnswered)).toEqual([]);
-    expect(renewals.events.length).toBeGreaterThan(8_000);
+    expect(renewals.events.length).toBeGreaterThan(2_000);
     // Every renewal came as early as the first.
     expect(Math.min(...renewals.events.map(({ remainingMs }) => remainingMs))).toBeGreaterThan(
       50_000,
