@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { refuse } from "../../internal/option-names.js";
+import { systemFinalization } from "../../platform/finalization.js";
 
 /**
  * An `AbortSignal` that checks the clocks at every read of `aborted`. After a pause of the process, code can run before
@@ -62,11 +63,15 @@ export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
   if (!Array.isArray(signals) || !signals.every((one) => one instanceof AbortSignal)) {
     throw refuse("The argument of anySignal() must be a list of AbortSignals.");
   }
-  const sources = signals.flatMap((one) => sourcesOf.get(one) ?? [sourceFrom(one)]);
+  const sources = signals.flatMap((one) => sourcesOf.get(one) ?? [new WeakRef(one)]);
   const composed = checked(AbortSignal.any(signals), () => {
     for (const source of sources) if (source.deref()?.aborted === true) return;
   });
   sourcesOf.set(composed, sources);
+  for (const source of sources) use(source, 1);
+  collected.watch(composed, () => {
+    for (const source of sources) use(source, -1);
+  });
   return composed;
 }
 
@@ -76,13 +81,23 @@ export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
  */
 const sourcesOf = new WeakMap<AbortSignal, readonly WeakRef<AbortSignal>[]>();
 
+/** How many composed signals have this source. */
+const uses = new WeakMap<AbortSignal, number>();
+const collected = systemFinalization();
 /** The same one for all signals, so that each has it once. */
 const NOTHING = (): void => undefined;
 
-function sourceFrom(signal: AbortSignal): WeakRef<AbortSignal> {
-  // Some versions of Node.js lose a signal of `AbortSignal.timeout` that has no listener.
-  signal.addEventListener("abort", NOTHING);
-  return new WeakRef(signal);
+/**
+ * Some versions of Node.js lose a signal of `AbortSignal.timeout` that has no listener. But Node.js keeps one that has, and so
+ * the one that a caller has composed of a signal that outlives it: the listener goes with the last signal that needs it.
+ */
+function use(source: WeakRef<AbortSignal>, by: 1 | -1): void {
+  const signal = source.deref();
+  if (signal === undefined) return;
+  const count = (uses.get(signal) ?? 0) + by;
+  uses.set(signal, count);
+  if (count > 0) signal.addEventListener("abort", NOTHING);
+  else signal.removeEventListener("abort", NOTHING);
 }
 
 /** Creates a controller with a signal that calls `check` at every read. */

@@ -204,6 +204,22 @@ describe("a signal of anySignal", () => {
     await vi.waitFor(() => expect(aborts).toBe(20), { timeout: 5_000 });
   });
 
+  it("keeps no source that a caller has composed of a signal that lives longer", async () => {
+    const lives = new AbortController();
+    const sources: WeakRef<AbortSignal>[] = [];
+    const compose = (): void => {
+      const both = AbortSignal.any([lives.signal, new AbortController().signal]);
+      const { signal } = setUp();
+      // Twice: the first that goes must not take it from the other.
+      anySignal([anySignal([both]), signal]);
+      sources.push(new WeakRef(both));
+    };
+    for (let at = 0; at < 50; at += 1) compose();
+    await collected();
+    expect(sources.filter((one) => one.deref() !== undefined).length).toBeLessThan(5);
+    expect(lives.signal.aborted).toBe(false);
+  });
+
   it("asks the clocks of a lease through a composed signal that was collected", async () => {
     const { signal, state } = setUp();
     const twice = (() => anySignal([anySignal([signal]), new AbortController().signal]))();
