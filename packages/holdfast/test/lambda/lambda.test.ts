@@ -200,6 +200,34 @@ describe("a handler with a lock", () => {
     await mine.close();
   });
 
+  it("leaves the handler what it needs while the table does not answer the write that shortens the lease", async () => {
+    let hasLock = false;
+    const failing: DynamoDBLike = {
+      config: client.config,
+      send: async (command, more) => {
+        const isWrite = (command as object).constructor.name === "UpdateItemCommand";
+        if (isWrite && hasLock) return new Promise(() => undefined);
+        const answer = await client.send(command, more);
+        if (isWrite) hasLock = true;
+        return answer;
+      },
+    };
+    const theirs = await mutex(rivals, "order/42").acquire();
+    const onError = () => undefined;
+    const mine = new Holdfast({
+      ...{ client: failing, table: "locks", requestTimeout: "1s", onError, poll },
+    });
+    const settings = options({ locks: mine, wait: "2s", needs: "1.5s" });
+    const handler = withLock(settings, (_, around) => around.getRemainingTimeInMillis());
+    // Less than the margin of half a second is not the handler's.
+    const running = handler("42", context(3_000));
+    await pause(500);
+    await theirs.release();
+    expect(await running).toBeGreaterThan(1_900);
+    hasLock = false;
+    await mine.close();
+  });
+
   it.each([undefined, {}])("refuses the context %j, and says how to test", async (wrong) => {
     const handler = withLock(options(), () => "done") as (...given: unknown[]) => Promise<string>;
     expect(await errorOf(handler("42", wrong))).toMatchObject({
