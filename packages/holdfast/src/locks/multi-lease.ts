@@ -44,7 +44,7 @@ class Joint {
 
   /** A lease whose signal is in use is not ended by garbage collection. */
   noteUse(): void {
-    for (const { lossSignal } of this.holds) lossSignal.give();
+    for (const hold of this.holds) hold.give(hold.lossSignal);
   }
 
   /** The handle was garbage-collected: each lock ends for this reason. */

@@ -47,6 +47,12 @@ export interface GrantResult {
 }
 
 /**
+ * The holds without a timer whose signal is in use. A signal composed of it refers to it weakly, and so would never abort once
+ * the handle and the client have gone.
+ */
+const watched = new Set<Hold>();
+
+/**
  * The state of a grant in the holder's process, until the deadline, a loss or a release. Writes of a hold never
  * overlap (R7), and an ended hold stays ended (R2). A grant that is kept has one hold after another: they share the
  * deadline and the writes, and nothing else.
@@ -130,6 +136,12 @@ export class Hold implements Kept {
   #livingFrom(start: Instant, record: HeldRecord): EffectiveDeadline<Hold> {
     const deadline = this.deadlineFrom(start, this.#leaseMs);
     return new EffectiveDeadline<Hold>(this.#leaseEnd.limit(deadline, record));
+  }
+
+  /** Gives one of the two signals to the holder. */
+  give(signal: LossSignal): AbortSignal {
+    if (this.isManual && !this.#isOver) watched.add(this);
+    return signal.give();
   }
 
   /** Ends the hold, whose grant goes on in `heir`. */
@@ -275,6 +287,7 @@ export class Hold implements Kept {
 
   #finish(reason: LossReason | undefined): void {
     this.#isOver = true;
+    watched.delete(this);
     if (reason !== undefined && !RESERVED_AFTER_LOSS.includes(reason))
       this.context.abandon(this.held.holder);
     this.context.holds.delete(this);

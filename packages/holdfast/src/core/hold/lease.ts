@@ -237,12 +237,12 @@ export class HeldLease implements Handle {
 
   get signal(): AbortSignal {
     this.#hold.check();
-    return this.#hold.signal.give();
+    return this.#hold.give(this.#hold.signal);
   }
 
   get lossSignal(): AbortSignal {
     this.#hold.check();
-    return this.#hold.lossSignal.give();
+    return this.#hold.give(this.#hold.lossSignal);
   }
 
   /** The reason of {@link signal}, if it has aborted: to make a signal takes as long as all else in a use of a kept lock. */

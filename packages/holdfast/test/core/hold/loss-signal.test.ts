@@ -3,9 +3,11 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
 import { expectThrown } from "../../../../../test/support/errors.js";
 import { World } from "../../../../../test/support/world.js";
+import { MemoryDynamoDB, memoryClient } from "../../../../testing/src/index.js";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
 import { election } from "../../../src/election/index.js";
-import { mutex, openSession } from "../../../src/index.js";
+import { all, Holdfast, mutex, openSession } from "../../../src/index.js";
+import { createTable } from "../../../src/table/index.js";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -226,6 +228,25 @@ describe("a signal of anySignal", () => {
     await collected();
     state.isOver = true;
     expect(twice.aborted).toBe(true);
+  });
+
+  // rule: R2
+  it("aborts after the deadline of a lease without a timer, of which nothing else is left", async () => {
+    const compose = async (names: readonly string[]): Promise<AbortSignal> => {
+      const client = memoryClient(new MemoryDynamoDB({ nowMs: Date.now }));
+      await createTable({ client, table: "locks" });
+      const locks = new Holdfast({ client, table: "locks" });
+      const asked = { lease: "1s", renew: "manual" } as const;
+      const [name = "", ...more] = names;
+      const lock = more.length === 0 ? mutex(locks, name) : all(locks, names);
+      const { signal } = await lock.acquire(asked);
+      return anySignal([signal, new AbortController().signal]);
+    };
+    const composed = await Promise.all([compose(["a"]), compose(["a", "b"])]);
+    expect(composed.map(({ aborted }) => aborted)).toEqual([false, false]);
+    await collected();
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect(composed.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 
   it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
