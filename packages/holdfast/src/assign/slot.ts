@@ -45,7 +45,6 @@ const MOST_SLOTS = 10_000;
 const DEFAULT_WAIT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 10_000;
-/** A single failed round may be a short outage. */
 
 /**
  * Gives this process a number of its own from 0 to `of` - 1: a node id, a partition, a port. The number is this process's as
@@ -81,7 +80,8 @@ export async function slot(
   const untilMs = context.nowMs() + waitMs;
   const triesUntilMs = waitMs === 0 ? Number.POSITIVE_INFINITY : untilMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
-  // As an acquisition does, a wait tells of an outage, and of a refused permission, which lasts longer, at once.
+  // As an acquisition does, a wait tells of an outage, and of a refused permission, which lasts longer, at once. A single
+  // failed round may be a short outage.
   const failing = new FailingCall(context, { tries: 2 });
   try {
     for (;;) {

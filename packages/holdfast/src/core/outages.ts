@@ -105,8 +105,10 @@ export class Outages {
   }
 
   #doneBy(unavailable: Unavailable): Operation | undefined {
-    const { kind, cause } = unavailable;
-    return this.#failed.get(kind === "denied" ? cause : unavailable);
+    if (unavailable.kind !== "denied") return this.#failed.get(unavailable);
+    // An error that says what was prevented, such as the opening of a session, has that of the request as its cause.
+    const { cause } = unavailable;
+    return this.#failed.get(cause) ?? this.#failed.get(cause.cause as object);
   }
 }
 

@@ -566,6 +566,23 @@ describe("assign", () => {
     expect(one?.assignment.mine.length).toBe(20);
   });
 
+  it.each(["query", "write"] as const)(
+    "tells of a refused %s once, also if a new session needs it, and again when it is refused anew",
+    async (kind) => {
+      const [one] = await startAll(1);
+      for (let times = 1; times <= 2; times += 1) {
+        const error = new HoldfastError("access-denied", "not now");
+        one?.it.network.script((request) =>
+          request.kind === kind ? { fault: "misconfigured", error } : undefined,
+        );
+        await world.time.advance(9 * PERIOD_MS);
+        expect(one?.it.reported.length).toBe(times);
+        one?.it.network.clear();
+        await world.time.advance(20 * PERIOD_MS);
+      }
+    },
+  );
+
   it("stops with its client, which waits for the runs", async () => {
     const [one, two] = await startAll(2, {}, 2_000);
     const fromMs = world.time.nowMs;
