@@ -127,6 +127,8 @@ export class LocalQueue<Settings, Granted> {
   /** The number of waiters before the first waiter of this queue; undefined while it is not known. */
   #before: number | undefined;
   #unavailable: Unavailable | undefined;
+  /** Whether DynamoDB answered the last request of the waiter that contends. */
+  #isAnswered = false;
   #isBusy = false;
   #occupant: Occupant | undefined;
   #watch: Timer | undefined;
@@ -227,6 +229,7 @@ export class LocalQueue<Settings, Granted> {
   /** The contending waiter reports why DynamoDB did not answer its request, or undefined if DynamoDB answered. */
   setUnavailable(unavailable: Unavailable | undefined): void {
     this.#unavailable = unavailable;
+    this.#isAnswered = unavailable === undefined;
   }
 
   /** Counts a hand-off to a waiter of this process. */
@@ -246,6 +249,7 @@ export class LocalQueue<Settings, Granted> {
   /** Gives the turn to a hold, until the hold ends. */
   occupy(occupant: Occupant): void {
     this.#occupant = occupant;
+    this.#isAnswered = false;
     this.#watchOccupant();
     this.announce(0);
   }
@@ -307,6 +311,8 @@ export class LocalQueue<Settings, Granted> {
     this.#announcement?.cancel();
     this.#announcement = undefined;
     for (let waiter = this.shift(); waiter !== undefined; waiter = this.shift()) {
+      // Its own wait may end before its first answer, and that would look like an outage.
+      if (this.#isAnswered) waiter.tell();
       if (waiter.contend()) return;
     }
     this.leavePlace();
