@@ -6,8 +6,9 @@ import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import type { Hold } from "../hold/hold.js";
 import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
+import { withWait } from "../options.js";
 import type { Kept } from "../scheduler.js";
-import type { Unavailable } from "../unavailable.js";
+import { type Unavailable, unavailableError } from "../unavailable.js";
 import { SessionKeepAlive } from "./keep-alive.js";
 import { ThreadKeepAlive } from "./thread-keep-alive.js";
 import type { ThreadSettings } from "./thread-messages.js";
@@ -25,11 +26,13 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   /** The leases, and the acquisitions that need the session for a lease. */
   readonly #leases = new Set<object>();
   #session: SessionKeepAlive | undefined;
-  #isOpening = false;
+  #isOvering = false;
   #opening: Promise<SessionKeepAlive | undefined> | undefined;
   readonly #openOnce = new SingleFlight<void>();
   /** Of the users that wait for an opening. */
   readonly #listeners = new Set<(unavailable: Unavailable) => void>();
+  /** Ends an opening of which DynamoDB did not serve a request. */
+  #giveUp: (() => void) | undefined;
   readonly #threadSettings: ThreadSettings | undefined;
   #thread: ThreadKeepAlive | undefined;
   readonly prepare: ((hold: Hold) => Promise<void>) | undefined;
@@ -52,7 +55,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   current(leaseMs: number): KeepAlive<Hold> | undefined {
     if (leaseMs !== this.#settings.leaseMs) return undefined;
     const life = this.#session?.current();
-    if (life === undefined && !this.#isOpening && !this.#context.closing.aborted) this.#open();
+    if (life === undefined && !this.#isOvering && !this.#context.closing.aborted) this.#open();
     return life;
   }
 
@@ -72,16 +75,21 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
    */
   async opened(
     user: object,
-    onNoResponse: (unavailable: Unavailable) => void = () => undefined,
+    onNoResponse?: (unavailable: Unavailable) => void,
   ): Promise<SessionKeepAlive> {
     this.begun(user);
+    // A user who hears of the requests waits for as long as it likes: the client's wait may be shorter than one request, and
+    // then no user would hear of an outage.
+    const wait = onNoResponse === undefined ? undefined : Number.POSITIVE_INFINITY;
     for (;;) {
       const current = this.#session;
       if (current?.isHeld === true) return current;
-      this.#listeners.add(onNoResponse);
-      await this.#openOnce
-        .run("session", () => this.#openNew())
-        .finally(() => this.#listeners.delete(onNoResponse));
+      const opening = this.#openOnce.run("session", () => this.#openNew(wait));
+      if (onNoResponse === undefined) await opening;
+      else {
+        this.#listeners.add(onNoResponse);
+        await opening.finally(() => this.#listeners.delete(onNoResponse));
+      }
     }
   }
 
@@ -92,7 +100,13 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
 
   ended(hold: object): void {
     this.#leases.delete(hold);
+    this.#giveUpUnlessUsed();
     this.#closeUnlessUsed();
+  }
+
+  // An opening without a fault goes on: it ends soon, and the session may serve the next user.
+  #giveUpUnlessUsed(): void {
+    if (this.#leases.size === 0) this.#giveUp?.();
   }
 
   #closeUnlessUsed(): void {
@@ -108,12 +122,23 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     this.#session?.close("release").catch(() => undefined);
   }
 
-  async #openNew(): Promise<void> {
+  async #openNew(wait?: number): Promise<void> {
+    const unused = new AbortController();
+    let isOver = false;
     const onNoResponse = (unavailable: Unavailable): void => {
       for (const listener of this.#listeners) listener(unavailable);
+      if (isOver) return;
+      // A user that comes at this instant may try again, by the code of the error.
+      this.#giveUp = () => unused.abort(notOpened(unavailable));
+      this.#giveUpUnlessUsed();
     };
-    const settings = { ...this.#settings, onNoResponse };
-    const session = await SessionKeepAlive.open(this.#context, settings);
+    const inTime = wait === undefined ? this.#settings : withWait(this.#settings, wait, undefined);
+    const settings = { ...inTime, signal: unused.signal, onNoResponse };
+    const opening = SessionKeepAlive.open(this.#context, settings);
+    const session = await opening.finally(() => {
+      isOver = true;
+      this.#giveUp = undefined;
+    });
     // Such as at the close of the client, which ends the session.
     session.over.addEventListener("abort", () => {
       if (this.#session === session) this.#context.scheduler.forget(this);
@@ -157,7 +182,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
       this.#opening = undefined;
       return this.#session?.current();
     });
-    this.#isOpening = true;
+    this.#isOvering = true;
     this.#context.inBackground(async () => {
       try {
         await this.#openOnce.run("session", () => this.#openNew());
@@ -166,11 +191,15 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
         // The leases renew themselves meanwhile, and report the same error if the cause lasts.
         if (!isPassing(error)) throw error;
       } finally {
-        this.#isOpening = false;
+        this.#isOvering = false;
         isDone.abort();
       }
     });
   }
+}
+
+function notOpened(unavailable: Unavailable): HoldfastError {
+  return unavailableError("", "was not opened", unavailable, "The session");
 }
 
 function isPassing(error: unknown): error is HoldfastError {
