@@ -36,7 +36,10 @@ export interface ClientOptions
    * always watches the record for a whole lease first.
    */
   readonly maxClockError?: Duration | "never" | undefined;
-  /** How long the client waits for the answer to one request. Default 5 s, and never longer than the lease lasts. */
+  /**
+   * How long the client waits for the answer to one request. Default 5 s; to a claim or a renewal at most half of the time that
+   * the lease still lasts.
+   */
   readonly requestTimeout?: Duration | undefined;
   /** How long `close()` tries to release the held leases. Default 5 s. */
   readonly closeTimeout?: Duration | undefined;
