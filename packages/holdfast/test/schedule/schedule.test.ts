@@ -141,6 +141,8 @@ describe("a schedule", () => {
     expect(ran.length).toBe(2);
     expect(writes).toBeLessThanOrEqual(4);
     expect(readUnits).toBeLessThanOrEqual(1.5 + 2 * 1.5);
+    // A look of each process, another of those two in the lease of the run, and a strong one after each refused write.
+    expect(readUnits).toBe(3 * 0.5 + 2 * 0.5 + (writes - 2));
   });
 
   it("does not run instants before its first start", async () => {
