@@ -413,6 +413,22 @@ describe("a kept lock that others want", () => {
     expect(lease?.isHeld).toBe(true);
   });
 
+  // docs/keep.md
+  it.each([
+    ["without `keep`, by a hand-off", (locks: Holdfast) => mutex(locks, "a").acquire(), 1],
+    ["with data", (locks: Holdfast) => mutex(locks, "a", KEEP).acquire({ data: 1 }), 1],
+    ["of a fair lock", (locks: Holdfast) => fairLock(locks, "a").acquire(), 1],
+    ["with `ifHeld`", (locks: Holdfast) => mutex(locks, "a").acquire({ ifHeld: interrupt }), 2],
+    // The release, a read of each lock, at once, and the transaction.
+    ["of several locks", (locks: Holdfast) => all(locks, ["a", "b"]).acquire(), 3],
+  ])("is given back at once to a caller %s", async (_, call, requests) => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    const fromMs = world.time.nowMs;
+    await world.until<unknown>(call(holder.locks));
+    expect(world.time.nowMs - fromMs).toBe(10 * requests);
+  });
+
   describe.each([
     ["a grant of several locks", (locks: Holdfast) => all(locks, ["a", "b"])],
     ["a caller with other options", (locks: Holdfast) => mutex(locks, "a")],
