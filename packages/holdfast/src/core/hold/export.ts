@@ -55,8 +55,8 @@ const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 }
  * ends in this process first, as lost with reason `exported`. After the answer every condition on the fence of this
  * lease fails. Unless a process adopts it, the lock is free when the lease expires. Sends one request without faults.
  * Rejects with `lost` after an earlier loss, and with `outcome-unknown` without an acknowledgement: the lease has ended
- * then, too. Rejects with `invalid-argument` for a lease on a session, for a lease with several handles by reentry, and
- * for another client's format.
+ * then, too. Rejects with `invalid-argument` for a lease on a session, for a lease with several handles by reentry, for
+ * several locks together, and for another client's format.
  */
 export async function exportLease(
   lease: Lease<FormatTypes>,

@@ -20,6 +20,7 @@ import {
   mutex,
   once,
   openSession,
+  semaphore,
 } from "../../../src/index.js";
 import { heardWhile } from "../../telemetry/everything.js";
 
@@ -438,6 +439,30 @@ describe("the client refuses an export", () => {
       code: "invalid-argument",
     });
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
+  });
+
+  // docs/transferring.md
+  it("of a lease that two calls share by reentry, until one has released it", async () => {
+    const { world, one } = scene();
+    const lock = mutex(one.locks, "r", { reentrant: true });
+    const first = await world.until(lock.acquire());
+    const second = await world.until(lock.acquire());
+    await expect(exportLease(first)).rejects.toMatchObject({ code: "invalid-argument" });
+    expect([first.isHeld, second.isHeld]).toEqual([true, true]);
+    await world.until(second.release());
+    expect((await world.until(exportLease(first))).name).toBe("r");
+  });
+
+  it("of a permit and of several locks together, but not of one of them", async () => {
+    const { world, one } = scene();
+    const both = await world.until(all(one.locks, ["x", "y"]).acquire());
+    const permit = await world.until(semaphore(one.locks, "s", { permits: 1 }).acquire());
+    for (const lease of [both, permit]) {
+      await expect(exportLease(lease)).rejects.toMatchObject({ code: "invalid-argument" });
+      expect(lease.isHeld).toBe(true);
+    }
+    const [x] = both.parts;
+    expect((await world.until(exportLease(x as Lease))).name).toBe("x");
   });
 
   it("in every format except the native format, by name, and an import too", async () => {
