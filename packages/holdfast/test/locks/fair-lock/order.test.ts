@@ -113,6 +113,30 @@ describe("a fair lock", () => {
     expect(hundred?.writes).toBeLessThan(7);
   });
 
+  // docs/fair-lock.md
+  it("reads twice a second behind one or two waiters, and once in 5 s behind twenty", async () => {
+    const world = new World();
+    const held = await world.until(fairLock(world.inhabitant().locks, NAME).acquire());
+    const waiters = Array.from({ length: 21 }, () => world.inhabitant());
+    for (const { locks } of waiters) {
+      const waiting = fairLock(locks, NAME).acquire({ wait: FOR_EVER });
+      waiting.then((lease: Lease) => lease.release());
+      await world.time.advance(100);
+    }
+    await world.time.advance(60_000);
+    const readsOf = () =>
+      waiters.map(({ network: { requests } }) => requests.read + requests.query);
+    const before = readsOf();
+    await world.time.advance(120_000);
+    const reads = readsOf().map((count, at) => count - (before[at] ?? 0));
+    // Twice a second, and the looks every 10 s and every 5 s beside them.
+    for (const near of [1, 2]) expect(reads[near]).toBeGreaterThan(220);
+    for (const near of [1, 2]) expect(reads[near]).toBeLessThan(290);
+    expect(reads[20]).toBeGreaterThanOrEqual(24);
+    expect(reads[20]).toBeLessThan(45);
+    await world.until(held.release());
+  });
+
   it("reads no more in a poll of the nearest entry than the cost of one item", async () => {
     const { world, held } = await queueOf(30);
     world.table.resetCounts();
