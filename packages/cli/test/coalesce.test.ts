@@ -121,6 +121,25 @@ describe("holdfast coalesce", () => {
     expect(await inspect(world.locks, "e")).toMatchObject({ state: "free", isOwed: true });
   });
 
+  it("does not count a run that was cut off while its lease was not lost", async () => {
+    const log = world.file("g.log");
+    const first = world.start([
+      "coalesce",
+      "g",
+      "--",
+      "sh",
+      "-c",
+      `echo $PPID > "${log}"; sleep 60`,
+    ]);
+    await until(() => linesOf(log) === 1, "the run");
+    // The guard of the command.
+    process.kill(Number(readFileSync(log, "utf8")), "SIGKILL");
+    expect(await first.result).toMatchObject({
+      ...{ status: 70, stderr: expect.stringContaining('The guard of lock "g" died') },
+    });
+    expect(await inspect(world.locks, "g")).toMatchObject({ state: "free", isOwed: true });
+  });
+
   it("takes one name", async () => {
     const result = await world.run(["coalesce", "a", "b", "--", "true"]);
     expect(result).toMatchObject({ status: 64, stderr: expect.stringContaining("single name") });

@@ -43,17 +43,17 @@ export async function coalesce(
   try {
     const begin = ifOwed === true ? runOwed : call;
     const begun = begin(locks, name, { lease, owner }, (granted) => runs.run(granted));
-    const first = await Promise.race([begun, runs.survivor, aborted(interruptions.ending)]);
-    // A signal before the command ran.
-    if (first === undefined) return interruptions.exitCode ?? EXIT.internal;
+    const over = Promise.race([runs.survivor, runs.givenUp]);
+    const first = await Promise.race([begun, over, aborted(interruptions.ending)]);
+    const isAnswer = first !== undefined && "ran" in first;
     // What came meanwhile is run, too, unless a signal has ended the command.
-    const survivor =
-      "ran" in first ? await Promise.race([runs.ended(locks), runs.survivor]) : first;
+    const survivor = isAnswer ? await Promise.race([runs.ended(locks), over]) : first;
     mayRelease = survivor === undefined;
     if (survivor !== undefined) throw undead(survivor);
-    if ("ran" in first && !first.ran) return tellNotRun(name, first, ifOwed === true, output);
+    if (isAnswer && !first.ran) return tellNotRun(name, first, ifOwed === true, output);
     const { last } = runs;
-    if (last === undefined) return EXIT.internal;
+    // A signal before the command ran.
+    if (last === undefined) return interruptions.exitCode ?? EXIT.internal;
     return exitCodeOfOutcome(last.outcome, command[0] ?? "", last.held);
   } finally {
     // While a process of the command may still act, the lock is not released.
@@ -83,11 +83,12 @@ function tellNotRun(
 class Runs {
   /** Settles only if a process of a command may have survived its guard. */
   readonly survivor: Promise<Holding>;
+  /** Resolves when only the end of this process can give up a run, so that what is owed stays in the record. */
+  readonly givenUp: Promise<undefined>;
   last: { readonly outcome: Outcome; readonly held: Holding } | undefined;
   readonly #line: Omit<CommandLine, "env">;
   readonly #interruptions: Interruptions;
   readonly #host: Host;
-  readonly #givenUp: Promise<void>;
   #isSignalled = false;
   #reportSurvivor: (held: Holding) => void = () => undefined;
   #reportGivenUp: () => void = () => undefined;
@@ -99,17 +100,13 @@ class Runs {
     this.survivor = new Promise((resolve) => {
       this.#reportSurvivor = resolve;
     });
-    this.#givenUp = new Promise((resolve) => {
-      this.#reportGivenUp = resolve;
+    this.givenUp = new Promise((resolve) => {
+      this.#reportGivenUp = () => resolve(undefined);
     });
   }
 
   async run(lease: Lease): Promise<void> {
-    // Only the end of this process gives up such a run, so what is owed stays in the record.
-    if (this.#isSignalled || this.#interruptions.exitCode !== undefined) {
-      this.#reportGivenUp();
-      return aborted(lossSignal(lease));
-    }
+    if (this.#isSignalled || this.#interruptions.exitCode !== undefined) return this.#giveUp(lease);
     const held = interruptible(lease);
     const env = environmentOf(held, this.#host.env);
     const guarded = new GuardedCommand(held, { ...this.#line, env }, this.#host);
@@ -126,11 +123,18 @@ class Runs {
     this.last = { outcome, held };
     // A run that was stopped before its end does not count.
     if (outcome.kind === "ended" && outcome.cause === "interrupted") throw lease.signal.reason;
+    // Nor does one that was cut off by its guard, or with it: its lease can still be renewed.
+    const isCutOff = outcome.kind === "unguarded" || ("cause" in outcome && outcome.cause);
+    if (isCutOff) return this.#giveUp(lease);
+  }
+
+  #giveUp(lease: Lease): Promise<void> {
+    this.#reportGivenUp();
+    return aborted(lossSignal(lease));
   }
 
   /** Resolves when nothing is owed, or after a signal. */
   async ended(locks: Holdfast<AnyLocks>): Promise<undefined> {
-    // A signal can also come during a further run.
-    if (!this.#isSignalled) await Promise.race([locks.drain(), this.#givenUp]);
+    if (!this.#isSignalled) await locks.drain();
   }
 }
