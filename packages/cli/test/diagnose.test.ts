@@ -143,6 +143,17 @@ describe("diagnose", () => {
     await alive.release();
     await dead.release().catch(() => undefined);
   });
+
+  it("ends with the status of a signal during the watch, and tells of no holder", async () => {
+    const lease = await mutex(world.locks, "watched").acquire({ lease: "60s" });
+    const running = world.start(["diagnose", "--scan", "--prefix", "watched"]);
+    await running.printed("watching them", "stderr");
+    running.kill("SIGTERM");
+    const { status, stdout } = await running.result;
+    expect(status).toBe(143);
+    expect(stdout).not.toContain("records");
+    await lease.release();
+  });
 });
 
 describe("diagnose, inspect and ls of a lease that has ended", () => {

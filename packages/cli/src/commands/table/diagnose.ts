@@ -56,7 +56,9 @@ export async function diagnose(
   for (const finding of printed) print(finding, output);
   const isSound = printed.every(({ check, level }) => level !== "problem" || check === "ring");
   if (scan === true && isSound) {
-    for (const finding of await recordFindings(options, watchMs, output, host)) {
+    const found = await recordFindings(options, watchMs, output, host);
+    if (typeof found === "number") return found;
+    for (const finding of found) {
       print(finding, output);
       printed.push(finding);
     }
@@ -79,13 +81,16 @@ function print(finding: PrintedFinding, output: Output): void {
   if (fix !== undefined) output.out(printable(`${" ".repeat(22)}Fix: ${fix}`));
 }
 
-/** Watches all holders and waiters for the longest lease, by two listings of each kind. */
+/**
+ * Watches all holders and waiters for the longest lease, by two listings of each kind. Returns the exit status if a signal
+ * ends the watch: it then tells of nobody whether they live.
+ */
 async function recordFindings(
   options: DiagnoseCommandOptions,
   watchMs: number,
   output: Output,
   host: Host,
-): Promise<PrintedFinding[]> {
+): Promise<PrintedFinding[] | number> {
   const interruptions = new Interruptions(host, { withReader: true });
   await using locks = await locksOf(options, output);
   try {
@@ -104,6 +109,7 @@ async function recordFindings(
       output.note(`${what}; watching them for ${seconds(waitMs)}.`);
     }
     await sleep(systemTimers, waitMs, true, interruptions.ending);
+    if (interruptions.exitCode !== undefined) return interruptions.exitCode;
     const { held, queued } = await listed(locks, options);
     const unjudged = held.filter(
       ({ appearsExpired, acquirableInMs }) => !appearsExpired && acquirableInMs > 0,
