@@ -26,7 +26,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   /** The leases, and the acquisitions that need the session for a lease. */
   readonly #leases = new Set<object>();
   #session: SessionKeepAlive | undefined;
-  #isOvering = false;
+  #isOpening = false;
   #opening: Promise<SessionKeepAlive | undefined> | undefined;
   readonly #openOnce = new SingleFlight<void>();
   /** Of the users that wait for an opening. */
@@ -55,7 +55,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   current(leaseMs: number): KeepAlive<Hold> | undefined {
     if (leaseMs !== this.#settings.leaseMs) return undefined;
     const life = this.#session?.current();
-    if (life === undefined && !this.#isOvering && !this.#context.closing.aborted) this.#open();
+    if (life === undefined && !this.#isOpening && !this.#context.closing.aborted) this.#open();
     return life;
   }
 
@@ -182,7 +182,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
       this.#opening = undefined;
       return this.#session?.current();
     });
-    this.#isOvering = true;
+    this.#isOpening = true;
     this.#context.inBackground(async () => {
       try {
         await this.#openOnce.run("session", () => this.#openNew());
@@ -191,7 +191,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
         // The leases renew themselves meanwhile, and report the same error if the cause lasts.
         if (!isPassing(error)) throw error;
       } finally {
-        this.#isOvering = false;
+        this.#isOpening = false;
         isDone.abort();
       }
     });
