@@ -7,6 +7,7 @@ import { OutageWatch } from "../../packages/holdfast/src/core/outage-watch.js";
 import { Outages } from "../../packages/holdfast/src/core/outages.js";
 import { openedOrLater } from "../../packages/holdfast/src/core/permits/acquire.js";
 import { pollSessions } from "../../packages/holdfast/src/core/queue/predecessors.js";
+import { SharedSession } from "../../packages/holdfast/src/core/session/shared.js";
 import { TableAccess } from "../../packages/holdfast/src/core/table-access.js";
 import { Trouble } from "../../packages/holdfast/src/election/candidate.js";
 import { Standby } from "../../packages/holdfast/src/election/standby.js";
@@ -81,6 +82,11 @@ export const OUTAGES: readonly Variant[] = [
         in: { openedOrLater },
         from: "if (cancellation.waits && !cancellation.isStopped && (isExpired || isPassing(context, error))) {",
         to: "if (cancellation.waits && !cancellation.isStopped && isExpired) {",
+      },
+      {
+        in: { SharedSession },
+        from: "const wait = onNoResponse === undefined ? undefined : Number.POSITIVE_INFINITY;",
+        to: "const wait = undefined;",
       },
     ],
     caughtBy: {

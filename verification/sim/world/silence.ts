@@ -119,7 +119,7 @@ export class Silence {
   /** Wraps the table of the process. */
   port(table: TablePort): TablePort {
     return around(table, (request, send, { signal }) => {
-      const operation = request.kind === "write" ? `write ${request.write.as}` : request.kind;
+      const operation = operationOf(request);
       const waiter = isOfWait(request) ? this.#waiters.getStore() : undefined;
       const answering = send();
       const see = ({ kind }: { readonly kind: string }): void => {
@@ -242,6 +242,14 @@ function troubleIn(kind: string): Trouble | undefined {
   if (kind === "unknown") return "unknown";
   if (kind === "misconfigured") return "denied";
   return kind === "throttled" || kind === "skewed" ? "throttled" : undefined;
+}
+
+/** As the client tells them apart: a policy may refuse the reads of sessions alone. */
+function operationOf(request: Sent): string {
+  if (request.kind === "write") return `write ${request.write.as}`;
+  const isOfSession =
+    request.kind === "read" && JSON.stringify(request.read.key).includes('"session#');
+  return isOfSession ? "read of a session" : request.kind;
 }
 
 function isOfWait(request: Sent): boolean {
