@@ -268,7 +268,7 @@ describe("the check of waiting calls reports", () => {
     }
     const call = async (): Promise<void> => {
       for (;;) {
-        await table.read({} as Read, {} as Call);
+        await table.read({ key: {} } as Read, {} as Call);
         if (servesQueries) await table.query({} as Query, {} as Call);
         await time.sleep(1_000);
       }
