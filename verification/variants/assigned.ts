@@ -139,4 +139,32 @@ export const ASSIGNED: readonly Variant[] = [
       title: "three waits for slots of one client tell of one outage: %s",
     },
   },
+  {
+    name: "assigned-run-after-a-pause",
+    what: "After a pause longer than the lease, a member runs a name again before it reads the clocks.",
+    rules: ["R2"],
+    edits: [
+      { in: { Place }, from: "while (this.isKept) {", to: "while (!this.#ending.aborted) {" },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/assign/assign.test.ts",
+      title: "calls no run again after a pause longer than the lease",
+    },
+  },
+  {
+    name: "assigned-names-freed-with-their-runs",
+    what: "`close()` frees the names of runs that go on after it.",
+    rules: [],
+    edits: [
+      {
+        in: { Assignment },
+        from: "if (isRunning && this.#session?.isHeld === true)",
+        to: "if (isRunning && this.#session === undefined)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/assign/assign.test.ts",
+      title: "keeps the names of runs that outlast `closeTimeout`, but not `stopTimeout`",
+    },
+  },
 ];

@@ -5,6 +5,7 @@ import { renewOrMove } from "../../packages/holdfast/src/core/hold/keep-alive.js
 import { lossError } from "../../packages/holdfast/src/core/hold/loss.js";
 import { anySignal, LossSignal } from "../../packages/holdfast/src/core/hold/loss-signal.js";
 import { changeLength } from "../../packages/holdfast/src/core/hold/writes.js";
+import { Mutex } from "../../packages/holdfast/src/locks/mutex.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import { elapsedMsUntil } from "../../packages/holdfast/src/platform/clock.js";
 import type { Variant } from "./variant.js";
@@ -401,6 +402,22 @@ export const HOLDS: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/core/hold/lost-responses.test.ts",
       title: "applies a write of data once, and never undoes a newer write",
+    },
+  },
+  {
+    name: "reentry-of-an-aborted-call",
+    what: "A reentrant call whose signal has aborted gets a lease.",
+    rules: [],
+    edits: [
+      {
+        in: { Mutex },
+        from: "this.#reentry === undefined || isStopped ? take()",
+        to: "this.#reentry === undefined ? take()",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/mutex.test.ts",
+      title: "refuses a call whose signal has aborted: %s",
     },
   },
 ];

@@ -1,4 +1,6 @@
+import { withAcquisition } from "../../packages/holdfast/src/core/acquire/acquire.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { LocalQueue } from "../../packages/holdfast/src/core/local-queue.js";
 import { keepFor } from "../../packages/holdfast/src/locks/keeping.js";
 import { ReentryOfObject } from "../../packages/holdfast/src/locks/reentrancy.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
@@ -194,6 +196,54 @@ export const KEEPING: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/locks/reentrant-barge.test.ts",
       title: "a try beside an acquisition does not make the lock forget its hold",
+    },
+  },
+  {
+    name: "kept-lease-with-nothing-left",
+    what: "The release of a kept lease gives a waiter of the process the rest of it, however short.",
+    rules: [],
+    edits: [
+      {
+        in: { keepFor },
+        from: "(isLong && fits(use, waiter.settings))",
+        to: "fits(use, waiter.settings)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/keep.test.ts",
+      title: "has less than a fifth of its time left, for a waiter of the process",
+    },
+  },
+  {
+    name: "kept-for-the-time-of-a-lost-one",
+    what: "After a loss, the next grant is kept only for what was left of the lost one's time.",
+    rules: [],
+    edits: [
+      {
+        in: { LocalQueue },
+        from: "    this.#localHandoffs = 0;\n    this.#keptUntilMs = undefined;\n    this.#before = undefined;",
+        to: "    this.#before = undefined;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/keep.test.ts",
+      title: "is kept for its length again when the process has it anew after a loss",
+    },
+  },
+  {
+    name: "kept-from-a-barging-call",
+    what: "A call that passes the queue does not get a lock that its own client only keeps.",
+    rules: [],
+    edits: [
+      {
+        in: { withAcquisition },
+        from: "if (isBarging) await untilGivenBack({ context, cancellation }, [ref]);",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/keep.test.ts",
+      title: "is given back to a caller of this process that passes the queue, and asks no holder",
     },
   },
 ];

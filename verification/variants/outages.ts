@@ -369,4 +369,16 @@ export const OUTAGES: readonly Variant[] = [
     ],
     caughtBy: { test: DENIED, title: "shows its trouble as long as it lasts" },
   },
+  {
+    name: "silent-record-told-at-each-turn",
+    what: "A waiting call tells of its silent record again each time that the table serves another one.",
+    rules: [],
+    edits: [
+      { in: { OutageWatch }, from: "if (nowMs - this.#toldAtMs < this.#pauseMs) return;", to: "" },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/acquire/one-silent-record.test.ts",
+      title: "a waiting mutex tells rarely of its record, while another lease is renewed: %s",
+    },
+  },
 ];

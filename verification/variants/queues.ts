@@ -799,4 +799,14 @@ export const QUEUES: readonly Variant[] = [
       title: "a mutex that was refused a place once takes one later, behind a dead waiter",
     },
   },
+  {
+    name: "waits-that-end-together-blame-the-table",
+    what: "A waiter of a process that is next in the moment of its end takes the table for silent.",
+    rules: [],
+    edits: [{ in: { LocalQueue }, from: "if (this.#isAnswered) waiter.tell();", to: "" }],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/waits-that-end-together.test.ts",
+      title: "that end %i ms apart blame the holder, and not the table",
+    },
+  },
 ];

@@ -1,8 +1,9 @@
+import { freeOfHolder } from "../../packages/holdfast/src/admin/release-holder.js";
 import { AbandonedIds } from "../../packages/holdfast/src/core/abandoned-ids.js";
 import { GrantWrite, writeOf } from "../../packages/holdfast/src/core/acquire/grant.js";
 import { untilAnswered } from "../../packages/holdfast/src/core/acquire/until-answered.js";
 import { ClientContext } from "../../packages/holdfast/src/core/context.js";
-import { freeAll } from "../../packages/holdfast/src/core/hold/close.js";
+import { closeAll, freeAll } from "../../packages/holdfast/src/core/hold/close.js";
 import { exportLease } from "../../packages/holdfast/src/core/hold/export.js";
 import { handOffAnswered } from "../../packages/holdfast/src/core/hold/hand-off.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
@@ -469,6 +470,48 @@ function isNotAcknowledged(error: unknown): boolean {
     caughtBy: {
       test: "packages/holdfast/test/core/hold/rollback-denied.test.ts",
       title: "an abandoned claim is undone when the permission is denied for two seconds",
+    },
+  },
+  {
+    name: "hand-off-of-the-rest",
+    what: "A hand-off gives the waiter what is left of a lease, after a pause next to nothing.",
+    rules: [],
+    edits: [{ in: { giveUpLease }, from: "settings.leaseMs * LEAST_PART_LEFT", to: "0" }],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/release.test.ts",
+      title: "gives no waiter a lease of which less than a fifth is left after a pause",
+    },
+  },
+  {
+    name: "own-repeated-release-denied",
+    what: "`releaseByHolder()` denies a release that its own first send, repeated by the SDK, has done.",
+    rules: [],
+    edits: [
+      {
+        in: { freeOfHolder },
+        from: "const mayBeOwn = unanswered > 0 || answer.isRepeated === true;",
+        to: "const mayBeOwn = unanswered > 0;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/release.test.ts",
+      title: "says that it freed the record if its request was %s",
+    },
+  },
+  {
+    name: "close-silent-of-releases",
+    what: "`close()` says nothing of a release that had begun before, and is not acknowledged.",
+    rules: [],
+    edits: [
+      {
+        in: { closeAll },
+        from: "const left = [...context.releasing].filter(",
+        to: "const left = [...context.releasing].slice(0, 0).filter(",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/close-beside-release.test.ts",
+      title: "close() tells of a release that has begun and is not acknowledged: %s",
     },
   },
 ];

@@ -1,5 +1,6 @@
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
 import { Requested } from "../../packages/holdfast/src/core/hold/requested.js";
+import { release } from "../../packages/holdfast/src/core/hold/writes.js";
 import { Observations } from "../../packages/holdfast/src/core/record/observation.js";
 import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-alive.js";
 import { interrupt } from "../../packages/holdfast/src/locks/asking.js";
@@ -194,6 +195,55 @@ export const REQUESTS: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/locks/interrupt.test.ts",
       title: "sends no renewal that waited for its turn: %s",
+    },
+  },
+  {
+    name: "interruption-undone-by-a-late-read",
+    what: "A late read, which shows an earlier announcement, takes the place of a known interruption.",
+    rules: [],
+    edits: [
+      {
+        in: { Requested },
+        from: 'if (asked.kind !== known && known !== "interrupt")',
+        to: "if (asked.kind !== known)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/interrupt.test.ts",
+      title: "is interrupted at its end although a late read shows an earlier request: %s",
+    },
+  },
+  {
+    name: "shielded-release-for-the-own-waiter",
+    what: "A release in a shielded section gives an interrupted lock to a waiter of its process.",
+    rules: [],
+    edits: [
+      {
+        in: { release },
+        from: 'const isForAsker = hold.requested.wantedByOthers?.kind === "interrupt";',
+        to: "const isForAsker = hold.requested.isInterrupted;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/interrupt.test.ts",
+      title:
+        "leaves the lock to the asker, before the waiters of its process, if it releases the lease itself",
+    },
+  },
+  {
+    name: "request-repeated-by-the-sdk-is-sure",
+    what: "A caller whose request the SDK repeated supersedes one that came later.",
+    rules: [],
+    edits: [
+      {
+        in: { interrupt },
+        from: "return { record, isLost: sends > 1 || isRepeated };",
+        to: "return { record, isLost: sends > 1 };",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/interrupt.test.ts",
+      title: "one whose request was %s does not come before a later one",
     },
   },
 ];

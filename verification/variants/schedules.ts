@@ -1,4 +1,5 @@
 import { TaskLease } from "../../packages/holdfast/src/core/hold/task-lease.js";
+import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import { begunOf, decideStep, endedOf } from "../../packages/holdfast/src/schedule/decide.js";
 import { ScheduledJob } from "../../packages/holdfast/src/schedule/job.js";
 import { memoryIn } from "../../packages/holdfast/src/schedule/memory.js";
@@ -296,5 +297,38 @@ export const SCHEDULES: readonly Variant[] = [
       },
     ],
     caughtBy: { test: DECIDE, title: "takes the data of once() for a run that is over" },
+  },
+  {
+    name: "grant-of-once-is-a-claim-undone",
+    what: "A grant of `once()` that keeps the data of a dead run looks, when it is given back, like that run's claim undone.",
+    rules: ["R5"],
+    edits: [
+      {
+        in: { nativeFormat },
+        from: 'if (ref.kind !== "once" || grant.data !== undefined) return change;',
+        to: 'if (ref.name !== "") return change;',
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/schedule/schedule.test.ts",
+      title: "counts the attempt of a dead run after the takeover of once(), if %s",
+    },
+  },
+  {
+    name: "schedule-reads-in-a-loop",
+    what: "A process watches a dead run without a pause, until a `Date` shows the end of its lease.",
+    rules: [],
+    edits: [
+      {
+        in: { ScheduledJob },
+        from: "return Math.max(overInMs, context.jittered(FIRST_PAUSE_MS));",
+        to: "return overInMs;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/schedule/schedule.test.ts",
+      title:
+        "is not read in a loop when the lease of a dead run is over by less than a `Date` shows",
+    },
   },
 ];

@@ -1,3 +1,4 @@
+import { withAcquisition } from "../../packages/holdfast/src/core/acquire/acquire.js";
 import { Cancellation } from "../../packages/holdfast/src/core/acquire/cancellation.js";
 import { AcquireLoop } from "../../packages/holdfast/src/core/acquire/loop.js";
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
@@ -427,6 +428,50 @@ export const SESSIONS: readonly Variant[] = [
     caughtBy: {
       test: "packages/holdfast/test/core/session/stale-notes.test.ts",
       title: "the notes of interrupted holders that have released do not stay in the session's row",
+    },
+  },
+  {
+    name: "lease-lost-before-its-session",
+    what: "A lease that was lost while its lock moved to the session of a thread is handed out.",
+    rules: ["R2"],
+    edits: [
+      {
+        in: { withAcquisition },
+        from: "const loss = preparing.length > 0 ? lossIn(granted) : undefined;",
+        to: "const loss = undefined;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/session/threads.test.ts",
+      title: "begins no use of a lease that was lost before it moved to the session",
+    },
+  },
+  {
+    name: "lease-of-a-caller-that-gave-up",
+    what: "A caller that gives up while its lock moves to the session of a thread gets the lease all the same.",
+    rules: [],
+    edits: [
+      {
+        in: { Cancellation },
+        from: "    if (this.#settings.signal?.aborted === true) return true;\n",
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/session/threads.test.ts",
+      title: "has no lease of a caller that gives up before it begins, and the table %s",
+    },
+  },
+  {
+    name: "opening-without-users",
+    what: "The opening of a session goes on when the last call that wanted it has ended.",
+    rules: [],
+    edits: [
+      { in: { SharedSession }, from: "if (this.#leases.size === 0) this.#giveUp?.();", to: "" },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/session/waits-of-users.test.ts",
+      title: "and not for the wait of the client, %s, after a try has ended",
     },
   },
 ];
