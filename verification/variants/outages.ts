@@ -381,4 +381,21 @@ export const OUTAGES: readonly Variant[] = [
       title: "a waiting mutex tells rarely of its record, while another lease is renewed: %s",
     },
   },
+  {
+    name: "unanswered-grant-ends-the-trouble",
+    what: "A candidate takes another one's grant without an answer for a leader, and tells of the same trouble again.",
+    rules: [],
+    edits: [
+      {
+        in: { Standby },
+        from: 'if (before?.state === "held" && isRenewed(before, record)) this.#failing.onSuccess();',
+        to: "if (!context.abandoned.has(record.holder)) this.#failing.onSuccess();",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/election/lost-grants.test.ts",
+      title:
+        "candidates tell once of grants without answers, although each sees those of the others: lease %s, poll %s",
+    },
+  },
 ];

@@ -5,7 +5,7 @@ import { FailingCall } from "../core/failing-call.js";
 import type { HeldLease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
-import type { Observation, ObservedRecord } from "../core/record/observation.js";
+import type { Observation, ObservedHeld, ObservedRecord } from "../core/record/observation.js";
 import type { Ear } from "../core/rings.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { isOutageError } from "../core/unavailable.js";
@@ -150,6 +150,7 @@ export class Standby {
   async #readRecord(): Promise<boolean> {
     const { context, ref } = this.#candidate;
     this.#readAtMs = context.nowMs();
+    const before = this.#record;
     const found = await this.#read(false);
     if (found === undefined) return false;
     // Only a strongly consistent read may conclude that there is no record, or that the end of a lease is past.
@@ -162,7 +163,8 @@ export class Standby {
     if (record.state === "held") {
       this.#vacantSinceMs = undefined;
       this.#ledAtMs = this.#answeredAtMs;
-      if (!context.abandoned.has(record.holder)) this.#failing.onSuccess();
+      // Only a leader renews: a grant without an answer, of this candidate or another, is not the end of the trouble.
+      if (before?.state === "held" && isRenewed(before, record)) this.#failing.onSuccess();
     } else this.#vacantSinceMs ??= this.#ledAtMs ?? this.#answeredAtMs;
     return true;
   }
@@ -348,4 +350,9 @@ function silentSinceMs(
 
 function isGrantable(decision: Decision): boolean {
   return decision.kind === "claim" || decision.kind === "take-over";
+}
+
+/** Whether the holder that was seen before has renewed its lease since. */
+function isRenewed(before: ObservedHeld, { holder, version }: ObservedHeld): boolean {
+  return before.holder === holder && before.version !== version;
 }
