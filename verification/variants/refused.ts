@@ -26,7 +26,7 @@ function variant(name: string): readonly Edit[] {
 const RENEWED_AFTER_RELEASE: readonly Edit[] = [
   {
     in: { Hold },
-    from: "this.#isOver = true; if (reason !== undefined && !RES",
+    from: "this.#isOver = true; watched.delete(this); if (reason !== undefined && !RES",
     to: "this.#isOver = reason !== undefined; if (reason !== undefined && !RES",
   },
   {
