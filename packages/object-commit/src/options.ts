@@ -66,8 +66,8 @@ export interface ObjectCommitterOptions {
   /** Required for `dynamo` and `both`. With `auto`, required if the store does not support conditional writes. */
   readonly dynamodb?: CommitTableOptions | undefined;
   /**
-   * The time limit of one operation, without the probe of `auto`. Default `timeout` times (`maxClockSkewRate` + 1), which is 80 s: long enough to
-   * replace the record of a single dead writer.
+   * The time limit of one operation, without the probe of `auto`. Default `timeout` times (`maxClockSkewRate` + 1), which is
+   * 80 s: long enough to replace the record of a single dead writer.
    * - A length: at least 1 s, or `Infinity`.
    * - `0`: not to wait for the record of another writer. Requests without an answer are retried for `timeout`.
    * - `{ beyondLease }`: this much longer than a dead writer's record blocks the path, by the `timeout` in that record.

@@ -3,7 +3,7 @@ import { World } from "../../../../test/support/world.js";
 import { slot } from "../../src/assign/index.js";
 import { HoldfastError } from "../../src/index.js";
 
-it.each([
+const OUTAGES = [
   ["silent", { fault: "request-lost" }, "unreachable"],
   ["throttled", { fault: "throttled" }, "throttled"],
   [
@@ -11,7 +11,9 @@ it.each([
     { fault: "misconfigured", error: new HoldfastError("access-denied", "no") },
     "access-denied",
   ],
-] as const)("a wait for a slot tells of an outage, once: %s", async (_, fault, code) => {
+] as const;
+
+it.each(OUTAGES)("a wait for a slot tells of an outage, once: %s", async (_, fault, code) => {
   const world = new World();
   const a = world.inhabitant();
   a.network.script(() => fault);
@@ -24,15 +26,7 @@ it.each([
   await world.until((await world.until(asked)).release());
 });
 
-it.each([
-  ["silent", { fault: "request-lost" }, "unreachable"],
-  ["throttled", { fault: "throttled" }, "throttled"],
-  [
-    "denied",
-    { fault: "misconfigured", error: new HoldfastError("access-denied", "no") },
-    "access-denied",
-  ],
-] as const)(
+it.each(OUTAGES)(
   "three waits for slots of one client tell of one outage: %s",
   async (_, fault, code) => {
     const world = new World();

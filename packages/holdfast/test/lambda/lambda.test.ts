@@ -167,18 +167,24 @@ describe("a handler with a lock", () => {
     },
   );
 
-  it("runs although the table does not answer the write that shortens the lease", async () => {
-    let hasLock = false;
+  /** Answers no write after the one that grants. */
+  function silentAfterGrant() {
+    const state = { hasLock: false };
     const failing: DynamoDBLike = {
       config: client.config,
       send: async (command, more) => {
         const isWrite = (command as object).constructor.name === "UpdateItemCommand";
-        if (isWrite && hasLock) return new Promise(() => undefined);
+        if (isWrite && state.hasLock) return new Promise(() => undefined);
         const answer = await client.send(command, more);
-        if (isWrite) hasLock = true;
+        if (isWrite) state.hasLock = true;
         return answer;
       },
     };
+    return { failing, state };
+  }
+
+  it("runs although the table does not answer the write that shortens the lease", async () => {
+    const { failing, state } = silentAfterGrant();
     const theirs = await mutex(rivals, "order/42").acquire();
     const onError = () => undefined;
     const mine = new Holdfast({
@@ -196,22 +202,12 @@ describe("a handler with a lock", () => {
     await pause(500);
     await theirs.release();
     expect(await running).toBe("done");
-    hasLock = false;
+    state.hasLock = false;
     await mine.close();
   });
 
   it("leaves the handler what it needs while the table does not answer the write that shortens the lease", async () => {
-    let hasLock = false;
-    const failing: DynamoDBLike = {
-      config: client.config,
-      send: async (command, more) => {
-        const isWrite = (command as object).constructor.name === "UpdateItemCommand";
-        if (isWrite && hasLock) return new Promise(() => undefined);
-        const answer = await client.send(command, more);
-        if (isWrite) hasLock = true;
-        return answer;
-      },
-    };
+    const { failing, state } = silentAfterGrant();
     const theirs = await mutex(rivals, "order/42").acquire();
     const onError = () => undefined;
     const mine = new Holdfast({
@@ -224,7 +220,7 @@ describe("a handler with a lock", () => {
     await pause(500);
     await theirs.release();
     expect(await running).toBeGreaterThan(1_900);
-    hasLock = false;
+    state.hasLock = false;
     await mine.close();
   });
 

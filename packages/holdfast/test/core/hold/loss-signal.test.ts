@@ -245,6 +245,7 @@ describe("a signal of anySignal", () => {
     const composed = await Promise.all([compose(["a"]), compose(["a", "b"])]);
     expect(composed.map(({ aborted }) => aborted)).toEqual([false, false]);
     await collected();
+    // Real time: virtual clocks would keep what must be collected.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect(composed.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
