@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { bundle, bundlesIn } from "./bundle.js";
 import { literally } from "./patch.js";
 import type { InTest, Variant } from "./variant.js";
@@ -18,8 +18,8 @@ export interface FileResult {
   readonly tests: readonly { readonly title: string; readonly state: string }[];
 }
 
-/** The project without a defect. */
-const AS_IT_IS = "as it is";
+/** The project without a defect, and its folder. */
+export const AS_IT_IS = "as-it-is";
 
 /** Converts a title to a pattern: placeholders of `it.each` match any text. */
 function patternOf(title: string): string {
@@ -35,6 +35,8 @@ function patternOf(title: string): string {
  */
 export const LONGEST_RUN_MS = 5_000;
 const LEAST_MS = 300_000;
+/** The code of a test, which Node itself loads: Vitest would parse each bundle of two megabytes, and write it anew. */
+const CODE_END = ".code.mjs";
 /** Enough for all processors. */
 const BUNDLES_AT_ONCE = 16;
 
@@ -67,15 +69,17 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
   await mkdir(bundlesIn(root), { recursive: true });
   // A separate folder, since two runs may overlap.
   const folder = await mkdtemp(join(bundlesIn(root), "tests-"));
-  const bundleOf = ({ project, file }: Run): string =>
-    join(folder, project.replaceAll(" ", "-"), file.replace(/\.ts$/, ".mjs"));
+  const testOf = ({ project, file }: Run): string =>
+    join(folder, project, file.replace(/\.ts$/, ".mjs"));
   try {
     // One bundle each: Vitest would transform every source file again for each of many projects, which took minutes. Some at a
     // time: all together take gigabytes.
     const left = [...runs];
     const bundling = async (): Promise<void> => {
       for (let run = left.pop(); run !== undefined; run = left.pop()) {
-        await bundle(root, run.variant, bundleOf(run), {
+        const test = testOf(run);
+        const code = test.replace(/\.test\.mjs$/, CODE_END);
+        await bundle(root, run.variant, code, {
           stdin: {
             contents: `import "./verification/variants/only-named.ts";\nimport "./${run.file}";`,
             resolveDir: root,
@@ -84,15 +88,16 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
           // The package's manifest declares no side effects; its tests are nothing but side effects.
           ignoreAnnotations: true,
         });
+        await writeFile(test, `import "./${basename(code)}";\n`);
       }
     };
     await Promise.all(Array.from({ length: BUNDLES_AT_ONCE }, bundling));
     const report = join(folder, "report.json");
     await vitestIn(root, folder, report, Math.max(LEAST_MS, variants.length * LONGEST_RUN_MS));
-    const byBundle = new Map(runs.map((run) => [bundleOf(run), run]));
+    const byPath = new Map(runs.map((run) => [testOf(run), run]));
     const results = JSON.parse(await readFile(report, "utf8")) as readonly BundleResult[];
-    return results.flatMap(({ bundle: path, errors, tests }) => {
-      const run = byBundle.get(path);
+    return results.flatMap(({ path, errors, tests }) => {
+      const run = byPath.get(path);
       return run === undefined ? [] : [{ project: run.project, file: run.file, errors, tests }];
     });
   } finally {
@@ -100,10 +105,9 @@ export async function runTests(root: string, variants: readonly Tested[]): Promi
   }
 }
 
-/** The result of a bundle, as written by the reporter in `vitest.config.ts`. */
+/** The result of a test file, as written by the reporter in `vitest.config.ts`. */
 export interface BundleResult extends Pick<FileResult, "errors" | "tests"> {
-  /** The bundle's path. */
-  readonly bundle: string;
+  readonly path: string;
 }
 
 async function vitestIn(
