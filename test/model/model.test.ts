@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { MODELS } from "../../scripts/lib/models.mjs";
 
 const SCRIPT = fileURLToPath(new URL("../../scripts/model.mjs", import.meta.url));
 
@@ -26,21 +27,10 @@ describe("the models of the protocol", () => {
   }
 
   // Each test mostly waits for a compiler or a search, so concurrent tests take half as long.
-  it.concurrent.each([
-    "lease",
-    "session",
-    "queue",
-    "several",
-    "interrupting",
-    "coalesced",
-    "scheduled",
-    "first-sight",
-    "permits",
-    "threads",
-  ])(
-    "%s.pml holds every invariant within the short bounds, and each mutant breaks its own",
-    async (model) => {
-      const checking = spawn(process.execPath, [SCRIPT, "--short", "--only", model], {
+  it.concurrent.each(MODELS)(
+    "$name.pml holds every invariant within the short bounds, and each mutant breaks its own",
+    async ({ name }) => {
+      const checking = spawn(process.execPath, [SCRIPT, "--short", "--only", name], {
         stdio: ["ignore", "pipe", "pipe"],
       });
       const [output, errors, [status]] = await Promise.all([
