@@ -29,7 +29,7 @@ const SHORT_OPTIMISATION = {
   interrupting: "-O0",
   coalesced: "-O0",
   scheduled: "-O0",
-  "first-sight": "-O1",
+  "first-sight": "-O0",
   permits: "-O1",
   threads: "-O1",
   keep: "-O0",

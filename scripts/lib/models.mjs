@@ -554,6 +554,14 @@ const COALESCED_SEARCHES = [
   { name: "three calls each", bounds: { CALLS: 3, CRASHES: 1, LOST: 1 } },
 ];
 
+const SHORT_COALESCED_SEARCHES = [
+  { name: "crashes, beliefs that end early", bounds: { CRASHES: 1, SLEEPS: 1 } },
+  { name: "lost answers, copies of writes", bounds: { LOST: 1, LATE: 1 } },
+  { name: "two copies of writes", bounds: { LATE: 2 } },
+  { name: "three processes, crashes", bounds: { PROCESSES: 3, CALLS: 1, CRASHES: 1, SLEEPS: 1 } },
+  { name: "three calls each", bounds: { CALLS: 3, CRASHES: 1, LOST: 1 } },
+];
+
 const COALESCED_MUTANTS = [
   {
     name: "CHECK",
@@ -747,6 +755,7 @@ const PERMITS_MUTANTS = [
     name: "MARK_AFTER_RELEASE",
     breaks: "NoLeak",
     what: "the release of a permit whose request was sent twice leaves no mark",
+    bounds: { LIMITS: 0, GUARDS: 0 },
   },
   { name: "WITHDRAWAL", breaks: "NoLeak", what: "a client forgets an attempt that it gives up" },
   { name: "CONDITION", breaks: "Guarded", what: "a guarded write does not require its permit" },
@@ -755,7 +764,12 @@ const PERMITS_MUTANTS = [
     breaks: "Exclusion",
     what: "a holder acts on after it has given its permit back",
   },
-  { name: "ENDING", breaks: "Exclusion", what: "a rival removes a permit whose session goes on" },
+  {
+    name: "ENDING",
+    breaks: "Exclusion",
+    what: "a rival removes a permit whose session goes on",
+    bounds: { LIMITS: 0, GUARDS: 0 },
+  },
   {
     name: "EXACT",
     breaks: "Counted",
@@ -763,7 +777,12 @@ const PERMITS_MUTANTS = [
     isLong: true,
   },
   { name: "WEIGHT", breaks: "Counted", what: "a rival subtracts its own weight" },
-  { name: "STOPPED", breaks: "Exclusion", what: "the session of a live process is ended" },
+  {
+    name: "STOPPED",
+    breaks: "Exclusion",
+    what: "the session of a live process is ended",
+    bounds: { LIMITS: 0, GUARDS: 0 },
+  },
 ];
 
 const THREADS_SEARCHES = [
@@ -922,7 +941,7 @@ export const MODELS = [
   {
     name: "coalesced",
     searches: COALESCED_SEARCHES,
-    shortSearches: COALESCED_SEARCHES,
+    shortSearches: SHORT_COALESCED_SEARCHES,
     mutants: COALESCED_MUTANTS,
   },
   {
