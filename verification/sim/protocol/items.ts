@@ -24,8 +24,16 @@ export interface Named {
   readonly session: string | undefined;
 }
 
-/** Every holder that a condition accepts, with what it requires besides. */
-export function namedIn(condition: Condition): Named[] {
+const NAMED = new WeakMap<Condition, readonly Named[]>();
+
+/** Every holder that a condition accepts, with what it requires besides. Each rule asks this of each write. */
+export function namedIn(condition: Condition): readonly Named[] {
+  const known = NAMED.get(condition) ?? foundIn(condition);
+  NAMED.set(condition, known);
+  return known;
+}
+
+function foundIn(condition: Condition): Named[] {
   const found: Named[] = [];
   for (const part of partsOf(condition)) {
     const parts = part.kind === "all" ? required(part) : [part];

@@ -18,6 +18,11 @@ function refuse(text: string, why: string): never {
   throw new HoldfastError("misconfigured", `The number ${JSON.stringify(text)} ${why}.`);
 }
 
+// Most numbers are, and the loops below take a thirtieth of a simulation.
+function arePlain(left: string, right: string): boolean {
+  return PLAIN_INTEGER.test(left) && PLAIN_INTEGER.test(right);
+}
+
 function parse(text: string): Decimal {
   const match = DECIMAL.exec(text);
   const [, sign = "", whole = "", fraction = "", exponent = "0"] = match ?? [];
@@ -67,12 +72,15 @@ export function normalDecimal(text: string): string {
 
 /** Returns -1 if `left` is less than `right`, 0 if both are equal, and 1 if `left` is greater. */
 export function compareDecimals(left: string, right: string): number {
-  const [leftDigits, rightDigits] = align(parse(left), parse(right));
+  const [leftDigits, rightDigits] = arePlain(left, right)
+    ? [BigInt(left), BigInt(right)]
+    : align(parse(left), parse(right));
   return leftDigits < rightDigits ? -1 : leftDigits > rightDigits ? 1 : 0;
 }
 
 /** Adds a whole number, by default one, exactly. */
 export function sum(text: string, by = 1): string {
+  if (arePlain(text, String(by))) return normalDecimal(String(BigInt(text) + BigInt(by)));
   const [digits, added, exponent] = align(parse(text), { digits: BigInt(by), exponent: 0 });
   return normalDecimal(print(trim(digits + added, exponent)));
 }
