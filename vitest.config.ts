@@ -147,10 +147,11 @@ export default defineConfig({
         env: { HOLDFAST_TESTS: "long" },
       }),
       // Real time, as all that follow.
-      project("servers", 4, { include: ON_BOTH_SERVERS }, "100%", {
+      project("servers", 4, { include: ON_BOTH_SERVERS }, WAITING_WORKERS, {
         env: { HOLDFAST_TESTS: "long" },
       }),
-      project("processes", 5, { include: PROCESSES, exclude: CROWDS }, "100%"),
+      // Most of their time they wait.
+      project("processes", 5, { include: PROCESSES, exclude: CROWDS }, WAITING_WORKERS),
       project("crowds", 6, { include: CROWDS }, 1),
     ],
   },
