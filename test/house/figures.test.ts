@@ -24,6 +24,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
     "the history of a failed run, in a temporary folder, and the file that --export names",
   "verification/sim/hashes.ts":
     "the hashes of histories, for `npm run sim -- --record-hashes verification/sim/hashes.json` alone, which measures nothing",
+  "verification/variants/tested.ts": "the tests with a defect, in the cache",
   "verification/variants/vitest.config.ts": "the report of the tests, in the cache",
   "bench/lib/lock-servers.mjs": "the settings of a server, in the temporary folder of the run",
   "test/interop/record/main.ts": "recorded vectors, for a command that does nothing else",
