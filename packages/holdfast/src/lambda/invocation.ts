@@ -6,6 +6,7 @@ import { checkCallback, checkNames, type OptionNames, refuse } from "../internal
 import { asSentence } from "../internal/sentence.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { valueText } from "../internal/value-text.js";
+import { endsWell } from "../locks/locking.js";
 import { systemTimers } from "../platform/timers.js";
 
 /** The part of an invocation's context that the library uses. */
@@ -186,7 +187,7 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
   /**
    * Ends the invocation: stores a result to reuse, releases the lock, and waits for background work. Waits at
    * most three request timeouts, and no longer than the invocation lasts. Rejects with `lost` if the lock was lost
-   * meanwhile.
+   * meanwhile; not after an interruption or an export, if there is an outcome.
    */
   async end(outcome: { readonly result: unknown } | undefined): Promise<void> {
     this.#stopAlarm();
@@ -205,7 +206,9 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
       await this.#settle(lease?.[Symbol.asyncDispose]());
     }
     // Checked after the release, which may detect the loss.
-    if (lease?.signal.aborted === true && !this.#isReused) throw lease.signal.reason;
+    if (this.#isReused || lease?.signal.aborted !== true) return;
+    const { reason } = lease.signal;
+    if (outcome === undefined || !endsWell(reason, lease)) throw reason;
   }
 
   /** Reports the error: an invocation that rejected with it would be repeated, although its work is done. */

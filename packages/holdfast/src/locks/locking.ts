@@ -113,7 +113,7 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
  * Whether a body with a result may have ended so. After an interruption it held the lock to its end; an export is its own,
  * and its result may be the handle, without which the lock would stay reserved for nobody.
  */
-function endsWell(reason: unknown, { parts }: AnyLease): boolean {
+export function endsWell(reason: unknown, { parts }: AnyLease): boolean {
   if (!isHoldfastError(reason)) return false;
   // The export of one of several locks is the loss of the others.
   return reason.code === "interrupted" || (reason.reason === "exported" && parts?.length === 1);

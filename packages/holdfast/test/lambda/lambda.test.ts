@@ -12,7 +12,9 @@ import {
 import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
 import type { FormatTypes } from "../../src/core/record/format-types.js";
 import {
+  adoptLease,
   type DynamoDBLike,
+  exportLease,
   Holdfast,
   type HoldfastError,
   inspect,
@@ -20,6 +22,7 @@ import {
   mutex,
 } from "../../src/index.js";
 import { type LockOptions, leaseOf, lockMiddleware, withLock } from "../../src/lambda/index.js";
+import { interrupt, listen } from "../../src/requests/index.js";
 import { createTable } from "../../src/table/index.js";
 
 const context = (remainingMs: number) => {
@@ -382,6 +385,44 @@ describe("a handler with a lock", () => {
     expect(sent).toBe(after);
     expect((await inspect(rivals, "order/42")).state).toBe("free");
     await mine.close();
+  });
+});
+
+describe("a handler that ended well", () => {
+  const asks = () => mutex(rivals, "a").run({ ifHeld: interrupt, wait: "5s" }, () => "next");
+
+  it.each([{}, { reuse: true }])(
+    "keeps its result although it was interrupted: %j",
+    async (more) => {
+      let asking: Promise<unknown> | undefined;
+      const handler = withLock({ locks, name: "a", ...more }, async (_event, _context, lease) => {
+        listen(lease, "100ms");
+        asking = asks();
+        await pause(400);
+        expect(lease.signal.aborted).toBe(true);
+        return "done";
+      });
+      expect(await handler({}, context(5_000))).toBe("done");
+      expect(await asking).toBe("next");
+    },
+  );
+
+  it("keeps its result although the write that stores it shows the interruption", async () => {
+    let asking: Promise<unknown> | undefined;
+    const handler = withLock({ locks, name: "a", reuse: true }, async () => {
+      asking = asks();
+      await pause(300);
+      return "done";
+    });
+    expect(await handler({}, context(5_000))).toBe("done");
+    expect(await asking).toBe("next");
+  });
+
+  it("returns the handle of the lease that it exported", async () => {
+    const handler = withLock({ locks, name: "a" }, (_event, _context, lease) =>
+      exportLease(lease, { lease: "10s" }),
+    );
+    await (await adoptLease(rivals, await handler({}, context(5_000)))).release();
   });
 });
 
