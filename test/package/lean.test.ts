@@ -258,6 +258,27 @@ describe("an answer through lean()", () => {
     expect(await table.read(READ, CALL)).toMatchObject({ kind: "found", item });
   });
 
+  it("keeps the bytes of an item that cancels a transaction", async () => {
+    const Item = { ...KEY, holder: { S: "other" }, data: { B: "AP8Q" } };
+    server.answer = {
+      status: 400,
+      body: {
+        __type: "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        CancellationReasons: [{ Code: "ConditionalCheckFailed", Item }, { Code: "None" }],
+      },
+    };
+    const condition = { kind: "absent", attribute: "holder" } as const;
+    const change = { set: { holder: { S: "me" } }, remove: [] };
+    const write: Write = { key: KEY, condition, change };
+    const other: Write = { ...write, key: { pk: { S: "lock#b" } } };
+    const transaction = { writes: [write, other], token: "t" };
+    const item = { ...Item, data: { B: Uint8Array.from([0, 255, 16]) } };
+    for (const table of [new DynamoDBTable(sdkOf() as never, "locks"), leanOf()]) {
+      const answer = await table.transact(transaction, CALL);
+      expect(answer).toMatchObject({ kind: "refused", refusals: [{ item }, undefined] });
+    }
+  });
+
   it.each([
     ["a page of a proxy", { status: 502, body: "<html>" }, "unknown"],
     ["a success that is no JSON object", { status: 200, body: null }, "unknown"],

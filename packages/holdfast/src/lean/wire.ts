@@ -6,6 +6,7 @@ interface Body {
   Item?: Item;
   Items?: Item[];
   LastEvaluatedKey?: Item;
+  CancellationReasons?: { Item?: Item | null }[];
 }
 
 /** An input as DynamoDB's JSON, in which bytes are base64. Pure. */
@@ -20,8 +21,10 @@ export function parseBody(text: string): object {
   if (typeof parsed !== "object" || parsed === null)
     throw new SyntaxError("The text is not a JSON object.");
   const body = parsed as Body;
-  for (const item of [body.Attributes, body.Item, body.LastEvaluatedKey, ...(body.Items ?? [])]) {
-    if (item !== undefined) decode(item);
+  const refused = body.CancellationReasons?.map(({ Item: item }) => item) ?? [];
+  const single = [body.Attributes, body.Item, body.LastEvaluatedKey];
+  for (const item of [...single, ...(body.Items ?? []), ...refused]) {
+    if (item !== undefined && item !== null) decode(item);
   }
   return body;
 }
