@@ -12,11 +12,14 @@ import { checkNames, type OptionNames, refuse } from "../internal/option-names.j
 import { asSentence } from "../internal/sentence.js";
 import { sleep } from "../internal/sleep.js";
 import { valueText } from "../internal/value-text.js";
+import { abortSignalOf } from "../platform/abort.js";
+import { Bounds } from "../platform/bounded.js";
 import { systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import type { DynamoDBLike } from "../platform/dynamodb/sdk.js";
 import { isTransport } from "../platform/dynamodb/sender.js";
 import { checkTarget } from "../platform/dynamodb/target.js";
+import type { Unknown } from "../platform/table.js";
 import { systemTimers } from "../platform/timers.js";
 import {
   keyDefects,
@@ -80,6 +83,10 @@ export interface TableReport {
 }
 
 const POLL_MS = 250;
+// An endpoint may take a request and never answer, and by default the SDK waits for ever.
+const ANSWER_MS = 10_000;
+// So much has a request at the end of `wait`.
+const LEAST_ANSWER_MS = 1_000;
 
 /**
  * Creates a table for locks, or for `format`, and waits until the table is active. The table has on-demand
@@ -178,7 +185,9 @@ async function untilActive(options: TableOptions, waitMs: number): Promise<Table
   const startMs = systemClock.monotonicMs();
   for (;;) {
     // Right after its creation a table may be unknown to the next request.
-    const description = await describe(options, "ResourceNotFoundException");
+    const leftMs = startMs + waitMs - systemClock.monotonicMs();
+    const answerMs = Math.min(ANSWER_MS, Math.max(leftMs, LEAST_ANSWER_MS));
+    const description = await describe(options, "ResourceNotFoundException", answerMs);
     if (description.TableStatus === "ACTIVE") return description;
     if (systemClock.monotonicMs() - startMs >= waitMs) {
       throw new HoldfastError(
@@ -204,9 +213,10 @@ export function checkTableClient({ client, table }: TableOptions): void {
 export async function describe(
   options: TableOptions,
   expected?: string,
+  answerMs?: number,
 ): Promise<TableDescription> {
   const command = new DescribeTableCommand({ TableName: options.table });
-  const output = (await call(options, command, expected)) as { Table?: TableDescription };
+  const output = (await call(options, command, expected, answerMs)) as { Table?: TableDescription };
   return output.Table ?? {};
 }
 
@@ -222,9 +232,23 @@ export async function ttlOf(options: TableOptions): Promise<Ttl> {
 }
 
 /** Sends one command and turns SDK errors into coded errors. Returns undefined for the `expected` error. */
-async function call(options: TableOptions, command: unknown, expected?: string): Promise<unknown> {
+async function call(
+  options: TableOptions,
+  command: unknown,
+  expected?: string,
+  answerMs = ANSWER_MS,
+): Promise<unknown> {
+  const bounds = new Bounds(systemTimers, { timeoutMs: answerMs });
+  const how = { abortSignal: abortSignalOf(bounds.signal) };
+  // Async, so that an exception which the client throws synchronously becomes a rejection.
+  const send = async (): Promise<unknown> => options.client.send(command as never, how);
   try {
-    const output: unknown = await options.client.send(command as never);
+    const answer = await bounds.answerTo<unknown, Unknown>(send(), (cause) => ({
+      kind: "unknown",
+      cause,
+    }));
+    if (answer.kind === "unknown") throw answer.cause;
+    const { output } = answer;
     // A wrapper of a client may answer with nothing.
     if (Object(output) !== output) throw new Error("The answer has no output.");
     return output;

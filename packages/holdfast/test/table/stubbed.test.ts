@@ -1,5 +1,5 @@
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { expectError } from "../../../../test/support/errors.js";
 import { awsLockClient } from "../../../formats/src/index.js";
 import type { DynamoDBLike } from "../../src/index.js";
@@ -238,6 +238,46 @@ describe("a failed request about a table", () => {
     await expect(checking).rejects.toMatchObject({
       message: expect.stringContaining("DescribeTable"),
     });
+  });
+});
+
+describe("an endpoint that takes a request and does not answer", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const silent = new Promise<never>(() => undefined);
+  const client = stub({ CreateTable: [{}], DescribeTable: [silent] });
+  const unreachable = { code: "unreachable", message: expect.stringContaining("DescribeTable") };
+  const rejects = (call: Promise<unknown>) => expect(call).rejects.toMatchObject(unreachable);
+
+  it.each<[string, number, () => Promise<void>]>([
+    ["checkTable()", 10_000, () => rejects(checkTable({ client, table: "locks" }))],
+    ["createTable()", 10_000, () => rejects(createTable({ client, table: "locks" }))],
+    [
+      "createTable() with a shorter wait",
+      3_000,
+      () => rejects(createTable({ client, table: "locks", wait: "3s" })),
+    ],
+    [
+      "diagnose()",
+      10_000,
+      async () => {
+        const found = await diagnose({ client, table: "locks" });
+        expect(found).toMatchObject([{ check: "table", level: "problem", ...unreachable }]);
+      },
+    ],
+  ])("ends %s after %i ms", async (_, afterMs, call) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let isOver = false;
+    const calling = call().then(() => {
+      isOver = true;
+    });
+    await vi.advanceTimersByTimeAsync(afterMs - 100);
+    expect(isOver).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(isOver).toBe(true);
+    await calling;
   });
 });
 
