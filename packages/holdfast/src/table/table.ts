@@ -188,11 +188,13 @@ async function untilActive(options: TableOptions, waitMs: number): Promise<Table
     const leftMs = startMs + waitMs - systemClock.monotonicMs();
     const answerMs = Math.min(ANSWER_MS, Math.max(leftMs, LEAST_ANSWER_MS));
     const description = await describe(options, "ResourceNotFoundException", answerMs);
-    if (description.TableStatus === "ACTIVE") return description;
+    const { TableStatus: status } = description;
+    // Unknown before the service knows of the table.
+    if (status !== undefined && statusDefects(description).length === 0) return description;
     if (systemClock.monotonicMs() - startMs >= waitMs) {
       throw new HoldfastError(
         "unreachable",
-        `Table "${options.table}" is not active after ${waitMs} ms; its status is ${description.TableStatus ?? "unknown"}. ` +
+        `Table "${options.table}" is not active after ${waitMs} ms; its status is ${status ?? "unknown"}. ` +
           "Run the same call or command again later.",
       );
     }

@@ -138,6 +138,17 @@ describe("a table under creation", () => {
     });
   });
 
+  it("is not awaited while it serves requests during an update", async () => {
+    const client = stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described({ TableStatus: "UPDATING" })],
+      DescribeTimeToLive: [TTL_ON],
+    });
+    for (const made of [checkTable, createTable]) {
+      expect(await made({ client, table: "locks" })).toMatchObject({ table: "locks" });
+    }
+  });
+
   it("may get TTL from another process at the same time", async () => {
     const client = stub({
       CreateTable: ["ResourceInUseException"],
