@@ -1,5 +1,7 @@
 import { HeldLease } from "../core/hold/lease.js";
+import { RELEASE_NAMES, type ReleaseOptions } from "../core/hold/writes.js";
 import { HoldfastError } from "../errors.js";
+import { checkNames } from "../internal/option-names.js";
 import type { Monitor } from "./events.js";
 
 /**
@@ -50,8 +52,9 @@ export class Term extends HeldLease {
     this.#body = body.catch(() => undefined);
   }
 
-  override release(): Promise<void> {
-    this.#resigning ??= this.#resign();
+  override release(options: ReleaseOptions = {}): Promise<void> {
+    checkNames("release()", options, RELEASE_NAMES);
+    this.#resigning ??= this.#resign(options);
     return this.#resigning;
   }
 
@@ -63,11 +66,11 @@ export class Term extends HeldLease {
     }
   }
 
-  async #resign(): Promise<void> {
+  async #resign(options: ReleaseOptions): Promise<void> {
     this.end("its leader resigns");
     await this.#body;
     try {
-      await super.release();
+      await super.release(options);
     } finally {
       // The release may reveal that the lease had been lost.
       if (!this.#isOver) {

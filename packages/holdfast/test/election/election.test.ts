@@ -9,6 +9,7 @@ import {
   untilTold,
 } from "../../../../test/support/election.js";
 import { World } from "../../../../test/support/world.js";
+import type { ReleaseOptions } from "../../src/core/hold/writes.js";
 import type { LeaderInfo } from "../../src/election/index.js";
 import type { HoldfastError, Lease } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
@@ -301,6 +302,18 @@ describe("a term", () => {
     expect(messages).toEqual(
       [/no pager$/, /no answer$/].map((what) => expect.stringMatching(what)),
     );
+  });
+
+  it.each<[ReleaseOptions, object | undefined]>([
+    [{}, undefined],
+    [{ keepData: true }, { N: "1" }],
+  ])("is released with %j, as a lock is", async (options, data) => {
+    const a = candidate(world);
+    const term = await world.until(a.election.campaign({ value: 1 }));
+    expect(() => term.release({ keepdata: true } as never)).toThrow("`keepdata`");
+    expect(a.election.isLeader).toBe(true);
+    await world.until(term.release(options));
+    expect(electionRecord(world)?.["data"]).toEqual(data);
   });
 
   it("publishes proclaimed values in order", async () => {
