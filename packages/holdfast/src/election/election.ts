@@ -25,6 +25,12 @@ import { askToResign, type RequestResignOptions, resolveWait } from "./requests.
 import { Standby } from "./standby.js";
 import { Term } from "./term.js";
 
+/** A term before its begin, and for how long its candidate had known of no live leader. */
+interface ElectedTerm {
+  readonly term: Term;
+  readonly gapMs: number | undefined;
+}
+
 /**
  * One candidate for the leadership of a name. At most one candidate leads at a time, in any number of processes.
  *
@@ -71,9 +77,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
   async campaign(options: CampaignOptions<S> = {}): Promise<Lease<S>> {
     const ending = this.#occupy(checkNames("campaign()", options, CAMPAIGN_NAMES));
     try {
-      const term = await this.#elected(ending.signal, options.value, () => {
-        this.#isBusy = false;
-      });
+      const term = this.#begin(
+        await this.#elected(ending.signal, options.value, () => {
+          this.#isBusy = false;
+        }),
+      );
       return term as HeldLease as unknown as Lease<S>;
     } catch (error) {
       this.#isBusy = false;
@@ -240,8 +248,9 @@ export class Election<S extends FormatTypes = NativeTypes> {
     body: LeaderBody<S>,
   ): Promise<void> {
     while (!signal.aborted) {
-      const term = await this.#electedUnless(signal, options.value);
-      if (term === undefined) return;
+      const elected = await this.#electedUnless(signal, options.value);
+      if (elected === undefined) return;
+      const term = this.#begin(elected);
       await govern(term, signal, body as LeaderBody, this.#candidate.report);
       if (options.again === false) return;
     }
@@ -250,7 +259,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
   async #electedUnless(
     signal: AbortSignal,
     value: S["data"] | undefined,
-  ): Promise<Term | undefined> {
+  ): Promise<ElectedTerm | undefined> {
     try {
       return await this.#elected(signal, value, () => undefined);
     } catch (error) {
@@ -263,7 +272,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     signal: AbortSignal,
     value: S["data"] | undefined,
     onOver: () => void,
-  ): Promise<Term> {
+  ): Promise<ElectedTerm> {
     const candidate = this.#candidate;
     let term: Term | undefined;
     const standby = new Standby(candidate, {
@@ -275,13 +284,17 @@ export class Election<S extends FormatTypes = NativeTypes> {
       },
     });
     const { lease, gapMs } = await standby.run();
-    candidate.monitor.transition("elected", lease.fence, { gapMs });
     term = new Term(lease, candidate.monitor, () => {
       // After a loss the record says since when no leader renewed.
       this.#resignedAtMs = lease.hold.loss !== undefined ? undefined : candidate.context.nowMs();
       onOver();
     });
+    return { term, gapMs };
+  }
+
+  #begin({ term, gapMs }: ElectedTerm): Term {
     this.#term = term;
+    term.begin(gapMs);
     return term;
   }
 

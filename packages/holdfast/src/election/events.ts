@@ -18,7 +18,8 @@ export const ELECTION_CHANNELS = /* @__PURE__ */ Object.freeze({
 
 /**
  * One change of a candidate's own state, published once.
- * - `elected`: the grant was acknowledged in time; published before `campaign()` resolves or the body runs.
+ * - `elected`: the grant was acknowledged in time; published before `campaign()` resolves or the body runs. The candidate
+ *   leads already, so that a listener may proclaim a value or resign.
  * - `resigned`: the leader gave up the term; published after the body has ended, and the release was acknowledged or had
  *   no answer within twice the request timeout.
  * - `lost`: published at the first check after the deadline, by the timer at the deadline, or when an answer shows the

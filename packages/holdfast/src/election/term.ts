@@ -15,15 +15,20 @@ export class Term extends HeldLease {
   #resigning: Promise<void> | undefined;
   #isOver = false;
 
-  /** Begins the term of an elected candidate: its handle replaces that of the grant. */
+  /** Makes the term of an elected candidate: its handle replaces that of the grant. */
   constructor(granted: HeldLease, monitor: Monitor, onOver: () => void) {
     const { hold } = granted;
     super(hold);
     hold.context.finalization.unwatch(granted);
     this.#monitor = monitor;
     this.#onOver = onOver;
+  }
+
+  /** Publishes the election, and from now on the end: its listeners may already use the term. */
+  begin(gapMs: number | undefined): void {
+    this.#monitor.transition("elected", this.fence, { gapMs });
     // Until its loss a term is known to its candidate, and so never forgotten.
-    const signal = hold.lossSignal.give();
+    const signal = this.hold.lossSignal.give();
     signal.addEventListener("abort", () => this.#lost(), { once: true });
     // The signal of a lease that is already lost dispatches no further event.
     if (signal.aborted) this.#lost();
@@ -68,7 +73,8 @@ export class Term extends HeldLease {
 
   async #resign(options: ReleaseOptions): Promise<void> {
     this.end("its leader resigns");
-    await this.#body;
+    // A listener of `elected` may resign, after which `lead()` gives the body in the same step.
+    await Promise.resolve().then(() => this.#body);
     try {
       await super.release(options);
     } finally {

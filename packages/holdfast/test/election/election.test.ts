@@ -316,6 +316,35 @@ describe("a term", () => {
     expect(electionRecord(world)?.["data"]).toEqual(data);
   });
 
+  it("is led in the listeners of its election, which may proclaim a value", async () => {
+    const a = candidate(world);
+    let proclaiming: Promise<void> | undefined;
+    const seen: unknown[] = [];
+    a.election.onTransition(({ kind }) => {
+      seen.push([kind, a.election.isLeader, a.election.term !== undefined]);
+      if (kind === "elected") proclaiming = a.election.proclaim("10.0.0.1");
+    });
+    const term = await world.until(a.election.campaign());
+    await world.until(Promise.resolve(proclaiming));
+    expect(electionRecord(world)?.["data"]).toEqual({ S: "10.0.0.1" });
+    await world.until(term.release());
+    expect(seen).toEqual([
+      ["elected", true, true],
+      ["resigned", false, false],
+    ]);
+  });
+
+  it("is told of as elected, and then as lost, although it is over at once", async () => {
+    const a = candidate(world);
+    a.election.onTransition(({ kind }) => {
+      if (kind === "elected") a.process.stepWall(60_000);
+      expect(a.election.isLeader).toBe(false);
+    });
+    await world.until(a.election.campaign());
+    expect(kindsOf(a)).toEqual(["elected", "lost"]);
+    expect(a.reported).toEqual([]);
+  });
+
   it("publishes proclaimed values in order", async () => {
     const a = candidate(world);
     const b = candidate(world);
@@ -385,6 +414,22 @@ describe("lead", () => {
     await world.time.advance(20_000);
     expect(b.election.isLeader).toBe(true);
     void leading;
+  });
+
+  it("releases a term that a listener of its election resigned after the body, too", async () => {
+    const a = candidate(world);
+    const seen: string[] = [];
+    a.election.onTransition(({ kind }) => {
+      seen.push(kind);
+      if (kind === "elected") void a.election.resign();
+    });
+    const leading = a.election.lead({ again: false }, async (term) => {
+      await untilTold(term);
+      await world.time.sleep(10_000);
+      seen.push("body");
+    });
+    await world.until(leading);
+    expect(seen).toEqual(["elected", "body", "resigned"]);
   });
 
   it("waits two polls after a resignation, and leads again without rivals", async () => {
