@@ -116,6 +116,13 @@ export class Run {
       return new DOMException(message, "TimeoutError");
     }
     if (this.#term.remainingMs() > this.#stopBeforeMs) return undefined;
+    if (this.#term.hold.living.deadline.remainingMs() > this.#stopBeforeMs) {
+      return new HoldfastError(
+        "lost",
+        `Task "${name}" must end: the term of "${this.#term.name}" has lasted for almost as long as \`maxHold\` allows.`,
+        { lockName: this.#term.name, reason: "held-too-long" },
+      );
+    }
     return new HoldfastError(
       "unreachable",
       `Task "${name}" must end: the lease of "${this.#term.name}" is about to expire, because DynamoDB ` +

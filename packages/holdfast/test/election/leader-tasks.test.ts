@@ -177,6 +177,19 @@ describe("a leader that loses its lease", () => {
     expect(runPhases().slice(0, 3)).toEqual(["start", "end", "start"]);
   });
 
+  it("tells its tasks before the end of maxHold that this is the reason", async () => {
+    const a = world.inhabitant();
+    const reasons: unknown[] = [];
+    const run = async ({ signal }: TaskRun): Promise<void> => {
+      await untilTold({ signal });
+      reasons.push([signal.reason, Math.round(world.time.nowMs / 1_000)]);
+    };
+    coordinator(a, { maxHold: "2m", tasks: [{ name: "slow", every: "1h", run }] });
+    await world.time.advance(125_000);
+    const message = expect.stringContaining("`maxHold`");
+    expect(reasons).toMatchObject([[{ code: "lost", reason: "held-too-long", message }, 118]]);
+  });
+
   it("only pauses its tasks when an answer arrives at the last moment", async () => {
     const a = world.inhabitant();
     const reasons: unknown[] = [];

@@ -72,7 +72,8 @@ export interface TaskRun<S extends FormatTypes = NativeTypes> {
   readonly name: string;
   /**
    * Aborts when the run must end: with the reason of the term's signal, with `unreachable` shortly before the deadline
-   * of a lease without renewal, or with a `TimeoutError` at the run's own timeout. Reading `aborted` asks the clocks
+   * of a lease without renewal, with `lost` and the reason `held-too-long` shortly before the end of `maxHold`, or with a
+   * `TimeoutError` at the run's own timeout. Reading `aborted` asks the clocks
    * first.
    */
   readonly signal: AbortSignal;
