@@ -145,7 +145,9 @@ export class Settling {
 
   #verdictOf(found: ObjectHead | undefined): AfterLook {
     const { target } = this.#write;
-    return afterLook(this.#write.isDone(found), isMet(target, found), this.#state);
+    // A deleted object does not show who deleted it: if every send was answered, it was another writer.
+    const isMine = this.#unanswered > 0 && this.#write.isDone(found);
+    return afterLook(isMine, isMet(target, found), this.#state);
   }
 
   #outcomeOf(

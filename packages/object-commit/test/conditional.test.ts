@@ -1,9 +1,10 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
+import type { HoldfastError } from "../../holdfast/src/errors.js";
 import { sleep } from "../../holdfast/src/internal/sleep.js";
 import { MemoryObjects } from "../../testing/src/objects/memory-objects.js";
 import { MemoryTable } from "../../testing/src/table/memory-table.js";
-import { objectCommitter } from "../src/committer.js";
+import { type ObjectCommitter, objectCommitter } from "../src/committer.js";
 import type { ObjectCommitterOptions } from "../src/options.js";
 import { CommitWorld, errorOf } from "./world.js";
 
@@ -97,6 +98,37 @@ describe("a commit with conditional", () => {
     const before = world.objects.counts;
     await world.until(committer.copyIfAbsent("from", "new"));
     expect(world.objects.counts).toEqual({ ...before, get: before.get + 1, put: before.put + 1 });
+  });
+});
+
+describe("of two writers of an object with conditional, at the same time,", () => {
+  async function ended(work: (one: ObjectCommitter, etag: string, to: string) => Promise<unknown>) {
+    const world = new CommitWorld();
+    const { etag } = world.objects.putByHand("a", "1");
+    const latency = () => ({ requestMs: 5, responseMs: 5 });
+    const writers = [1, 2].map(() => world.writer({ strategy: "conditional", latency }).committer);
+    // The probe of copies takes time.
+    const warm = (committer: ObjectCommitter, n: number) => committer.copyIfAbsent("a", `warm${n}`);
+    await world.until(Promise.all(writers.map(warm)));
+    const told = (error: HoldfastError) => error.code;
+    const both = writers.map((committer, n) => work(committer, etag, `b${n}`).catch(told));
+    return (await world.until(Promise.all(both))).map(String).toSorted();
+  }
+
+  it.each<[string, string[], Parameters<typeof ended>[0]]>([
+    ["deletes it", ["false", "true"], (one) => one.delete("a")],
+    [
+      "deletes it with its ETag",
+      ["precondition-failed", "true"],
+      (one, etag) => one.delete("a", { ifMatch: etag }),
+    ],
+    [
+      "renames it",
+      ["precondition-failed", "renamed"],
+      (one, _, to) => one.renameIfAbsent("a", to).then(() => "renamed"),
+    ],
+  ])("one %s, and the other is told that it did not", async (_what, outcomes, work) => {
+    expect(await ended(work)).toEqual(outcomes);
   });
 });
 

@@ -59,9 +59,10 @@ export function travel(host: RequestHost, delayMs: number, callback: () => void)
   else callback();
 }
 
-/** The answer to a request that the client sent more than once, marked as repeated. */
-export function repeated<A>(answer: A): A {
-  const isRefused =
-    typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
-  return isRefused ? { ...answer, isRepeated: true } : answer;
+/** The answer to a request that the client sent more than once: what an earlier send did is not certain. */
+export function repeated<A>(answer: A): A | Unknown {
+  if (typeof answer !== "object" || answer === null || !("kind" in answer)) return answer;
+  // An earlier send may have deleted the object.
+  if (answer.kind === "absent") return unknown("absent after a second send");
+  return answer.kind === "refused" ? { ...answer, isRepeated: true } : answer;
 }
