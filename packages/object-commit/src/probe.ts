@@ -104,7 +104,8 @@ class Probe {
     const answers = await Promise.all(turns);
     const winners = answers.filter(({ kind }) => kind === "stored").length;
     if (winners > 1) return "ignored";
-    for (const answer of answers) if (answer.kind === "unknown") stored(answer);
+    // A throttled burst, or one with expired credentials, does not show what the store supports.
+    for (const answer of answers) supportBy(answer);
     return winners === 1 ? "atomic" : "rejected";
   }
 

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { HoldfastError } from "../../holdfast/src/errors.js";
+import { HoldfastError } from "../../holdfast/src/errors.js";
 import { sleep } from "../../holdfast/src/internal/sleep.js";
 import { MemoryObjects } from "../../testing/src/objects/memory-objects.js";
 import { MemoryTable } from "../../testing/src/table/memory-table.js";
@@ -185,6 +185,32 @@ describe("auto", () => {
       expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
     },
   );
+
+  it.each([
+    ["creates", 5],
+    ["replaces", 21],
+  ])("probes again if the burst of %s is throttled", async (_what, first) => {
+    const world = new CommitWorld();
+    const { committer, store } = world.writer({ strategy: "auto" });
+    store.script((kind, _key, ordinal) =>
+      kind === "put" && ordinal >= first && ordinal < first + 16
+        ? { fault: "throttled" }
+        : undefined,
+    );
+    expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
+  });
+
+  it("decides nothing by a burst with expired credentials, and probes again later", async () => {
+    const world = new CommitWorld();
+    const { committer, store } = world.writer({ strategy: "auto" });
+    const error = new HoldfastError("access-denied", "The token has expired.");
+    store.script((kind, _key, ordinal) =>
+      kind === "put" && ordinal >= 5 ? { fault: "misconfigured", error } : undefined,
+    );
+    expect(await world.error(committer.putIfAbsent("a", "1"))).toBe(error);
+    store.clear();
+    expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
+  });
 
   it("rejects with the reason of an abort during the probe, at once", async () => {
     const world = new CommitWorld();
