@@ -136,8 +136,9 @@ export class CommitLock {
       },
     });
     if (sent.kind === "over") {
-      const trouble = sent.trouble as NoAnswer;
-      return this.#giveUpClaim(limit, wanted, trouble, sent.isCutShort);
+      // DynamoDB may have applied the claim, or may apply it later. This process can only try to end the record.
+      if (wasUnanswered) await this.end(wanted);
+      return this.#giveUpClaim(limit, sent.trouble as NoAnswer, sent.isCutShort);
     }
     const { answer } = sent;
     if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
@@ -148,14 +149,7 @@ export class CommitLock {
       : { found };
   }
 
-  async #giveUpClaim(
-    limit: Patience,
-    wanted: CommitRecord,
-    trouble: NoAnswer,
-    isCutShort: boolean,
-  ): Promise<never> {
-    // DynamoDB may have applied the claim, or may apply it later. This process can only try to end the record.
-    if (trouble.kind === "unknown") await this.end(wanted);
+  #giveUpClaim(limit: Patience, trouble: NoAnswer, isCutShort: boolean): never {
     limit.signal?.throwIfAborted();
     // The wait ended because of other writers, and not because of the table: the table has just answered.
     if (isCutShort && this.#hasSeenRival) this.#giveUp(limit, undefined);

@@ -104,6 +104,21 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect(error.code).toBe("unreachable");
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
+
+  it("is ended when the claim was given up after a lost answer and throttled repetitions", async () => {
+    const world = worldOf(strategy);
+    const writer = world.writer({ strategy });
+    const abort = new AbortController();
+    writer.table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    writer.table.next("write", { fault: "throttled" }, 1_000);
+    const { signal } = abort;
+    const failed = errorOf(writer.committer.putIfAbsent("a", "1", { signal }));
+    await world.time.advance(3_000);
+    writer.table.clear();
+    abort.abort(new Error("enough"));
+    expect((await world.until(failed, 1_000)).message).toBe("enough");
+    expect(world.record("a")).toMatchObject({ timeout: "0" });
+  });
 });
 
 describe("an unknown outcome", () => {
