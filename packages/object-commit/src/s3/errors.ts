@@ -17,6 +17,7 @@ interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;
   readonly $metadata?: { readonly attempts?: number; readonly httpStatusCode?: number };
+  readonly $response?: { readonly headers?: Readonly<Record<string, string>> };
 }
 
 /** Server errors with an uncertain outcome: the request may have been applied, completely or in part. */
@@ -64,7 +65,9 @@ export function objectAnswerOf(
     return { kind: "misconfigured", error: denied(error, status, message, bucket, action) };
   }
   // Without a status there was no answer. After 408, and after 5xx other than 501, the outcome is unknown.
-  const isDefinite = status === 501 || (status !== undefined && status >= 400 && status < 500);
+  // 301: the bucket is in another region.
+  const isDefinite =
+    status === 301 || status === 501 || (status !== undefined && status >= 400 && status < 500);
   if (!isDefinite || status === 408) return { kind: "unknown", cause: error };
   return { kind: "misconfigured", error: misconfigured(error, name, message, bucket) };
 }
@@ -109,6 +112,16 @@ function misconfigured(
     return new HoldfastError(
       "misconfigured",
       `There is no bucket "${bucket}" at this endpoint. Check its name, the region and the endpoint.`,
+      { cause },
+    );
+  }
+  const { $metadata, $response } = cause as SdkError;
+  if ($metadata?.httpStatusCode === 301) {
+    const region = $response?.headers?.["x-amz-bucket-region"];
+    const where = region === undefined ? "another region" : `the region "${shown(region)}"`;
+    return new HoldfastError(
+      "misconfigured",
+      `Bucket "${bucket}" is in ${where}, or at another endpoint. Make the S3Client with that region and endpoint.`,
       { cause },
     );
   }

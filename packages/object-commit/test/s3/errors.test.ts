@@ -96,6 +96,9 @@ describe("the answer to an object store's error", () => {
     ["NoSuchBucket", 404, "misconfigured"],
     ["NotImplemented", 501, "misconfigured"],
     ["InvalidArgument", 400, "misconfigured"],
+    ["PermanentRedirect", 301, "misconfigured"],
+    // From a HEAD, whose answer has no body.
+    ["301", 301, "misconfigured"],
   ])("%s with status %s: %s", (name, status, kind) => {
     expect(kindOf(thrown(name, status))).toBe(kind);
   });
@@ -122,6 +125,18 @@ describe("the answer to an object store's error", () => {
 
   it.each([[undefined], ["text"], [{}]])("is unknown for %o", (error) => {
     expect(kindOf(error)).toBe("unknown");
+  });
+
+  it("names the region of the bucket, if the store does", () => {
+    for (const [headers, fact] of [
+      [{ "x-amz-bucket-region": "eu-west-1" }, /"reports".*"eu-west-1"/],
+      [{}, /"reports".*\banother region\b/],
+    ] as const) {
+      const error = Object.assign(thrown("PermanentRedirect", 301), { $response: { headers } });
+      const answer = objectAnswerOf(error, "reports", "s3:PutObject");
+      const told = answer.kind === "misconfigured" ? answer.error : undefined;
+      expectErrorToBe(told, { code: "misconfigured", mentions: [fact] });
+    }
   });
 
   it.each<[string, number, string, ErrorCode, RegExp]>([
