@@ -108,6 +108,11 @@ export class S3Objects implements ObjectPort {
     if (call.signal?.aborted === true) end();
     const answer = await this.#put(put, stream, { ...call, signal: broken.signal });
     call.signal?.removeEventListener("abort", end);
+    if (answer.kind !== "stored") {
+      stream.destroy();
+      // A stream that was never read, or that waits for its own bytes, does not notice the end of its reader.
+      if (body.stream instanceof Readable) body.stream.destroy();
+    }
     const isCut = answer.kind === "unknown" && fault !== undefined;
     return isCut ? { kind: "misconfigured", error: fault as HoldfastError } : answer;
   }

@@ -1,3 +1,5 @@
+import { Readable } from "node:stream";
+import type { PutObjectCommand } from "@aws-sdk/client-s3";
 import { describe, expect, it } from "vitest";
 import { expectErrorToBe } from "../../../../test/support/errors.js";
 import type { ErrorCode } from "../../../holdfast/src/index.js";
@@ -39,6 +41,49 @@ describe("a refusal by an object store", () => {
         message: expect.stringMatching(new RegExp(`${action}\\b.*"reports"`)),
       },
     });
+  });
+});
+
+describe("a put of a stream that is aborted", () => {
+  let isClosed = false;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield body;
+    } finally {
+      isClosed = true;
+    }
+  }
+  const silent = new Readable({
+    read() {},
+    destroy(error, callback) {
+      isClosed = true;
+      callback(error);
+    },
+  });
+
+  it.each<[string, AsyncIterable<Uint8Array>, number]>([
+    ["is being read", endless(), 3],
+    ["waits for its own bytes", silent, 1],
+  ])("closes a stream that %s", async (_what, stream, chunks) => {
+    isClosed = false;
+    const aborting = new AbortController();
+    const send = async (command: object): Promise<never> => {
+      const reading = (command as PutObjectCommand).input.Body as Readable;
+      const chunk = reading[Symbol.asyncIterator]();
+      for (let n = 1; n < chunks; n += 1) await chunk.next();
+      chunk.next().catch(() => undefined);
+      await new Promise(setImmediate);
+      aborting.abort(new Error("enough"));
+      throw new Error("The request was aborted.");
+    };
+    const put = { key: "a", commitId: "1", body: { stream, length: 1_000 } };
+    const answer = await new S3Objects({ config: {}, send }, "reports").put(put, {
+      ...CALL,
+      signal: aborting.signal,
+    });
+    expect(answer.kind).toBe("unknown");
+    await new Promise(setImmediate);
+    expect(isClosed).toBe(true);
   });
 });
 
