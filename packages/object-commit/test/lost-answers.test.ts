@@ -252,6 +252,25 @@ describe("a stream", () => {
     expect(warnings[0]).toMatchObject({ message: expect.stringContaining("onProgress") });
   });
 
+  async function* failing() {
+    yield Buffer.from("12");
+    throw new Error("The disk is gone.");
+  }
+
+  it.each([
+    ["is shorter than announced", () => stream(["12"], { read: 0 })],
+    ["is longer than announced", () => stream(["12", "34", "56"], { read: 0 })],
+    ["fails", failing],
+  ])("that %s is refused, and stores nothing", async (_what, made) => {
+    for (const [strategy] of STRATEGIES) {
+      const world = worldOf(strategy);
+      const { committer } = world.writer({ strategy });
+      const error = await world.error(committer.putIfAbsent("a", { stream: made(), length: 4 }));
+      expect(error).toMatchObject({ code: "invalid-argument", objectKey: "a" });
+      expect(world.text("a")).toBeUndefined();
+    }
+  });
+
   it.each(STRATEGIES)("is not sent again with %s after any fault", async (strategy) => {
     const faults = [
       ["request-lost", "outcome-unknown"],
@@ -268,15 +287,18 @@ describe("a stream", () => {
     }
   });
 
-  it("is recognised by reading back when the answer was lost", async () => {
+  it.each([
+    { fault: "response-lost", unknownAfterMs: 10 },
+    { fault: "response-lost-and-retried" },
+  ] as const)("is recognised by reading back when the answer was lost: %o", async (fault) => {
     const world = worldOf("conditional");
     const writer = world.writer({ strategy: "conditional" });
     const times = { read: 0 };
-    writer.store.next("put", { fault: "response-lost", unknownAfterMs: 10 });
+    writer.store.next("put", fault);
     await world.until(
       writer.committer.putIfAbsent("a", { stream: stream(["1"], times), length: 1 }),
       1_000,
     );
-    expect(times.read).toBe(1);
+    expect([times.read, world.text("a")]).toEqual([1, "1"]);
   });
 });

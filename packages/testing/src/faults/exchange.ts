@@ -62,7 +62,9 @@ export function travel(host: RequestHost, delayMs: number, callback: () => void)
 /** The answer to a request that the client sent more than once: what an earlier send did is not certain. */
 export function repeated<A>(answer: A): A | Unknown {
   if (typeof answer !== "object" || answer === null || !("kind" in answer)) return answer;
-  // An earlier send may have deleted the object.
-  if (answer.kind === "absent") return unknown("absent after a second send");
+  // An earlier send may have deleted the object, or used up the stream.
+  if (answer.kind === "absent" || answer.kind === "misconfigured") {
+    return unknown(`${answer.kind} after a second send`);
+  }
   return answer.kind === "refused" ? { ...answer, isRepeated: true } : answer;
 }

@@ -1,16 +1,18 @@
 import { createHash } from "node:crypto";
 import { HoldfastError } from "holdfast";
-import type {
-  Call,
-  GetAnswer,
-  HeadAnswer,
-  ObjectConditions,
-  ObjectCopy,
-  ObjectHead,
-  ObjectPort,
-  ObjectPut,
-  ObjectRemoval,
-  StoreAnswer,
+import {
+  type Call,
+  causeText,
+  type GetAnswer,
+  type HeadAnswer,
+  type ObjectConditions,
+  type ObjectCopy,
+  type ObjectHead,
+  type ObjectPort,
+  type ObjectPut,
+  type ObjectRemoval,
+  type StoreAnswer,
+  type StreamBody,
 } from "holdfast/internal";
 
 /**
@@ -101,7 +103,8 @@ export class MemoryObjects implements ObjectPort {
   async put(put: ObjectPut, call: Call): Promise<StoreAnswer> {
     this.#count("put");
     if (call.signal?.aborted) return { kind: "unknown", cause: call.signal.reason };
-    const body = put.body instanceof Uint8Array ? put.body : await whole(put.body.stream, put);
+    const body = put.body instanceof Uint8Array ? put.body : await whole(put.body, put);
+    if (body instanceof HoldfastError) return { kind: "misconfigured", error: body };
     const kept = this.#kept(put);
     const refusal = this.#refusal(put.key, put, kept);
     if (refusal !== undefined) return refusal;
@@ -194,13 +197,24 @@ export class MemoryObjects implements ObjectPort {
   }
 }
 
-async function whole(stream: AsyncIterable<Uint8Array>, put: ObjectPut): Promise<Uint8Array> {
+/** The bytes of a stream; the error with which an `S3Client` refuses a stream that fails, or has another length. */
+async function whole(
+  { stream, length }: StreamBody,
+  { key, onBytes }: ObjectPut,
+): Promise<Uint8Array | HoldfastError> {
   const chunks: Uint8Array[] = [];
   let sent = 0;
-  for await (const chunk of stream) {
-    chunks.push(chunk);
-    sent += chunk.length;
-    put.onBytes?.(sent);
+  try {
+    for await (const chunk of stream) {
+      chunks.push(chunk);
+      sent += chunk.length;
+      if (sent > length) throw new Error(`It has more than ${length} bytes.`);
+      onBytes?.(sent);
+    }
+    if (sent < length) throw new Error(`It has only ${sent} bytes instead of ${length}.`);
+  } catch (cause) {
+    const message = `Object "${key}" was not written: its stream failed, or has another length than announced${causeText(cause)}. Give a new stream.`;
+    return new HoldfastError("invalid-argument", message, { objectKey: key, cause });
   }
   return Buffer.concat(chunks);
 }
