@@ -98,6 +98,8 @@ export interface FaultProbabilities {
   readonly longestDelayMs?: number;
 }
 
+type Known = Readonly<Record<string, unknown>>;
+
 function canHave(request: FaultRequest, kind: FaultKind): boolean {
   if (kind === "conflict") return request.kind === "write" || request.kind === "transact";
   if (kind === "stale") return request.kind === "read" && !request.read.consistent;
@@ -118,22 +120,37 @@ export function checkPossible(request: FaultRequest, fault: Fault): void {
   );
 }
 
-/** Refuses a fault that does not exist, for the same reason. */
-export function checkFault(kind: unknown): void {
-  if (Object.hasOwn(NO_FAULTS, String(kind))) return;
-  throw unknownName("fault", kind, Object.keys(NO_FAULTS));
+/** Refuses a fault that does not exist, for the same reason. `known` has the names of the kit's faults. */
+export function checkFault(kind: unknown, known: Known = NO_FAULTS): void {
+  checkName("fault", kind, Object.keys(known));
 }
 
 /** Refuses a kind of request that does not exist: its fault would never happen. */
 export function checkRequestKind(kind: unknown): void {
-  if (kind === "any" || Object.hasOwn(NO_REQUESTS, String(kind))) return;
-  throw unknownName("kind of request", kind, [...Object.keys(NO_REQUESTS), "any"]);
+  checkName("kind of request", kind, [...Object.keys(NO_REQUESTS), "any"]);
 }
 
-function unknownName(what: string, found: unknown, known: readonly string[]): HoldfastError {
-  return new HoldfastError(
+/** Refuses a name that is none of the known ones. */
+export function checkName(what: string, found: unknown, known: readonly string[]): void {
+  if (known.includes(found as string)) return;
+  throw new HoldfastError(
     "invalid-argument",
     `There is no ${what} ${valueText(found)}. There are ${known.join(", ")}.`,
+  );
+}
+
+/** Refuses probabilities of unknown faults, and those that cannot be probabilities. */
+export function checkProbabilities(
+  faults: Readonly<Record<string, number>>,
+  known: Known = NO_FAULTS,
+): void {
+  for (const kind of Object.keys(faults)) checkFault(kind, known);
+  const all = Object.values(faults);
+  const total = all.reduce((sum, probability) => sum + probability, 0);
+  if (total <= 1 && all.every((probability) => probability >= 0)) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `Probabilities are at least 0 and together at most 1; they are together ${total}.`,
   );
 }
 
@@ -143,14 +160,7 @@ export function randomFaults(random: SeededRandom, probabilities: FaultProbabili
     keyof FaultProbabilities["faults"],
     number,
   ][];
-  for (const [kind] of entries) checkFault(kind);
-  const total = entries.reduce((sum, [, probability]) => sum + probability, 0);
-  if (!(total <= 1) || entries.some(([, probability]) => !(probability >= 0))) {
-    throw new HoldfastError(
-      "invalid-argument",
-      `Probabilities are at least 0 and together at most 1; they are together ${total}.`,
-    );
-  }
+  checkProbabilities(probabilities.faults);
   const delayMs = (): number => random.fraction() * (probabilities.longestDelayMs ?? 8000);
   return (request) => {
     let left = random.fraction();

@@ -12,6 +12,7 @@ import {
   systemTimers,
 } from "holdfast/internal";
 import { exchange, type RequestHost, repeated, travel, unknown } from "../faults/exchange.js";
+import { checkFault, checkName, checkProbabilities } from "../faults/fault-plan.js";
 import type { Latency } from "../faults/faults.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
@@ -59,6 +60,17 @@ interface Planned {
   left: number;
 }
 
+const FAULTS: Readonly<Record<ObjectFault["fault"], true>> = Object.freeze({
+  "request-lost": true,
+  "response-lost": true,
+  "response-lost-and-retried": true,
+  "applied-late": true,
+  delayed: true,
+  throttled: true,
+  conflict: true,
+  misconfigured: true,
+});
+
 const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
 
 /**
@@ -103,6 +115,8 @@ export class FaultyObjects implements ObjectPort {
 
   /** Injects this fault into the next request of this kind, or into the next `times` requests. */
   next(kind: ObjectRequestKind, fault: ObjectFault, times = 1): void {
+    checkName("kind of request", kind, Object.keys(this.#requests));
+    checkFault((fault as ObjectFault | undefined)?.fault, FAULTS);
     if (times > 0) this.#queued.push({ kind, fault, left: times });
   }
 
@@ -113,6 +127,7 @@ export class FaultyObjects implements ObjectPort {
 
   /** Injects faults by chance from now on; undefined: no longer. */
   random(random: SeededRandom, probabilities: ObjectFaultProbabilities | undefined): void {
+    if (probabilities !== undefined) checkProbabilities(probabilities.faults, FAULTS);
     this.#random = probabilities && (() => drawn(random, probabilities));
   }
 
@@ -171,7 +186,9 @@ export class FaultyObjects implements ObjectPort {
     const ordinal = this.#requests[kind] + 1;
     this.#requests = { ...this.#requests, [kind]: ordinal };
     const fault = this.#dequeue(kind) ?? this.#script?.(kind, key, ordinal) ?? this.#random?.();
-    if (fault !== undefined) this.#injected += 1;
+    if (fault === undefined) return undefined;
+    checkFault(fault.fault, FAULTS);
+    this.#injected += 1;
     return fault;
   }
 

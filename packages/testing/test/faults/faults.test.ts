@@ -4,6 +4,8 @@ import type { Call, Item, TablePort, Write } from "../../../holdfast/src/platfor
 import { systemTimers } from "../../../holdfast/src/platform/timers.js";
 import type { Fault, FaultProbabilities } from "../../src/faults/fault-plan.js";
 import { FaultyTable, type FaultyTableOptions } from "../../src/faults/faults.js";
+import { FaultyObjects } from "../../src/objects/faulty-objects.js";
+import { MemoryObjects } from "../../src/objects/memory-objects.js";
 import { MemoryTable } from "../../src/table/memory-table.js";
 import { seededRandom } from "../../src/time/seeded-random.js";
 import { VirtualTime } from "../../src/time/virtual-time.js";
@@ -308,6 +310,38 @@ describe("a fault plan", () => {
     for (const faults of [{ throttled: 1.1 }, { throttled: -0.1 }, { throttled: Number.NaN }]) {
       expect(() => faulty.random(seededRandom(1), { faults })).toThrow("Probabilities");
     }
+  });
+});
+
+describe("FaultyObjects", () => {
+  const faulty = new FaultyObjects(new MemoryObjects());
+  const random = (faults: object) =>
+    faulty.random(seededRandom(1), { faults: faults as never, longestDelayMs: 1 });
+
+  it.each<[string, () => void, string]>([
+    ["fault", () => faulty.next("put", { fault: "throtled" as never }), '"throtled"'],
+    ["fault of the table", () => faulty.next("put", { fault: "stale" as never }), '"stale"'],
+    ["fault undefined", () => faulty.next("put", undefined as never), "undefined"],
+    ["kind", () => faulty.next("puts" as never, { fault: "throttled" }), '"puts"'],
+    ["random fault", () => random({ throtled: 0.5 }), '"throtled"'],
+    ["sum", () => random({ throttled: 0.5, conflict: 0.6 }), "Probabilities"],
+    ["probability", () => random({ throttled: -0.1 }), "Probabilities"],
+    ["probability", () => random({ throttled: Number.NaN }), "Probabilities"],
+  ])("refuses a wrong %s, which would inject nothing", (_what, plan, fact) => {
+    expect(plan).toThrow(
+      expect.objectContaining({
+        code: "invalid-argument",
+        message: expect.stringContaining(fact),
+      }),
+    );
+  });
+
+  it("refuses a fault of a script that does not exist", async () => {
+    faulty.script(() => ({ fault: "throtled" }) as never);
+    await expect(faulty.head("a", CALL)).rejects.toMatchObject({ code: "invalid-argument" });
+    faulty.clear();
+    expect(faulty.injected).toBe(0);
+    expect(await faulty.head("a", CALL)).toEqual({ kind: "absent" });
   });
 });
 
