@@ -1,3 +1,4 @@
+import { checkFault } from "../faults/fault-plan.js";
 import {
   accessDenied,
   conflict,
@@ -36,6 +37,19 @@ export type ProxyFault =
    * `halved` sends the half as a complete body.
    */
   | { readonly fault: "truncated"; readonly how?: "cut" | "halved" };
+
+const FAULTS: Readonly<Record<ProxyFault["fault"], true>> = Object.freeze({
+  "request-lost": true,
+  "response-lost": true,
+  "applied-late": true,
+  delayed: true,
+  throttled: true,
+  conflict: true,
+  "internal-error": true,
+  "access-denied": true,
+  stale: true,
+  truncated: true,
+});
 
 /** The name of a fault; `partition` for a request during a partition. */
 export type ProxyFaultKind = ProxyFault["fault"] | "partition";
@@ -96,6 +110,7 @@ export class ProxyPlan {
   script: ProxyScript | undefined;
 
   queue(match: ProxyMatch, fault: ProxyFault, times: number): void {
+    checkFault((fault as ProxyFault | undefined)?.fault, FAULTS);
     if (times > 0) this.#queued.push({ match, fault, left: times });
   }
 
@@ -109,7 +124,11 @@ export class ProxyPlan {
       typeof match === "string" ? match === "any" || match === request.operation : match(request),
     );
     const planned = this.#queued[index];
-    if (planned === undefined) return this.script?.(request, request.ordinal);
+    if (planned === undefined) {
+      const scripted = this.script?.(request, request.ordinal);
+      if (scripted !== undefined) checkFault(scripted.fault, FAULTS);
+      return scripted;
+    }
     planned.left -= 1;
     if (planned.left <= 0) this.#queued.splice(index, 1);
     return planned.fault;

@@ -160,6 +160,15 @@ describe("the fault proxy", () => {
     await kit.client().send(update);
   });
 
+  it("refuses a fault that does not exist", async () => {
+    const wrong = { fault: "throtled" } as never;
+    expect(() => kit.proxy.next("UpdateItem", wrong)).toThrow(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+    kit.proxy.script(() => wrong);
+    await expect(kit.client().send(update)).rejects.toThrow('no fault "throtled"');
+  });
+
   it("refuses an unsupported target and a port in use", async () => {
     for (const wrong of ["https://example.com", "somewhere"]) {
       await expect(startFaultProxy({ target: wrong })).rejects.toMatchObject({
