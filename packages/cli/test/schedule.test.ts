@@ -50,6 +50,23 @@ describe("holdfast once", () => {
     expect(shown).not.toContain("error");
   });
 
+  it("passes a signal that comes while the occurrence is begun on to the command", async () => {
+    const { dynamodb } = world.server;
+    const handle = dynamodb.handle;
+    const file = world.file("ran-to-its-end");
+    const words = ["once", "late", "--occurrence", "2026-01-01", ...sh(`sleep 2; touch "${file}"`)];
+    dynamodb.handle = (operation, body) => {
+      if (operation !== "GetItem" && JSON.stringify(body).includes("2026-01-01")) {
+        dynamodb.handle = handle;
+        running.kill("SIGTERM");
+      }
+      return handle.call(dynamodb, operation, body);
+    };
+    const running = world.start(words);
+    expect((await running.result).status).toBe(143);
+    expect(existsSync(file)).toBe(false);
+  });
+
   it("needs an occurrence or a period", async () => {
     expect((await world.run(["once", "a", ...sh("true")])).status).toBe(64);
     expect((await world.run(["once", "a", "--every", "1d", ...sh("exit 5")])).status).toBe(5);
