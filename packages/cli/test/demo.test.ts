@@ -46,7 +46,7 @@ function isAlive(pid: number): boolean {
 describe("holdfast demo", () => {
   // Two at the same time: each demo waits for leases.
   it.concurrent("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
-    const { status, stdout, stderr } = await world.run(["demo"]);
+    const { status, stdout, stderr } = await world.run(["demo"], { AWS_PROFILE: "none-such" });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toContain("KILLED (SIGKILL)");
     expect(stdout).toContain("STOPPED (SIGSTOP)");

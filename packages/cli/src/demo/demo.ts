@@ -36,7 +36,11 @@ export async function demo(options: DemoOptions, output: Output, host: Host): Pr
   const interruptions = new Interruptions(host);
   const isOwnTable = options.endpoint === undefined && options.table === undefined;
   const server = isOwnTable ? await startMemoryServer() : undefined;
-  if (isOwnTable) Object.assign(host.env, MADE_UP_CREDENTIALS);
+  if (isOwnTable) {
+    Object.assign(host.env, MADE_UP_CREDENTIALS);
+    // A profile counts more than these variables, and may have no credentials.
+    delete host.env["AWS_PROFILE"];
+  }
   const place = {
     table: options.table ?? TABLE,
     endpoint: server?.endpoint ?? options.endpoint,
