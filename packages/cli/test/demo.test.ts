@@ -81,6 +81,24 @@ describe("holdfast demo", () => {
     });
   });
 
+  it("waits for nothing after its end", async () => {
+    const next = new Crew(AbortSignal.abort(new Error("over"))).next("", 60_000, () => undefined);
+    await expect(next).rejects.toMatchObject({ code: "demo-failed", message: "over" });
+  });
+
+  it("starts no worker after a signal that comes while it creates the table", async () => {
+    const { dynamodb, endpoint } = world.server;
+    const handle = dynamodb.handle;
+    dynamodb.handle = (operation, body) => {
+      if (operation === "CreateTable") running.kill("SIGTERM");
+      return handle.call(dynamodb, operation, body);
+    };
+    const running = world.start(["demo", "--endpoint", endpoint, "--table", "late"]);
+    const { status, stdout } = await running.result;
+    dynamodb.handle = handle;
+    expect({ status, stdout }).toEqual({ status: 143, stdout: "" });
+  });
+
   it("ends a worker without a word if the demo ends during its write", async () => {
     const file = fileURLToPath(new URL("../dist/demo/worker.js", import.meta.url));
     const { endpoint } = world.server;

@@ -79,6 +79,8 @@ export class Crew {
       const onEnding = (): void => fail((this.#ending.reason as Error).message);
       this.#ending.addEventListener("abort", onEnding, { once: true });
       this.#listeners.add(listener);
+      // An abort before the listener was added does not call it.
+      if (this.#ending.aborted) onEnding();
     });
   }
 

@@ -91,6 +91,8 @@ async function perform(
   interruptions: Interruptions,
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
+  // A signal while the table was created.
+  interruptions.ending.throwIfAborted();
   const ledger = join(mkdtempSync(join(tmpdir(), "holdfast-demo-")), "ledger.jsonl");
   writeFileSync(ledger, "");
   const lock = `demo/${randomUUID().slice(0, 8)}`;
