@@ -181,6 +181,21 @@ describe("diagnose, inspect and ls of a lease that has ended", () => {
     const key = { pk: { S: "lock#ended" }, sk: { S: "lease" } };
     await world.client.send(new DeleteItemCommand({ TableName: "locks", Key: key }));
   });
+
+  it.each([
+    ["leadership", { pk: { S: "leader#gone" }, sk: { S: "lease" } }],
+    ["fair lock in a namespace", { pk: { S: "lock#gone" }, sk: { S: "lease/n" } }],
+  ])("print a command that frees a dead %s", async (_, Key) => {
+    const held = { holder: { S: "h" }, leaseMs: { N: "500" } };
+    const leaseEnd = { M: { holder: { S: "h" }, at: { N: String(Date.now() - 60_000) } } };
+    const state = { v: { N: "1" }, version: { N: "3" }, fence: { N: "7" }, lastHolder: { S: "h" } };
+    const Item = { ...Key, ...state, ...held, leaseEnd };
+    await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
+    const { found } = await findings("--scan", "--prefix", "gone");
+    const [, command = ""] = /\bholdfast (release .+)$/.exec(wrong(found)[0]?.fix ?? "") ?? [];
+    expect(await world.run(command.split(" "))).toMatchObject({ status: 0 });
+    expect(wrong((await findings("--scan", "--prefix", "gone")).found)).toEqual([]);
+  });
 });
 
 describe("diagnose --scan with queues", () => {

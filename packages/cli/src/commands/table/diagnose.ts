@@ -181,8 +181,8 @@ async function listed(
   return { held, queued, unreadable };
 }
 
-function deadFinding(lock: Inspection<AnyLocks>): PrintedFinding {
-  const { name, owner, holder, leaseMs = 0, endsAt, endsInMs = 0 } = lock;
+function deadFinding(lock: HeldLock): PrintedFinding {
+  const { name, owner, leaseMs = 0, endsAt, endsInMs = 0 } = lock;
   const since =
     endsInMs < 0
       ? `; its lease ended at ${endsAt}, ${endText(endsInMs)}.`
@@ -190,12 +190,18 @@ function deadFinding(lock: Inspection<AnyLocks>): PrintedFinding {
   return recordsFinding(
     "warning",
     `"${shown(nameText(name))}" is held by ${shown(owner ?? "an unnamed owner")}${since}`,
-    `Nothing: the next client takes over. ${freeingText(nameText(name), holder)}`,
+    `Nothing: the next client takes over. ${freeingText(lock)}`,
   );
 }
 
-function freeingText(name: string, holder: string | undefined): string {
-  const command = commandLine(["release", `--holder=${holder}`, "--", name], [name, holder]);
+function freeingText({ kind, holder, namespace, ...lock }: HeldLock): string {
+  const name = nameText(lock.name);
+  const within = namespace === undefined ? [] : [`--namespace=${namespace}`];
+  // A leadership is released by force alone, which frees it from a dead leader at once.
+  const how =
+    kind === "leader" ? ["--kind=leader", "--force", "--reason=dead"] : [`--holder=${holder}`];
+  const words = ["release", ...how, ...within, "--", name];
+  const command = commandLine(words, [name, holder, namespace]);
   // Text of another tenant never becomes part of a command to copy.
   return command === undefined
     ? "`holdfast release` frees the lock now, with the name and the holder id quoted for your shell."
