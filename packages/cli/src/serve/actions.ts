@@ -1,13 +1,24 @@
+import type { CommonOptions } from "../options.js";
 import { hasQueue } from "../output/permits.js";
 import { commandText, isWord, optionText } from "../output/shell.js";
 import type { Action, Permit, Row } from "./view-types.js";
 
 /** The `holdfast` commands for what can be done. Pure. */
 
+const PLACE = ["table", "region", "endpoint", "pk", "sk"] as const;
+
+/** The options with which a command acts on the server's table. */
+export function placeOf(options: Pick<CommonOptions, (typeof PLACE)[number]>): string[] {
+  return PLACE.flatMap((name) => {
+    const value = options[name];
+    return value ? [optionText(`--${name}`, value)] : [];
+  });
+}
+
 /** The commands for what can be done with a record. Empty if no command line can have the record's name. */
-export function actionsOf(row: Row, table: string): Action[] {
+export function actionsOf(row: Row, place: readonly string[]): Action[] {
   const { kind, name, state, holder, permits } = row;
-  const action = actionOf(row, table);
+  const action = actionOf(row, place);
   // Of several permits, each has commands of its own.
   const isHeld = state !== "free" && kind !== "once" && permits === undefined;
   const limit = `--set-limit ${permits?.limit ?? 1}`;
@@ -19,7 +30,7 @@ export function actionsOf(row: Row, table: string): Action[] {
       ? [
           {
             what: "Change the limit",
-            command: commandText("semaphore", name, [optionText("--table", table), limit]),
+            command: commandText("semaphore", name, [...place, limit]),
           },
         ]
       : []),
@@ -33,9 +44,9 @@ export function actionsOf(row: Row, table: string): Action[] {
 }
 
 /** Returns the commands that end one permit. */
-export function actionsOfPermit(row: Row, { holder }: Permit, table: string): Action[] {
+export function actionsOfPermit(row: Row, { holder }: Permit, place: readonly string[]): Action[] {
   if (!areWords(row, holder)) return [];
-  const action = actionOf(row, table);
+  const action = actionOf(row, place);
   const of = optionText("--holder", holder);
   return [
     action("Ask the holder to release", "release", `${of} ${FORCE}`),
@@ -49,9 +60,9 @@ function areWords({ name, namespace = "" }: Row, holder = ""): boolean {
   return [name, namespace, holder].every(isWord);
 }
 
-function actionOf({ kind, name, namespace }: Row, table: string) {
+function actionOf({ kind, name, namespace }: Row, place: readonly string[]) {
   const options = [
-    optionText("--table", table),
+    ...place,
     ...(kind === "lock" ? [] : [`--kind ${kind}`]),
     ...(namespace === undefined ? [] : [optionText("--namespace", namespace)]),
   ];

@@ -29,7 +29,7 @@ interface Entry {
 }
 
 /** The reading of a record, without its history. */
-interface Found extends Omit<DetailReading, "history" | "table"> {
+interface Found extends Omit<DetailReading, "history" | "place"> {
   readonly fence: bigint | undefined;
   readonly forced: ForcedRelease | undefined;
   readonly units: number;
@@ -43,14 +43,14 @@ const HISTORY_UNITS = 8.5;
 export class DetailReader {
   readonly #locks: Holdfast;
   readonly #reader: TableReader;
-  readonly #table: string;
+  readonly #place: readonly string[];
   readonly #refreshMs: number;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(locks: Holdfast, reader: TableReader, table: string, refreshMs: number) {
+  constructor(locks: Holdfast, reader: TableReader, place: readonly string[], refreshMs: number) {
     this.#locks = locks;
     this.#reader = reader;
-    this.#table = table;
+    this.#place = place;
     this.#refreshMs = refreshMs;
   }
 
@@ -106,7 +106,7 @@ export class DetailReader {
       (hasQueue(kind) ? Math.max(0.5, Math.ceil(waiters.length / 4) / 2) : 0) +
       (isKnown || kind === "once" ? 0 : HISTORY_UNITS);
     this.#reader.spend(entry.units);
-    return { ...found, waiters, history: entry.history?.found, table: this.#table };
+    return { ...found, waiters, history: entry.history?.found, place: this.#place };
   }
 
   async #heldOf({ kind, name, namespace }: Named): Promise<Found> {

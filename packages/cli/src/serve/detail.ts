@@ -18,21 +18,22 @@ export interface DetailReading {
   readonly history: History | undefined;
   /** The session of the record, if a reading of the table showed it. */
   readonly onSession: Pick<SessionRow, "records" | "holds"> | undefined;
-  readonly table: string;
+  /** The options of each command that say which table. */
+  readonly place: readonly string[];
 }
 
 /** Describes one record. */
 export function detailOf(reading: DetailReading): Detail {
-  const { row, data, permits, waiters, history, onSession, table } = reading;
+  const { row, data, permits, waiters, history, onSession, place } = reading;
   const besides = onSession?.records.filter((record) => keyOf(record) !== keyOf(row)) ?? [];
   return {
     row,
     words: wordsWith(row, data),
     data: data === undefined ? undefined : JSON.stringify(data, null, 2),
-    permits: permits.map((one) => ({ ...one, actions: actionsOfPermit(row, one, table) })),
+    permits: permits.map((one) => ({ ...one, actions: actionsOfPermit(row, one, place) })),
     waiters: waiters.map(waiterOf),
     events: history === undefined ? [] : eventsOf(history),
-    actions: actionsOf(row, table),
+    actions: actionsOf(row, place),
     besides,
     besidesCount: besides.length + (onSession === undefined ? 0 : unlisted(onSession)),
   };

@@ -9,6 +9,7 @@ import { EXIT, usageError } from "../output/exit-codes.js";
 import { assertNative } from "../output/format.js";
 import { jsonLine, type Output } from "../output/output.js";
 import { portOf } from "../port.js";
+import { placeOf } from "./actions.js";
 import { DetailReader } from "./detail-reader.js";
 import { releaserOf } from "./release.js";
 import { type PageServer, type ServerLimits, startPageServer } from "./server.js";
@@ -61,7 +62,7 @@ export function startServing(
   }
   const port = portOf(options.port);
   const reader = new TableReader(locks, prefix, refreshMs);
-  const details = new DetailReader(locks, reader, table, Math.min(refreshMs, 2_000));
+  const details = new DetailReader(locks, reader, placeOf(options), Math.min(refreshMs, 2_000));
   const release = releaserOf(locks);
   const parts = { reader, details, release, table, prefix, refreshMs, token, allowRelease };
   return startPageServer(parts, port, limits);

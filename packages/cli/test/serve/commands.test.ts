@@ -115,6 +115,21 @@ describe("the commands that the page prints", () => {
     await term.release();
   });
 
+  it("name the table as the server's own options do", async () => {
+    const place = { region: "eu-west-1", endpoint: "http://127.0.0.1:8000", pk: "-id", sk: "none" };
+    const other = await ServeWorld.start(place);
+    const held = await semaphore(other.cli.locks, "s", { permits: 1 }).acquire();
+    const { body } = await other.send("/api/record?kind=semaphore&name=s");
+    const { actions, permits } = (JSON.parse(body) as DetailAnswer).detail as Detail;
+    const all = [...actions, ...(permits[0]?.actions ?? [])];
+    expect(all).toHaveLength(6);
+    const options =
+      "--table locks --region eu-west-1 --endpoint http://127.0.0.1:8000 --pk='-id' --sk none";
+    for (const { command } of all) expect(command).toContain(options);
+    await held.release();
+    await other.close();
+  });
+
   it("name a holder with a leading dash", async () => {
     const option = optionText("--holder", "-h");
     expect(await shell(world.cli, `holdfast release none ${option}`)).toMatchObject({ status: 76 });
@@ -122,11 +137,11 @@ describe("the commands that the page prints", () => {
 
   it("are missing for a name that cannot be an argument of a process", () => {
     const row = { kind: "lock", name: "a\0b", state: "held", holder: "h" } as unknown as Row;
-    expect(actionsOf(row, "locks")).toEqual([]);
-    expect(actionsOfPermit(row, { holder: "h" } as Permit, "locks")).toEqual([]);
+    expect(actionsOf(row, [])).toEqual([]);
+    expect(actionsOfPermit(row, { holder: "h" } as Permit, [])).toEqual([]);
     const other = { ...row, name: "a" };
-    expect(actionsOfPermit(other, { holder: "\0" } as Permit, "locks")).toEqual([]);
-    expect(actionsOf(other, "locks")).toHaveLength(6);
+    expect(actionsOfPermit(other, { holder: "\0" } as Permit, [])).toEqual([]);
+    expect(actionsOf(other, [])).toHaveLength(6);
   });
 
   it("show every character", () => {

@@ -105,7 +105,7 @@ describe("the words about a schedule", () => {
     const data = { occurrence: at(3).toISOString(), ended: true, outcome: "completed" };
     const once = rowOf("once", LOCK, { waiters: 0, nowMs: NOW_MS });
     const reading = { permits: [], waiters: [], history: undefined, onSession: undefined };
-    const { words } = detailOf({ row: once, data, ...reading, table: "t" });
+    const { words } = detailOf({ row: once, data, ...reading, place: [] });
     expect(words).toContain("The run for 2026-01-01T03:00:00.000Z: completed.");
   });
 });
@@ -197,7 +197,7 @@ describe("the sessions", () => {
     ] as const;
     const onSession = { records: ofSession, holds: 5 };
     const reading = { row: row({}), permits: [], waiters: [], history: undefined, onSession };
-    const { besides, besidesCount } = detailOf({ ...reading, table: "locks" });
+    const { besides, besidesCount } = detailOf({ ...reading, place: [] });
     expect([besides, besidesCount]).toEqual([ofSession.slice(1), 4]);
   });
 });
