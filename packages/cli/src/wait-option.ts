@@ -9,6 +9,11 @@ export function waitOf(text: string | undefined): Wait | undefined {
   if (text === "forever") return Number.POSITIVE_INFINITY;
   const beyondLease = /^lease\+(.+)$/.exec(text ?? "")?.[1];
   if (beyondLease !== undefined) return { beyondLease };
+  return lengthOf(text);
+}
+
+/** Reads a length that may be 0, which the library takes as a number alone. */
+export function lengthOf(text: string | undefined): string | number | undefined {
   return text === "0" ? 0 : text;
 }
 

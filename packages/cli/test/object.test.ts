@@ -44,7 +44,7 @@ function envWith(more: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 describe("holdfast object", () => {
   it("puts, shows, replaces, copies and renames", async () => {
-    const put = await object(["put", "a", file, "--if-absent"]);
+    const put = await object(["put", "a", file, "--if-absent", "--wait", "0"]);
     expect(put).toMatchObject({ status: 0, stderr: "" });
     expect(put.stdout).toMatch(/^Object "a" [^\n]*"[0-9a-f]{32}"[^\n]*\bdynamo\b[^\n]*\n$/);
     const shown = await object(["inspect", "a", "--json"]);

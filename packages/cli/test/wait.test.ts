@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { election } from "../../holdfast/src/election/index.js";
 import { mutex } from "../../holdfast/src/index.js";
 import { CliWorld } from "./support.js";
 
@@ -27,6 +28,20 @@ it("the error of a wait names the option `--wait` and, with --json, the facts ab
 it("waits beyond the lease with `--wait lease+5s`", async () => {
   const words = ["lock", "a", "--lease", "10s", "--wait", "lease+5s", "--", "true"];
   expect(await world.run(words)).toMatchObject({ status: 0 });
+});
+
+it.each([
+  ["release", "c", "--force", "--reason", "r"],
+  ["resign", "c"],
+])("asks, and does not wait, with `--wait 0`: %s", async (...words) => {
+  const options = { lease: "60s", renew: "30s" } as const;
+  const held = await (words[0] === "resign"
+    ? election(world.locks, "c", options).campaign()
+    : mutex(world.locks, "c").acquire(options));
+  expect(await world.run([...words, "--wait", "0"])).toMatchObject({
+    ...{ status: 75, stderr: expect.stringContaining("The request remains") },
+  });
+  await held.release().catch(() => undefined);
 });
 
 it.each([

@@ -13,6 +13,7 @@ import { CliError, EXIT, usageError } from "../output/exit-codes.js";
 import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 import { assertPlainName, isPermitKind } from "../output/permits.js";
+import { lengthOf } from "../wait-option.js";
 
 /** The options of `holdfast release --force`, as parsed by commander. */
 interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -40,7 +41,7 @@ export async function forceRelease(
   await using locks = await locksOf(options, output);
   try {
     const { ending: signal } = interruptions;
-    const asked = { reason, by, now, wait, signal };
+    const asked = { reason, by, now, wait: lengthOf(wait), signal };
     const result = isPermitKind(kind)
       ? await forceReleaseOf(locks, name, { kind, holder: holderOf(options), ...asked })
       : await forceReleaseOf(locks, nameOf(name, options), { kind, namespace, ...asked });

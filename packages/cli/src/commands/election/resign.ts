@@ -6,6 +6,7 @@ import type { CommonOptions } from "../../options.js";
 import { CliError, EXIT } from "../../output/exit-codes.js";
 import { nameOf, type SortOptions } from "../../output/format.js";
 import { jsonLine, type Output, printable } from "../../output/output.js";
+import { lengthOf } from "../../wait-option.js";
 
 /** The options of `holdfast resign`, as parsed by commander. */
 interface ResignOptions extends CommonOptions, SortOptions {
@@ -25,7 +26,7 @@ export async function resign(
     const { wait } = options;
     const { ending: signal } = interruptions;
     const hasResigned = await election(locks, nameOf(name, options)).requestResign({
-      wait,
+      wait: lengthOf(wait),
       signal,
     });
     if (!hasResigned) {

@@ -12,6 +12,7 @@ import { checkEndpoint, REGION_OF_AN_ENDPOINT, tableOf } from "../../connection.
 import type { Host } from "../../host.js";
 import { CliError, EXIT, usageError } from "../../output/exit-codes.js";
 import { jsonLine, type Output, printable, seconds } from "../../output/output.js";
+import { waitOf } from "../../wait-option.js";
 import { noteSilence } from "../../waiting.js";
 
 /** The options of every command on objects, as parsed by commander. */
@@ -104,7 +105,7 @@ async function committerOf(options: ObjectOptions, output: Output): Promise<Obje
     s3,
     bucket,
     strategy,
-    wait,
+    wait: waitOf(wait),
     dynamodb: table
       ? { client: (await tableOf({ ...place, table }, output)).client, table, timeout }
       : undefined,
