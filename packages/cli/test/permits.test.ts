@@ -124,6 +124,20 @@ describe("the command line on semaphores and read-write locks", () => {
     expect(new Set(sent)).toEqual(new Set(["Scan"]));
   });
 
+  it("watches a prefix, and tells each grant of a semaphore that is new", async () => {
+    await using locks = holderOf({ owner: "ada" });
+    const words = ["--prefix", "new/", "--kind", "semaphore", "--poll", "50ms", "--json"];
+    const running = world.start(["watch", ...words]);
+    await running.printed('"readUnits"', "stderr");
+    const permit = await semaphore(locks, "new/1", { permits: 2 }).acquire();
+    await running.printed('"new/1"');
+    running.kill("SIGTERM");
+    const [first = ""] = (await running.result).stdout.split("\n");
+    expect(JSON.parse(first)).toMatchObject({
+      ...{ change: "granted", name: "new/1", permit: { holder: permit.holder, owner: "ada" } },
+    });
+  });
+
   it.each([
     ["inspect", "--namespace"],
     ["inspect", "--sort"],

@@ -65,7 +65,8 @@ export class PermitWatch {
   #note(found: PermitInspection): void {
     const { out, isJson } = this.#output;
     const at = isoTimeOf(systemClock.wallMs());
-    for (const { change, permit } of permitChanges(this.#known.get(found.name), found)) {
+    const before = this.#known.get(found.name) ?? this.#absent(found);
+    for (const { change, permit } of permitChanges(before, found)) {
       const { permits: _, ...state } = found;
       const text = `${at}  ${change.padEnd(8)}  ${permitChangeText(found, permit)}`;
       if (!isJson) out(printable(text));
@@ -75,5 +76,11 @@ export class PermitWatch {
         );
     }
     this.#known.set(found.name, found);
+  }
+
+  /** The state before the first read of a record that an earlier scan did not show: its permits are new. */
+  #absent(found: PermitInspection): PermitInspection | undefined {
+    if (!this.#hasScanned) return undefined;
+    return { ...found, state: "absent", version: undefined, limit: undefined, permits: [] };
   }
 }
