@@ -40,10 +40,9 @@ export function releaseBody(text: string): ReleaseAsked | undefined {
     return undefined;
   }
   const { kind = "lock", name, namespace, holder, reason, confirm } = body;
+  const texts = [name, namespace, holder, reason].filter((one) => one !== undefined);
   // Half of a pair: it would be stored as another character.
-  if ([name, namespace, holder, reason].some((one) => /\p{Surrogate}/u.test(String(one)))) {
-    return undefined;
-  }
+  if (texts.some((one) => typeof one !== "string" || /\p{Surrogate}/u.test(one))) return undefined;
   if (typeof name !== "string" || name === "" || confirm !== name) return undefined;
   if (typeof reason !== "string" || reason.trim() === "") return undefined;
   if (typeof kind === "string" && isPermitKind(kind)) {

@@ -61,6 +61,9 @@ it("answers 400 to a forced release with a wrong name or reason", async () => {
   expect(await statusOf({ name: long, confirm: long })).toBe(400);
   expect(await statusOf({ reason: "half \ud83d" })).toBe(400);
   expect(await statusOf({ name: "\ud83d", confirm: "\ud83d" })).toBe(400);
+  for (const field of ["name", "namespace", "holder", "reason"]) {
+    expect(await statusOf({ [field]: { toString: 1 } })).toBe(400);
+  }
   expect((await inspect(world.cli.locks, "a")).forced).toBeUndefined();
   expect(await statusOf({ reason: "whole \ud83d\ude00" })).toBe(200);
 });
