@@ -298,10 +298,10 @@ export class Occurrences {
       if (reruns) await recorded(() => lease.update(ended));
     } finally {
       // The caller does not wait for the release. If the process ends first, the record is free when its lease expires.
-      context.inBackground(async () => {
-        await sleep(context.timers, leftMs, false, context.closing);
-        await recorded(() => lease.release());
-      });
+      // Only the release is work of the client: `drain()` would wait for all of `atLeastFor`.
+      void sleep(context.timers, leftMs, false, context.closing).then(() =>
+        context.inBackground(() => recorded(() => lease.release())),
+      );
     }
   }
 }

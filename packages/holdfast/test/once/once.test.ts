@@ -300,6 +300,19 @@ describe("once", () => {
     expect(await world.until(call(b, ELEVEN))).toMatchObject({ ran: true });
   });
 
+  it.each([undefined, "rerun"] as const)(
+    "does not delay drain() by `atLeastFor`, which the record keeps all the same: ifInterrupted %s",
+    async (ifInterrupted) => {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      await world.until(call(a, TEN, { atLeastFor: "1h", ifInterrupted }));
+      await world.until(a.locks.drain(), 2 * 3_600_000);
+      expect(world.time.nowMs).toBeLessThan(1_000);
+      expect(await world.until(call(b, ELEVEN))).toMatchObject({ why: "running" });
+      await world.time.advance(3_600_000);
+      expect(await world.until(call(b, ELEVEN))).toMatchObject({ ran: true });
+    },
+  );
+
   it("rejects with the task's error, after which the occurrence has run", async () => {
     const a = world.inhabitant();
     const failing = once(a.locks, "report", { occurrence: TEN }, () => {
