@@ -173,7 +173,7 @@ export const OCCURRENCES: readonly Variant[] = [
     edits: [
       {
         in: { Occurrences },
-        from: "await lease.update({ occurrence, ended: false } satisfies Begun);",
+        from: "await unlessAborted(lease.update({ occurrence, ended: false } satisfies Begun), signal);",
         to: "void lease.update({ occurrence, ended: false } satisfies Begun).catch(() => undefined);",
       },
     ],

@@ -15,6 +15,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
+import type { SignalLike } from "../platform/abort.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
@@ -221,6 +222,7 @@ export class Occurrences {
     if (lease === undefined) return { kind: "running" };
     const last = begunIn(lease.data);
     const { occurrence } = call;
+    const { signal } = call.grant;
     const order = this.#compare(occurrence, last?.occurrence);
     // The data that the grant found decide: another caller may have run the occurrence after the first read.
     const hasEnded = this.#hasEnded(ref, last, how !== "takeover");
@@ -234,7 +236,7 @@ export class Occurrences {
     // A call without a wait waits here, too, for as long as its lease.
     telling ??= new OutageWatch(this.#context);
     try {
-      await lease.update({ occurrence, ended: false } satisfies Begun);
+      await unlessAborted(lease.update({ occurrence, ended: false } satisfies Begun), signal);
     } catch (error) {
       // Before the release, which may take as long as the refusal.
       this.#tellOfRefusal(error, telling);
@@ -242,6 +244,12 @@ export class Occurrences {
       throw error;
     } finally {
       if (telling !== watch) telling.dispose();
+    }
+    if (signal?.aborted === true) {
+      // Nothing has run, so the record must not go on naming this occurrence: nobody would run it.
+      lease.leave({ ...last, ended: hasEnded });
+      void lease[Symbol.asyncDispose]();
+      throw signal.reason;
     }
     if (last !== undefined && occurrence < last.occurrence) {
       this.#context.report(wrongClockRepaired(ref.name, last.occurrence, occurrence));
@@ -304,6 +312,17 @@ export class Occurrences {
       );
     }
   }
+}
+
+/** Settles as the write, or resolves once the signal aborts. */
+async function unlessAborted(write: Promise<void>, signal?: SignalLike): Promise<void> {
+  let stop = (): void => undefined;
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  if (signal?.aborted === true) stop();
+  signal?.addEventListener("abort", stop);
+  await Promise.race([write, stopped]).finally(() => signal?.removeEventListener("abort", stop));
 }
 
 function keyOf({ id }: RecordRef, occurrence: string): string {

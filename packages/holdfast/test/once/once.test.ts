@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
+import type { Fault } from "../../../testing/src/faults/fault-plan.js";
 
 import { HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
 
@@ -10,6 +11,7 @@ beforeEach(() => {
   ran = [];
 });
 
+const NINE = "2026-01-01T09:00:00.000Z";
 const TEN = "2026-01-01T10:00:00.000Z";
 const ELEVEN = "2026-01-01T11:00:00.000Z";
 
@@ -310,6 +312,35 @@ describe("once", () => {
       expect(await world.until(call(b, ELEVEN))).toMatchObject({ why: "running" });
       await world.time.advance(3_600_000);
       expect(await world.until(call(b, ELEVEN))).toMatchObject({ ran: true });
+    },
+  );
+
+  it.each<[string, Fault, string | undefined]>([
+    ["lost, of a new task", { fault: "request-lost" }, undefined],
+    ["lost", { fault: "request-lost" }, NINE],
+    ["late, of a new task", { fault: "delayed", delayMs: 1_000 }, undefined],
+    ["late", { fault: "delayed", delayMs: 1_000 }, NINE],
+    ["not answered", { fault: "response-lost" }, NINE],
+  ])(
+    "gives the claim back after an abort before the record is known to name the occurrence: the write is %s",
+    async (_, fault, earlier) => {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      if (earlier !== undefined) await world.until(call(a, earlier));
+      const stop = new AbortController();
+      let writes = 0;
+      a.network.script(({ kind }) => {
+        if (kind === "write") writes += 1;
+        return kind === "write" && writes > 1 ? fault : undefined;
+      });
+      const begun = call(a, TEN, { atMostFor: "10m", signal: stop.signal });
+      const rejected = expect(begun).rejects.toThrow("enough");
+      await world.time.advance(500);
+      stop.abort(new Error("enough"));
+      await rejected;
+      a.network.clear();
+      await world.until(a.locks.drain());
+      expect(occurrences()).toEqual(earlier === undefined ? [] : [earlier]);
+      expect(await world.until(call(b, TEN))).toMatchObject({ ran: true });
     },
   );
 
