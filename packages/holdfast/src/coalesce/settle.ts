@@ -34,9 +34,11 @@ export async function settle(
     await freeEarly(hold, settings.keepData);
     return { kind: "lost" };
   }
+  // `close()` tells of a release without an answer.
+  context.releasing.add(hold);
   const untilMs = context.nowMs() + hold.leaseMs;
   let mayHaveWritten = false;
-  return hold.requests.run(async () => {
+  const settled = hold.requests.run(async () => {
     const attempt = async () => {
       const answer = context.healing(await settleOnce(hold, covered));
       if (answer.kind === "applied") return { kind: "settled" } as const;
@@ -64,6 +66,7 @@ export async function settle(
     if (retried.kind === "answered") return retried.answer;
     throw releaseNotAcknowledged(ref, retried.last, false);
   });
+  return settled.finally(() => context.releasing.delete(hold));
 }
 
 async function settleOnce(hold: Hold, covered: bigint): Promise<WriteAnswer> {

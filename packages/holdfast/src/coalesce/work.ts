@@ -134,6 +134,8 @@ export class Work {
     );
     const boundMs = 2 * context.settings.requestTimeoutMs;
     if (await settlesWithin(context.timers, boundMs, ended)) return;
+    // `onError` is told now, and `close()` need not tell of it again.
+    context.releasing.delete(run.hold);
     context.report(releaseNotAcknowledged(ref, last, false, ` within ${boundMs} ms`));
   }
 

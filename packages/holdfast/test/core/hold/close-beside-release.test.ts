@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { World } from "../../../../../test/support/world.js";
+import { coalesce } from "../../../src/coalesce/index.js";
 import { fairLock, mutex } from "../../../src/index.js";
 import { keepFor } from "../../../src/keep/index.js";
 
@@ -24,6 +25,18 @@ it.each([
   await world.until(released);
 });
 
+it("close() tells of the release of a coalesced run that is not acknowledged", async () => {
+  const world = new World();
+  const { locks, network } = world.inhabitant(LONG);
+  const ran = coalesce(locks, "a", () => network.script(() => ({ fault: "request-lost" })));
+  await world.time.advance(1_500);
+  await expect(world.until(locks.close())).rejects.toMatchObject({
+    errors: [expect.objectContaining({ code: "outcome-unknown", lockName: "a" })],
+  });
+  network.clear();
+  await world.until(ran);
+});
+
 it("close() tells of no release that was acknowledged, and of no place in a queue", async () => {
   const world = new World();
   const [mine, rival] = [world.inhabitant(LONG), world.inhabitant(LONG)];
@@ -46,5 +59,14 @@ it("close() does not tell again of a release that has rejected", async () => {
   const lease = await world.until(mutex(locks, "a").acquire());
   network.script(() => ({ fault: "request-lost" }));
   await expect(world.until(lease.release())).rejects.toMatchObject({ code: "outcome-unknown" });
+  await world.until(locks.close());
+});
+
+it("close() does not tell again of the release of a coalesced run that `onError` was told of", async () => {
+  const world = new World();
+  const { locks, network, reported } = world.inhabitant(LONG);
+  const ran = coalesce(locks, "a", () => network.script(() => ({ fault: "request-lost" })));
+  await world.until(ran);
+  expect(reported).toMatchObject([{ code: "outcome-unknown", lockName: "a" }]);
   await world.until(locks.close());
 });
