@@ -26,6 +26,13 @@ export type Called<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly by: string | undefined };
 
+/** What is known of the end of a run whose release is not acknowledged. */
+interface Ending {
+  last?: NoAnswer;
+  /** What `onError` was told. */
+  told?: HoldfastError;
+}
+
 /** The calls and runs of one client for one name. */
 export class Work {
   readonly #context: AcquireContext;
@@ -124,29 +131,29 @@ export class Work {
   /** Ends a run. Waits for an answer as long as a release does. Never rejects. */
   async #end(run: Run): Promise<void> {
     const { context, ref } = run.hold;
-    let last: NoAnswer | undefined;
-    const ended = context.tracked(
-      this.#using(() =>
-        this.#settle(run, (answer) => {
-          last = answer;
-        }),
-      ),
-    );
+    const ending: Ending = {};
+    const ended = context.tracked(this.#using(() => this.#settle(run, ending)));
     const boundMs = 2 * context.settings.requestTimeoutMs;
     if (await settlesWithin(context.timers, boundMs, ended)) return;
     // `onError` is told now, and `close()` need not tell of it again.
     context.releasing.delete(run.hold);
-    context.report(releaseNotAcknowledged(ref, last, false, ` within ${boundMs} ms`));
+    ending.told = releaseNotAcknowledged(ref, ending.last, false, ` within ${boundMs} ms`);
+    context.report(ending.told);
   }
 
-  async #settle(run: Run, onNoAnswer: (answer: NoAnswer) => void): Promise<void> {
+  async #settle(run: Run, ending: Ending): Promise<void> {
     const { holder } = run.hold.held;
     let settled: Settled;
     try {
-      settled = await settle(run, onNoAnswer);
+      settled = await settle(run, (answer) => {
+        ending.last = answer;
+      });
     } catch (error) {
       this.#context.abandon(holder);
-      this.#context.report(error as HoldfastError);
+      // The end of the lease without an answer is no further news.
+      const { told } = ending;
+      if (told === undefined || told.code !== (error as HoldfastError).code)
+        this.#context.report(error as HoldfastError);
       return this.#await(run.covered);
     }
     switch (settled.kind) {

@@ -523,6 +523,16 @@ describe("a lost answer", () => {
     expect(a.reported).toEqual([]);
   });
 
+  it("of each release, of which `onError` is told once", async () => {
+    const a = world.inhabitant();
+    const ran = coalesce(a.locks, "sync", () =>
+      a.network.script(() => ({ fault: "request-lost" })),
+    );
+    await world.until(ran);
+    await world.time.advance(120_000);
+    expect(a.reported).toMatchObject([{ code: "outcome-unknown", lockName: "sync" }]);
+  });
+
   it("of everything after the note, which leaves the call to a later run", async () => {
     world = new World({ dates: (trueMs) => trueMs });
     const [a, b] = [world.inhabitant(), world.inhabitant()];
