@@ -25,7 +25,12 @@ interface Entry {
   detail?: Detail;
   error?: string | undefined;
   /** The history, and the last grant and forced release before it: with these a history changes. */
-  history?: { readonly state: string; readonly found: History | undefined };
+  history?: {
+    readonly state: string;
+    readonly found: History | undefined;
+    /** When to read it again in the same state. */
+    readonly againAtMs: number;
+  };
 }
 
 /** The reading of a record, without its history. */
@@ -38,6 +43,8 @@ interface Found extends Omit<DetailReading, "history" | "place"> {
 // The readings of earlier pages are dropped.
 const MOST_ENTRIES = 100;
 const HISTORY_UNITS = 8.5;
+// Longer than the write of a note, which follows the grant, takes without a fault.
+const NOTE_MS = 1_000;
 
 /** Reads single records for all viewers: each at most once a period, and only when a viewer asks. */
 export class DetailReader {
@@ -99,8 +106,15 @@ export class DetailReader {
     const { fence, forced, waiters, units, ...found } = shared ?? (await this.#heldOf(record));
     // A forced release is noted without a grant.
     const state = `${fence} ${forced?.at}`;
-    const isKnown = entry.history?.state === state;
-    if (!isKnown) entry.history = { state, found: await this.#historyOf(record) };
+    const isSame = entry.history?.state === state;
+    const isKnown = isSame && nowMs() < (entry.history?.againAtMs ?? 0);
+    if (!isKnown) {
+      const found = await this.#historyOf(record);
+      const hasNote = fence === undefined || found?.grants[0]?.fence === fence;
+      // Once more only: most grants without a note never get one.
+      const againAtMs = isSame || hasNote ? Number.POSITIVE_INFINITY : nowMs() + NOTE_MS;
+      entry.history = { state, found, againAtMs };
+    }
     entry.units =
       units +
       (hasQueue(kind) ? Math.max(0.5, Math.ceil(waiters.length / 4) / 2) : 0) +

@@ -1,9 +1,10 @@
+import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { listQueue } from "../../../holdfast/src/admin/index.js";
 import { assign } from "../../../holdfast/src/assign/index.js";
 import { fairLock, Holdfast, type Lease, mutex } from "../../../holdfast/src/index.js";
 import { schedule } from "../../../holdfast/src/schedule/index.js";
-import type { TableAnswer } from "../../src/serve/view-types.js";
+import type { Detail, TableAnswer } from "../../src/serve/view-types.js";
 import { pause } from "../support.js";
 import { ServeWorld } from "./world.js";
 
@@ -44,6 +45,37 @@ describe("the readings of the server", () => {
     expect(JSON.parse(body).detail).toMatchObject({ waiters: [{ owner: "two", position: 0 }] });
     await lease.release();
     expect((await waiting.result).status).toBe(0);
+  });
+
+  it("shows a note that comes after its grant, and reads a history without one twice", async () => {
+    const { client, locks, server } = world.cli;
+    await using lease = await mutex(locks, "noted").acquire({ owner: "ann" });
+    await using _ = await mutex(locks, "bare").acquire();
+    const { dynamodb } = server;
+    const handle = dynamodb.handle.bind(dynamodb);
+    let histories = 0;
+    dynamodb.handle = (operation, body) => {
+      if (/"lock#bare".*"history\/00"/.test(JSON.stringify(body))) histories += 1;
+      return handle(operation, body);
+    };
+    const eventsOf = async (name: string): Promise<Detail["events"]> =>
+      JSON.parse((await world.send(`/api/record?name=${name}`)).body).detail.events;
+    expect(await eventsOf("noted")).toEqual([]);
+    const { holder, owner, fence } = lease;
+    const Item = {
+      ...{ pk: { S: "lock#noted" }, fence: { N: String(fence) }, how: { S: "claim" } },
+      sk: { S: `history/${String(fence % 16n).padStart(2, "0")}` },
+      ...{ holder: { S: holder }, owner: { S: owner }, at: { S: new Date().toISOString() } },
+    };
+    await client.send(new PutItemCommand({ TableName: "locks", Item }));
+    let events: Detail["events"] = [];
+    for (let tries = 0; tries < 16; tries += 1) {
+      events = await eventsOf("noted");
+      expect(await eventsOf("bare")).toEqual([]);
+      await pause(200);
+    }
+    expect(events).toMatchObject([{ what: "grant", owner: "ann" }]);
+    expect(histories).toBe(2);
   });
 
   it("shows what a schedule did last", async () => {
