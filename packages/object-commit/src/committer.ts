@@ -227,7 +227,7 @@ export class ObjectCommitter {
   /**
    * Probes the store's support for conditions, and returns the choice of `auto`.
    *
-   * The first call sends up to 60 requests, for objects that the probe creates and deletes. Rejects with
+   * The first call sends up to 62 requests, for objects that the probe creates and deletes. Rejects with
    * `misconfigured` if the store does not support conditions and the committer has no table.
    */
   probe(): Promise<ProbeReport> {

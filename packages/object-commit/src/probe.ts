@@ -37,7 +37,7 @@ const BYTES = new Uint8Array([104, 111, 108, 100]);
  * Probes the store's support for conditions, on objects that the probe creates below its prefix.
  *
  * Deletes these objects afterwards. Does **not** prove `atomic`: a burst of 16 requests can miss a race in the store.
- * At most 38 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`,
+ * At most 39 requests for puts, 23 for copies. Throws `unreachable`, `throttled`, `access-denied`,
  * and `misconfigured` if the bucket is missing.
  */
 class Probe {

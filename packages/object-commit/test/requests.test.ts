@@ -63,8 +63,15 @@ describe("the requests of a commit", () => {
     expect(await costOf(() => committer.delete("a"))).toBe("1 head, 1 remove; 0 writes, 0 reads");
   });
 
-  it("are at most 38 to probe puts and 23 to probe copies, once", async () => {
+  it("are at most 39 to probe puts and 23 to probe copies, once", async () => {
     world = new CommitWorld();
+    const sumAfter = async (ask: (one: Writer) => Promise<unknown>): Promise<number> => {
+      const one = world.writer({ strategy: "auto" });
+      await world.until(ask(one));
+      return Object.values(one.store.requests).reduce((sum, times) => sum + times);
+    };
+    expect(await sumAfter(({ committer }) => committer.strategy())).toBe(39);
+    expect(await sumAfter(({ committer }) => committer.probe())).toBe(39 + 23);
     writer = world.writer({ strategy: "auto" });
     const first = await world.requests(writer, () => writer.committer.putIfAbsent("a", "1"));
     expect(first.objects).toBe("37 put, 3 remove");
