@@ -1,5 +1,5 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
-import type { HeldLease, Lease } from "../core/hold/lease.js";
+import { checkFunction, type HeldLease, type Lease } from "../core/hold/lease.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
@@ -213,9 +213,10 @@ export class Election<S extends FormatTypes = NativeTypes> {
 
   /**
    * Calls `listener` with each {@link LeadershipChange} of this candidate, in order. Errors of `listener` go to the
-   * client's `onError`. Returns a function that removes the listener. Costs no request.
+   * client's `onError`. Returns a function that removes the listener. Costs no request. Throws `invalid-argument`.
    */
   onTransition(listener: (transition: LeadershipChange<S>) => void): () => void {
+    checkFunction("onTransition()", listener);
     return this.#candidate.monitor.onTransition(
       listener as (change: LeadershipChange<FormatTypes>) => void,
     );

@@ -345,6 +345,12 @@ describe("a term", () => {
     expect(a.reported).toEqual([]);
   });
 
+  it("refuses a listener that is no function", () => {
+    const { election } = candidate(world);
+    const wrong = expect.objectContaining({ code: "invalid-argument" });
+    expect(() => election.onTransition(undefined as never)).toThrow(wrong);
+  });
+
   it("publishes proclaimed values in order", async () => {
     const a = candidate(world);
     const b = candidate(world);
