@@ -36,7 +36,8 @@ const ONCE_METHOD_NAMES: OptionNames<OnceMethodOptions> = {
 export function Once(options: OnceMethodOptions): MethodDecorator {
   const { name, occurrence, ...rest } = checkNames("@Once()", options, ONCE_METHOD_NAMES);
   // Text or an instant would be the same occurrence at each call: the method would run once, ever.
-  if (typeof occurrence !== "function" && typeof (occurrence as unknown) !== "object") {
+  const isPeriod = Object(occurrence) === occurrence && "every" in occurrence;
+  if (typeof occurrence !== "function" && !isPeriod) {
     throw refuse("The option `occurrence` of @Once() must be { every }, or a function.");
   }
   // Throws when the class is defined: Nest's scheduler only logs what a call rejects with.

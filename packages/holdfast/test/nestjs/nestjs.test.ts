@@ -182,6 +182,7 @@ describe("decorators with wrong arguments", () => {
     ["an unknown period", () => Once({ occurrence: { every: "1 fortnight" as never } })],
     ["no occurrence", () => Once({} as never)],
     ["the same text for all calls", () => Once({ occurrence: "2026" as never })],
+    ["the same instant for all calls", () => Once({ occurrence: new Date(0) as never })],
     ["a wrong length", () => Once({ ...everySecond, atMostFor: "a minute" as never })],
     ["an empty task", () => Once({ ...everySecond, name: "" })],
     ["an empty lock", () => WithLock("")],
