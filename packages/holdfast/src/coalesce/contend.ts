@@ -107,11 +107,13 @@ export async function runIfOwed(working: Working, since?: bigint): Promise<Run |
   let by: string | undefined;
   const run = await acquired(working, async (acquisition) => {
     const secondDate = new SecondDate(context, ref);
+    const mustLookAgain = async () =>
+      (await giveBackKept(acquisition)) || secondDate.isMissing(decisionOf(acquisition), false);
     do {
       const record = await look(acquisition);
       if (!isOwed(record, since)) return undefined;
       by = record.state === "held" ? record.owner : undefined;
-    } while (secondDate.isMissing(decisionOf(acquisition), false));
+    } while (await mustLookAgain());
     return ifTakeable(acquisition);
   });
   return run ?? { kind: "not-owed", by };
@@ -197,12 +199,19 @@ async function note(acquisition: RecordAcquisition): Promise<Noted | undefined> 
   return { kind: "noted", number: record.calls ?? 0n, by: record.owner };
 }
 
-/** Gives back a lease that this client only keeps for a next use: it would hold up the run for as long as it is kept. */
-async function giveBackKept({ context, ref }: RecordAcquisition): Promise<void> {
+/**
+ * Gives back a lease that this client only keeps for a next use: it would hold up the run for as long as it is kept. Resolves
+ * with whether there was one.
+ */
+export async function giveBackKept({
+  context,
+  ref,
+}: Pick<Working, "context" | "ref">): Promise<boolean> {
   const givenBack = context.localQueues.yields(ref.id);
-  if (givenBack === undefined) return;
+  if (givenBack === undefined) return false;
   // Without an answer, the call ends or is noted as behind any other holder.
   await settlesWithin(context.timers, context.settings.requestTimeoutMs, givenBack);
+  return true;
 }
 
 // An older observation is often of an earlier holder, and a write that is refused costs ten times as much.

@@ -5,7 +5,7 @@ import { type HoldfastError, isHoldfastError } from "../errors.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort } from "../platform/abort.js";
 import type { Backoff } from "../platform/retry.js";
-import { isOwed } from "./contend.js";
+import { giveBackKept, isOwed } from "./contend.js";
 
 // The pause before a record is looked at that nobody holds, or whose holder is dead. The watches of other processes are
 // spread over it, too.
@@ -79,6 +79,7 @@ export class OwedWatch {
       if (answer.item !== undefined) {
         const record = context.seeRecord(this.#ref, answer, "eventual");
         if (!isOwed(record, number)) this.covered(number);
+        if (this.#number === number) await giveBackKept({ context, ref: this.#ref });
         const isAlive = this.#decide().kind === "wait" && !context.seemsOver(record, answer);
         if (isAlive || this.#number !== number) return true;
       }

@@ -270,6 +270,31 @@ describe("coalesce", () => {
     expectNothingOwed();
   });
 
+  it.each(["runOwed", "its watch"])(
+    "runs what is owed behind a lease that its own client keeps for a next use: by %s",
+    async (how) => {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      const lease = await world.until(mutex(a.locks, "sync", { keep: keepFor("20m") }).acquire());
+      const caller = how === "runOwed" ? b : a;
+      expect(await world.until(call(caller))).toMatchObject({ ran: false });
+      if (how === "runOwed") b.process.kill();
+      await world.until(lease.release());
+      if (how === "runOwed") await world.until(runOwed(a.locks, "sync", work(a)));
+      else await world.time.advance(60_000);
+      expect(runs.map(({ who }) => who)).toEqual([a]);
+      expectNothingOwed();
+    },
+  );
+
+  it("leaves a kept lease to its next use if no run is owed", async () => {
+    const a = world.inhabitant();
+    const lock = mutex(a.locks, "sync", { keep: keepFor("20m") });
+    await world.until(lock.run(() => 1));
+    const found = await world.requests(() => runOwed(a.locks, "sync", work(a)));
+    expect(found).toMatchObject({ reads: 1, writes: 0 });
+    expect(await world.requests(() => lock.run(() => 2))).toMatchObject({ reads: 0, writes: 0 });
+  });
+
   it("passes the queue of the lock", async () => {
     const [a, b] = [world.inhabitant(), world.inhabitant()];
     const lease = await world.until(mutex(b.locks, "sync").acquire());
