@@ -10,6 +10,7 @@ import { GRANTS } from "./grants.js";
 import { HOLDS } from "./holds.js";
 import { KEEPING } from "./keeping.js";
 import { MULTI_LOCKS } from "./multi-locks.js";
+import { OBJECTS } from "./objects.js";
 import { OCCURRENCES } from "./occurrences.js";
 import { OUTAGES } from "./outages.js";
 import { PERMITS } from "./permits.js";
@@ -45,6 +46,7 @@ export const VARIANTS: readonly Variant[] = [
   ...OUTAGES,
   ...COMPANIONS,
   ...SIGHTINGS,
+  ...OBJECTS,
   ...OCCURRENCES,
   ...COALESCED,
   ...ASSIGNED,

@@ -98,4 +98,14 @@ export const COALESCED: readonly Variant[] = [
       title: "gives way after an interruption, although a run is owed, which follows later",
     },
   },
+  {
+    name: "coalesced-release-untold-by-close",
+    what: "`close()` does not know of the release of a coalesced run, and resolves while the lock stays held.",
+    rules: [],
+    edits: [{ in: { settle }, from: "context.releasing.add(hold);", to: "" }],
+    caughtBy: {
+      test: "packages/holdfast/test/core/hold/close-beside-release.test.ts",
+      title: "close() tells of the release of a coalesced run that is not acknowledged",
+    },
+  },
 ];

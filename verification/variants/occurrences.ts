@@ -179,4 +179,55 @@ export const OCCURRENCES: readonly Variant[] = [
     ],
     caughtBy: { invariant: "begun once", within: 200, of: "world" },
   },
+  {
+    name: "occurrence-begun-after-an-abort",
+    what: "An abort between the claim of an occurrence and the write that names it is not heard.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "if (signal?.aborted === true) { lease.leave({ ...last, ended: hasEnded });",
+        to: "if (signal === null) { lease.leave({ ...last, ended: hasEnded });",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "gives the claim back after an abort before the record is known to name the occurrence: the write is %s",
+    },
+  },
+  {
+    name: "aborted-occurrence-stays-named",
+    what: "After an abort before the work, the record goes on naming the occurrence, which then nobody runs.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "lease.leave({ ...last, ended: hasEnded }); void lease",
+        to: "void lease",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "gives the claim back after an abort before the record is known to name the occurrence: the write is %s",
+    },
+  },
+  {
+    name: "drain-waits-for-the-least-length",
+    what: "The pause up to `atLeastFor` counts as work of the client, for which `drain()` waits.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "void sleep(context.timers, leftMs, false, context.closing).then(() => context.inBackground(() => recorded(() => lease.release())), );",
+        to: "context.inBackground(async () => { await sleep(context.timers, leftMs, false, context.closing); await recorded(() => lease.release()); });",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "does not delay drain() by `atLeastFor`, which the record keeps all the same: ifInterrupted %s",
+    },
+  },
 ];

@@ -64,9 +64,6 @@ export class ScheduledCommand {
       this.#onSignal(signal);
       guarded.forwardSignal(signal);
     });
-    // A signal that came while the run was begun has not kept it from beginning.
-    const { first } = this.#interruptions;
-    if (first !== undefined) guarded.forwardSignal(first);
     const outcome = await guarded.outcome;
     this.#interruptions.goTo(undefined);
     if (!isGroupGone(outcome)) {

@@ -45,11 +45,6 @@ export class Interruptions {
     return this.#controller.signal;
   }
 
-  /** The first signal without a target. */
-  get first(): NodeJS.Signals | undefined {
-    return this.#first;
-  }
-
   /** The exit status for the signal that ended the wait; undefined without a signal. */
   get exitCode(): number | undefined {
     if (this.#isReaderGone) return exitCodeOf("SIGPIPE");

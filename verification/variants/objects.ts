@@ -1,0 +1,33 @@
+import { CommitLock } from "../../packages/object-commit/src/lock.js";
+import { Settling } from "../../packages/object-commit/src/settle.js";
+import type { Variant } from "./variant.js";
+
+/** Defects in conditional commits to object stores. */
+export const OBJECTS: readonly Variant[] = [
+  {
+    name: "deletion-by-another-is-mine",
+    what: "A writer takes an object that another has deleted for its own deletion, though each of its sends was answered.",
+    rules: [],
+    edits: [
+      {
+        in: { Settling },
+        from: "this.#unanswered > 0 && this.#write.isDone(found)",
+        to: "this.#write.isDone(found)",
+      },
+    ],
+    caughtBy: {
+      test: "packages/object-commit/test/conditional.test.ts",
+      title: "one %s, and the other is told that it did not",
+    },
+  },
+  {
+    name: "claim-given-up-unended",
+    what: "A claim whose answer was lost is left in the table when its writer gives up.",
+    rules: [],
+    edits: [{ in: { CommitLock }, from: "if (wasUnanswered) await this.end(wanted);", to: "" }],
+    caughtBy: {
+      test: "packages/object-commit/test/lost-answers.test.ts",
+      title: "is ended when the claim was given up after a lost answer and throttled repetitions",
+    },
+  },
+];
