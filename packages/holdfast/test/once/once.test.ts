@@ -104,6 +104,27 @@ describe("once", () => {
     expect(await world.until(call(c, TEN, options))).toMatchObject({ why: "already" });
   });
 
+  it.each(["close", "signal"])("ends the wait of a rerun at once: by %s", async (by) => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const options = { ifInterrupted: "rerun" } as const;
+    void call(a, TEN, { ...options, takesMs: 60_000 });
+    await world.time.advance(100);
+    const stop = new AbortController();
+    let endedMs: number | undefined;
+    const waiting = call(b, TEN, { ...options, signal: stop.signal }).catch((error: unknown) => {
+      endedMs = world.time.nowMs;
+      return error;
+    });
+    await world.time.advance(10_050);
+    const stoppedMs = world.time.nowMs;
+    if (by === "close") await world.until(b.locks.close());
+    else stop.abort(new Error("enough"));
+    expect(await world.until(waiting)).toMatchObject(
+      by === "close" ? { code: "closed" } : { message: "enough" },
+    );
+    expect(endedMs).toBeLessThan(stoppedMs + 50);
+  });
+
   it("names the occurrence in the record before the work begins", async () => {
     const a = world.inhabitant();
     let named: unknown;
