@@ -73,8 +73,8 @@ function parseCron(cron: string, timeZone: string): Cron {
     if (typeof cron !== "string" || typeof timeZone !== "string" || timeZone === "")
       throw new TypeError("Both must be text.");
     const parsed = new Cron(cron, { timezone: timeZone, mode: "5-or-6-parts", paused: true });
-    // Croner also takes an instant for an expression.
-    if (/\d-\d+T/.test(cron)) throw new TypeError("An instant is one of `at`.");
+    // Croner also takes an instant for an expression, such as "1 10:30", but no field has a colon.
+    if (/\d-\d+T|:/.test(cron)) throw new TypeError("An instant is one of `at`.");
     // The zone is checked only by a use.
     if (parsed.nextRun(dateAt(0)) === null) throw new TypeError("It names no day that exists.");
     return parsed;
