@@ -197,8 +197,8 @@ export class Assignment implements AsyncDisposable {
       )
       .finally(() => {
         this.#round = undefined;
-        const deathMs = Math.max(SOON_MS, this.#members.nextDeathMs - this.#parts.context.nowMs());
-        this.#soon(Math.min(this.#settings.periodMs, deathMs));
+        const deathMs = this.#members.takeNextDeathMs() - this.#parts.context.nowMs();
+        this.#soon(Math.min(this.#settings.periodMs, Math.max(SOON_MS, deathMs)));
       });
     return this.#round;
   }

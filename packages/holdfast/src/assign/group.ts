@@ -42,8 +42,11 @@ export class Group {
     return this.#unread ?? this.#untold;
   }
 
-  get nextDeathMs(): number {
-    return this.#nextDeathMs;
+  /** When the last look saw that a session dies; only once, or each look that fails after it would bring the next one early. */
+  takeNextDeathMs(): number {
+    const deathMs = this.#nextDeathMs;
+    this.#nextDeathMs = Number.POSITIVE_INFINITY;
+    return deathMs;
   }
 
   /**

@@ -70,3 +70,33 @@ it.each([
   await world.time.advance(300_000);
   expect(members.mine.length).toBe(3);
 });
+
+it.each([
+  ["that cannot read the rows", "query", DENIED],
+  ["that cannot open another session", "write", new HoldfastError("misconfigured", "no table")],
+] as const)("a member %s looks once a period", async (_, kind, error) => {
+  const world = new World({ dates: (ms) => Math.floor(ms / 1_000) * 1_000 });
+  const [a, b] = [world.inhabitant(), world.inhabitant()];
+  let asked = 0;
+  const ask = () => {
+    asked += 1;
+    return names;
+  };
+  const first = assign(a.locks, "g", { names: ask, owner: "a", run });
+  const second = assign(b.locks, "g", { names, owner: "b", run });
+  await world.until(Promise.all([first.start(), second.start()]));
+  await world.time.advance(30_000);
+  let refused = 0;
+  a.network.script((request) => {
+    if (request.kind !== kind) return undefined;
+    refused += 1;
+    return { fault: "misconfigured", error };
+  });
+  await world.time.advance(120_000);
+  [asked, refused] = [0, 0];
+  await world.time.advance(600_000);
+  // The default period is 10 s.
+  expect(refused).toBeGreaterThanOrEqual(55);
+  expect(refused).toBeLessThanOrEqual(62);
+  expect(asked).toBeLessThanOrEqual(62);
+});
