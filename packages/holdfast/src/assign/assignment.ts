@@ -63,6 +63,8 @@ export class Assignment implements AsyncDisposable {
   readonly #failing: FailingCall;
   /** How many looks in a row did not see the group, or could not write this member's row. */
   #blindLooks = 0;
+  /** The least pause before a look at a session that is about to die: each look that fails doubles it. */
+  #pauseMs = SOON_MS;
   #stopped: Promise<void> | undefined;
 
   /** @internal Created by {@link assign}. */
@@ -190,15 +192,17 @@ export class Assignment implements AsyncDisposable {
       .then(
         () => {
           this.#failing.onSuccess();
+          this.#pauseMs = this.#members.trouble === undefined ? SOON_MS : 2 * this.#pauseMs;
         },
         (error: unknown) => {
+          this.#pauseMs *= 2;
           if (!this.#stop.aborted) this.#failing.onFailure(error);
         },
       )
       .finally(() => {
         this.#round = undefined;
-        const deathMs = this.#members.takeNextDeathMs() - this.#parts.context.nowMs();
-        this.#soon(Math.min(this.#settings.periodMs, Math.max(SOON_MS, deathMs)));
+        const deathMs = this.#members.nextDeathMs - this.#parts.context.nowMs();
+        this.#soon(Math.min(this.#settings.periodMs, Math.max(this.#pauseMs, deathMs)));
       });
     return this.#round;
   }

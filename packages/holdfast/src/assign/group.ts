@@ -42,11 +42,8 @@ export class Group {
     return this.#unread ?? this.#untold;
   }
 
-  /** When the last look saw that a session dies; only once, or each look that fails after it would bring the next one early. */
-  takeNextDeathMs(): number {
-    const deathMs = this.#nextDeathMs;
-    this.#nextDeathMs = Number.POSITIVE_INFINITY;
-    return deathMs;
+  get nextDeathMs(): number {
+    return this.#nextDeathMs;
   }
 
   /**

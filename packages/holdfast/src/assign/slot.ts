@@ -12,7 +12,7 @@ import { checkNames, type OptionNames, refuse } from "../internal/option-names.j
 import { sleep } from "../internal/sleep.js";
 import { valueText } from "../internal/value-text.js";
 import { mutex } from "../locks/mutex.js";
-import { Abort } from "../platform/abort.js";
+import { firstOf } from "../platform/abort.js";
 import { lockNameOf } from "./options.js";
 
 /** A lease with a number that no other process has while it holds. */
@@ -73,10 +73,7 @@ export async function slot(
     mostMs: Number.POSITIVE_INFINITY,
   });
   refOf(context.format, group);
-  const over = new Abort();
-  const end = (): void => over.abort();
-  const ends = [context.closing, signal];
-  for (const one of ends) one?.addEventListener("abort", end);
+  const over = firstOf([context.closing, signal]);
   const untilMs = context.nowMs() + waitMs;
   const triesUntilMs = waitMs === 0 ? Number.POSITIVE_INFINITY : untilMs;
   const backoff = doubling(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
@@ -92,12 +89,12 @@ export async function slot(
       else if (waitMs > 0) failing.onFailure(error);
       const leftMs = untilMs - context.nowMs();
       const pauseMs = Math.min(leftMs, backoff(context.random.fraction()));
-      if (pauseMs > 0) await sleep(context.timers, pauseMs, true, over);
+      if (pauseMs > 0) await sleep(context.timers, pauseMs, true, over.signal);
       // A round after the end of the wait tries nothing, and would so report an outage as numbers that are all taken.
       if (context.nowMs() >= untilMs) throw taken.error ?? allTaken(group, of);
     }
   } finally {
-    for (const one of ends) one?.removeEventListener("abort", end);
+    over.dispose();
   }
 }
 

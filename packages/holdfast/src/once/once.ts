@@ -15,7 +15,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
-import { Abort, type SignalLike } from "../platform/abort.js";
+import { firstOf, type SignalLike } from "../platform/abort.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
@@ -111,13 +111,7 @@ export class Occurrences {
     const calledMs = context.nowMs();
     let call: Call | undefined;
     let watch: OutageWatch | undefined;
-    const over = new Abort();
-    const end = (): void => over.abort();
-    const ends = [context.closing, settings.grant.signal];
-    for (const one of ends) {
-      if (one?.aborted === true) end();
-      one?.addEventListener("abort", end);
-    }
+    const over = firstOf([context.closing, settings.grant.signal]);
     try {
       for (;;) {
         const shown = await this.#read(ref, settings, "eventual", watch);
@@ -131,13 +125,13 @@ export class Occurrences {
           if (begun.kind !== "running" || !settings.reruns) return begun;
         }
         watch ??= new OutageWatch(context);
-        await context.sleep(context.jittered(settings.grant.maxPollMs), over);
+        await context.sleep(context.jittered(settings.grant.maxPollMs), over.signal);
         if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
         if (context.closing.aborted) throw closed(ref.name);
       }
     } finally {
       watch?.dispose();
-      for (const one of ends) one?.removeEventListener("abort", end);
+      over.dispose();
     }
   }
 

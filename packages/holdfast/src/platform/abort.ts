@@ -60,3 +60,20 @@ export function abortSignalOf(signal: SignalLike): AbortSignal {
   if (signal.aborted) abort();
   return controller.signal;
 }
+
+/** Returns a signal that aborts with the first of these, and a function that removes its listeners from them. */
+export function firstOf(signals: readonly (SignalLike | undefined)[]): {
+  readonly signal: SignalLike;
+  readonly dispose: () => void;
+} {
+  const signal = new Abort();
+  const abort = (): void => signal.abort();
+  for (const one of signals) {
+    one?.addEventListener("abort", abort);
+    if (one?.aborted === true) abort();
+  }
+  const dispose = (): void => {
+    for (const one of signals) one?.removeEventListener("abort", abort);
+  };
+  return { signal, dispose };
+}
