@@ -374,7 +374,11 @@ export const OUTAGES: readonly Variant[] = [
     what: "A waiting call tells of its silent record again each time that the table serves another one.",
     rules: [],
     edits: [
-      { in: { OutageWatch }, from: "if (nowMs - this.#toldAtMs < this.#pauseMs) return;", to: "" },
+      {
+        in: { OutageWatch },
+        from: 'if (kind !== "denied" && nowMs - this.#toldAtMs < this.#pauseMs) return;',
+        to: "",
+      },
     ],
     caughtBy: {
       test: "packages/holdfast/test/core/acquire/one-silent-record.test.ts",
@@ -396,6 +400,22 @@ export const OUTAGES: readonly Variant[] = [
       test: "packages/holdfast/test/election/lost-grants.test.ts",
       title:
         "candidates tell once of grants without answers, although each sees those of the others: lease %s, poll %s",
+    },
+  },
+  {
+    name: "old-silence-hides-a-new-one",
+    what: "An operation that has been silent for long counts as told, also at the begin of a silence of the whole table.",
+    rules: [],
+    edits: [
+      {
+        in: { OutageWatch },
+        from: 'if (!isNews && !isWhole && kind === "unknown") return;',
+        to: "",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/core/acquire/silence.test.ts",
+      title: "is reported although reads were silent before, and served for no call since",
     },
   },
 ];

@@ -145,15 +145,18 @@ export class OutageWatch {
     const last = this.#last;
     if (last === undefined) return;
     const nowMs = this.#context.nowMs();
-    if (last.kind !== "denied") {
-      // One record may be silent for hours, while those of others are served every few seconds.
-      if (nowMs - this.#toldAtMs < this.#pauseMs) return;
+    const { kind } = last;
+    // One record may be silent for hours, while those of others are served every few seconds.
+    if (kind !== "denied" && nowMs - this.#toldAtMs < this.#pauseMs) return;
+    const isWhole = kind === "unknown" && nowMs - this.#fromMs >= this.#leastMs;
+    const isNews = outages.isNews(last, nowMs, isWhole);
+    // An operation that has been silent for long may be the first that shows a new silence of the whole table.
+    if (!isNews && !isWhole && kind === "unknown") return;
+    if (kind !== "denied")
       this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(this.#leastMs, 2 * this.#pauseMs));
-    }
-    const isWhole = last.kind === "unknown" && nowMs - this.#fromMs >= this.#leastMs;
-    this.#toldKind = last.kind;
+    this.#toldKind = kind;
     this.#toldAtMs = nowMs;
-    if (!outages.isNews(last, nowMs, isWhole)) return;
+    if (!isNews) return;
     const what = isWhole ? undefined : outages.operationOf(last);
     const sinceMs = isWhole ? this.#fromMs : this.#sinceMs;
     this.#context.report(outageError(tableName, last, nowMs - sinceMs, what));

@@ -1,10 +1,14 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
 import { keyOf } from "../../../../testing/src/faults/fault-plan.js";
+import { partsOf } from "../../../src/client.js";
+import { OutageWatch } from "../../../src/core/outage-watch.js";
 import { election } from "../../../src/election/index.js";
 import type { HoldfastError } from "../../../src/errors.js";
 import { all, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
 import { keepFor } from "../../../src/keep/index.js";
+import { isNoAnswer } from "../../../src/platform/retry.js";
+import type { ReadAnswer, WriteAnswer } from "../../../src/platform/table.js";
 
 let world: World;
 let mine: Inhabitant;
@@ -281,6 +285,42 @@ describe("a table that answers nothing", () => {
     const got = names.map((name) => mutex(mine.locks, name).acquire({ wait: "10m" }));
     await world.until(Promise.all(got));
     expect(errors.map(({ code }) => code)).toEqual(["throttled"]);
+  });
+
+  it("is reported although reads were silent before, and served for no call since", async () => {
+    const { context } = partsOf(mine.locks, "a test");
+    const watch = new OutageWatch(context, context.nowMs());
+    const ask = async (sent: Promise<WriteAnswer | ReadAnswer>): Promise<void> => {
+      const answer = await world.until(sent);
+      if (isNoAnswer(answer)) watch.onNoResponse(answer);
+      else watch.onResponse();
+    };
+    const { key } = context.format.codec.refOf("lock", "a");
+    const read = () => ask(context.read({ key, consistent: false }, 1_000));
+    const write = () =>
+      ask(
+        context.write(
+          {
+            key,
+            condition: { kind: "absent", attribute: "other" },
+            change: { set: { some: { S: "text" } }, remove: [] },
+          },
+          1_000,
+        ),
+      );
+    mine.network.script(({ kind }) => (kind === "read" ? { fault: "request-lost" } : undefined));
+    for (let at = 0; at < 10; at += 1) {
+      await read();
+      await write();
+    }
+    expect(errors.map(({ code }) => code)).toEqual(["unreachable"]);
+    await world.time.advance(60_000);
+    mine.network.script(() => ({ fault: "request-lost" }));
+    await read();
+    // Two request timeouts from the first failure.
+    for (let at = 0; at < 9; at += 1) await write();
+    expect(errors).toHaveLength(2);
+    watch.dispose();
   });
 
   it("is reported with the reason if the table refuses every request", async () => {
