@@ -104,9 +104,12 @@ class Probe {
     const answers = await Promise.all(turns);
     const winners = answers.filter(({ kind }) => kind === "stored").length;
     if (winners > 1) return "ignored";
+    // One without an answer may have won, too.
+    for (const answer of answers) if (answer.kind === "unknown") stored(answer);
+    if (winners === 1) return "atomic";
     // A throttled burst, or one with expired credentials, does not show what the store supports.
     for (const answer of answers) supportBy(answer);
-    return winners === 1 ? "atomic" : "rejected";
+    return "rejected";
   }
 
   #newKey(): string {

@@ -200,6 +200,17 @@ describe("auto", () => {
     expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
   });
 
+  it("decides by a burst of which one request wins and others are throttled", async () => {
+    const world = new CommitWorld();
+    const { committer, store } = world.writer({ strategy: "auto" });
+    store.script((kind, _key, ordinal) =>
+      kind === "put" && ordinal > 10 && ordinal <= 15 ? { fault: "throttled" } : undefined,
+    );
+    expect((await world.until(committer.putIfAbsent("a", "1"))).strategy).toBe("conditional");
+    // One probe, and the put itself.
+    expect(store.requests.put).toBe(37);
+  });
+
   it("decides nothing by a burst with expired credentials, and probes again later", async () => {
     const world = new CommitWorld();
     const { committer, store } = world.writer({ strategy: "auto" });
