@@ -130,6 +130,16 @@ describe("of two writers of an object with conditional, at the same time,", () =
   ])("one %s, and the other is told that it did not", async (_what, outcomes, work) => {
     expect(await ended(work)).toEqual(outcomes);
   });
+
+  // The store tells nobody who deleted an object.
+  it("the one whose request was lost takes the other's deletion for its own", async () => {
+    const world = new CommitWorld();
+    world.objects.putByHand("a", "1");
+    const [one, other] = [1, 2].map(() => world.writer({ strategy: "conditional" }));
+    one?.store.next("remove", { fault: "request-lost" });
+    const both = [one, other].map((writer) => writer?.committer.delete("a"));
+    expect(await world.until(Promise.all(both))).toEqual([true, true]);
+  });
 });
 
 describe("auto", () => {
