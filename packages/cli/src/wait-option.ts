@@ -1,8 +1,7 @@
 import type { AcquireOptions } from "holdfast";
+import { usageError } from "./output/exit-codes.js";
 
 type Wait = NonNullable<AcquireOptions["wait"]>;
-
-import { usageError } from "./output/exit-codes.js";
 
 /** Reads the value of --wait. */
 export function waitOf(text: string | undefined): Wait | undefined {

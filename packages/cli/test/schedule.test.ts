@@ -50,7 +50,7 @@ describe("holdfast once", () => {
     expect(shown).not.toContain("error");
   });
 
-  it("passes a signal that comes while the occurrence is begun on to the command", async () => {
+  it("ends at a signal that comes while the occurrence is begun, and runs nothing", async () => {
     const { dynamodb } = world.server;
     const handle = dynamodb.handle;
     const file = world.file("ran-to-its-end");

@@ -10,8 +10,6 @@ import { type HoldfastError, isHoldfastError } from "../errors.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
 import { nativeFormat } from "../native/native.js";
-import { abortSignalOf } from "../platform/abort.js";
-import { Bounds } from "../platform/bounded.js";
 import { type Clock, systemClock } from "../platform/clock.js";
 import { answerOf } from "../platform/dynamodb/errors.js";
 import { waitingForConnection, withoutRetries } from "../platform/dynamodb/sdk.js";
@@ -37,7 +35,13 @@ import {
 } from "./policy.js";
 import { ringFindings, ringPlaces } from "./rings.js";
 import { schemaFor } from "./schema.js";
-import { type CheckTableOptions, checkTableClient, describe, ttlOf } from "./table.js";
+import {
+  answerWithin,
+  type CheckTableOptions,
+  checkTableClient,
+  describe,
+  ttlOf,
+} from "./table.js";
 
 /** Options of {@link diagnose}. */
 export interface DiagnoseOptions extends Omit<CheckTableOptions, "format"> {
@@ -271,11 +275,7 @@ class Probes {
   async #send(action: string, where: string, command: unknown): Promise<Finding> {
     const startMs = systemClock.monotonicMs();
     this.dates.sending();
-    const bounds = new Bounds(systemTimers, { timeoutMs: PROBE_MS });
-    // Async, so that an exception which the client throws synchronously becomes a rejection.
-    const send = async (): Promise<unknown> =>
-      this.#client.send(command as GetItemCommand, { abortSignal: abortSignalOf(bounds.signal) });
-    const answer = await bounds.answerTo(send(), (error) =>
+    const answer = await answerWithin(this.#client, command, PROBE_MS, (error) =>
       (error as { name?: unknown }).name === "TransactionCanceledException"
         ? ({ kind: "refused" } as const)
         : answerOf(error, this.#options.table, action),

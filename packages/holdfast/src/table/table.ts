@@ -233,6 +233,20 @@ export async function ttlOf(options: TableOptions): Promise<Ttl> {
   return { attribute: isOff ? undefined : AttributeName, isEnding: status === "DISABLING" };
 }
 
+/** Sends one command, and waits for its answer for so long; `otherwise` makes an answer of an error. */
+export function answerWithin<A>(
+  client: DynamoDBLike,
+  command: unknown,
+  timeoutMs: number,
+  otherwise: (error: unknown) => A,
+) {
+  const bounds = new Bounds(systemTimers, { timeoutMs });
+  const how = { abortSignal: abortSignalOf(bounds.signal) };
+  // Async, so that an exception which the client throws synchronously becomes a rejection.
+  const send = async (): Promise<unknown> => client.send(command as never, how);
+  return bounds.answerTo(send(), otherwise);
+}
+
 /** Sends one command and turns SDK errors into coded errors. Returns undefined for the `expected` error. */
 async function call(
   options: TableOptions,
@@ -240,15 +254,16 @@ async function call(
   expected?: string,
   answerMs = ANSWER_MS,
 ): Promise<unknown> {
-  const bounds = new Bounds(systemTimers, { timeoutMs: answerMs });
-  const how = { abortSignal: abortSignalOf(bounds.signal) };
-  // Async, so that an exception which the client throws synchronously becomes a rejection.
-  const send = async (): Promise<unknown> => options.client.send(command as never, how);
   try {
-    const answer = await bounds.answerTo<unknown, Unknown>(send(), (cause) => ({
-      kind: "unknown",
-      cause,
-    }));
+    const answer = await answerWithin(
+      options.client,
+      command,
+      answerMs,
+      (cause): Unknown => ({
+        kind: "unknown",
+        cause,
+      }),
+    );
     if (answer.kind === "unknown") throw answer.cause;
     const { output } = answer;
     // A wrapper of a client may answer with nothing.
