@@ -72,6 +72,8 @@ describe("holdfast lock --if-held", () => {
     const superseded = await first.result;
     expect(superseded).toMatchObject({ status: 79, stdout: "" });
     expect(superseded.stderr).toMatch(/^holdfast: [^\n]*second[^\n]*\n$/);
+    // The holder reads with its next renewal, which both commands may come before.
+    await until(() => lease.signal.aborted, "the holder is told");
     expect(lease.signal.reason).toMatchObject({ code: "interrupted" });
     await lease.release();
     expect(await second.result).toMatchObject({ status: 0, stdout: "second\n" });
