@@ -5,6 +5,7 @@ import type { TableChange } from "../../packages/testing/src/table/memory-table.
 import {
   doubleCreate,
   lostUpdate,
+  takenTwice,
   wrongGeneration,
 } from "../../verification/sim/object-commit/checkers.js";
 import {
@@ -47,7 +48,7 @@ async function run(
   strategy: CommitPlan["strategy"],
   longestDelayMs: number,
 ) {
-  const sums = { unknown: 0, faults: 0, mishaps: 0, takeovers: 0 };
+  const sums = { unknown: 0, faults: 0, mishaps: 0, takeovers: 0, taken: 0 };
   for (let seed = from; seed < from + seeds; seed += 1) {
     const outcome = await simulateCommits(planOf(seed, strategy, longestDelayMs));
     expect(outcome.violations, `seed ${seed}, ${strategy}`).toEqual([]);
@@ -56,6 +57,7 @@ async function run(
     sums.faults += outcome.faults;
     sums.mishaps += outcome.mishaps;
     sums.takeovers += outcome.takeovers;
+    sums.taken += outcome.taken;
   }
   return sums;
 }
@@ -77,6 +79,7 @@ describe("20 writers of one counter, with 500 increments, under faults", () => {
       expect(sums.unknown).toBeGreaterThan(FIXED_SEEDS);
       expect(sums.faults).toBeGreaterThan(FIXED_SEEDS * 100);
       expect(sums.mishaps).toBeGreaterThan(FIXED_SEEDS);
+      expect(sums.taken).toBeGreaterThan(FIXED_SEEDS * 10);
       if (strategy !== "conditional") expect(sums.takeovers).toBeGreaterThan(0);
     },
     300_000,
@@ -127,6 +130,11 @@ describe("the checkers refuse", () => {
   it("an object created twice", () => {
     expect(doubleCreate({ key: "a", before: undefined, after: object(1) })).toBeUndefined();
     expect(doubleCreate({ key: "a", before: object(1), after: object(1) })).toContain("second");
+  });
+
+  it("an object that two writers were told to have deleted or renamed", () => {
+    expect(takenTwice("a", ["w1"])).toBeUndefined();
+    expect(takenTwice("a", ["w1", "w2"])).toContain("w1 and w2");
   });
 
   it("a generation which starts above 0, skips a number, or changes after its end", () => {

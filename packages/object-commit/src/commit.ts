@@ -2,7 +2,7 @@ import type { HoldfastError } from "holdfast";
 import type { TablePort } from "holdfast/internal";
 import type { CommitContext, Limit, Patience } from "./context.js";
 import { isMet } from "./decide.js";
-import { leaseRanOut, onNoResponse, outcomeUnknown, unmet } from "./errors.js";
+import { leaseRanOut, onNoResponse, unmet } from "./errors.js";
 import { CommitLock, type Held } from "./lock.js";
 import { expectMet, readHead } from "./read.js";
 import { type ObjectWrite, type Settled, Settling } from "./settle.js";
@@ -13,7 +13,7 @@ export async function commitConditionally(
   write: ObjectWrite,
   patience: Patience,
 ): Promise<string> {
-  const how = { withConditions: true, mayRepeatUnsure: true };
+  const how = { withConditions: true, mayRepeatUnsure: true, isUnderRecord: false };
   const settled = await new Settling(context, write, how, patience).run();
   return etagOf(write, settled, (cause) => notSent(write, patience, cause));
 }
@@ -56,7 +56,8 @@ async function writeWhileHeld(
   const before = await readAgain(context, write, held);
   if (before !== undefined) return { outcome: before, isQuiet: true, wasSent: false };
   // False even with conditions: a store that needs a record may ignore conditions.
-  return new Settling(context, write, { withConditions, mayRepeatUnsure: false }, held).run();
+  const how = { withConditions, mayRepeatUnsure: false, isUnderRecord: true };
+  return new Settling(context, write, how, held).run();
 }
 
 /**
@@ -91,7 +92,7 @@ function etagOf(
     case "failed":
       throw outcome.error;
     case "unknown":
-      throw outcomeUnknown(write.target, write.commitId, outcome.cause);
+      throw write.inDoubt(outcome.cause);
     case "spent":
       throw spent(outcome.cause);
   }

@@ -169,7 +169,7 @@ export class ObjectCommitter {
    * Copies an object, and then deletes exactly the source that was copied.
    *
    * These are two steps: after a crash, or a refused delete, both objects may exist. Rejects with the errors of
-   * {@link copyIfAbsent} and {@link delete}.
+   * {@link copyIfAbsent}, and of {@link delete} with `ifMatch`.
    */
   async renameIfAbsent(
     from: string,
@@ -188,7 +188,8 @@ export class ObjectCommitter {
    *
    * Writers can create the key again at once. If the Rust crate created the object, they must first wait until
    * `timeout` times `maxClockSkewRate` after that creation. With `ifMatch`, rejects with `precondition-failed` if the
-   * ETag differs. Requests: a HEAD, and then as {@link putIfAbsent} with a DELETE in place of the PUT.
+   * ETag differs, and with `outcome-unknown` if an answer was lost, the object is gone, and no record shows whose delete
+   * it was. Requests: a HEAD, and then as {@link putIfAbsent} with a DELETE in place of the PUT.
    */
   async delete(key: string, options: DeleteOptions = {}): Promise<boolean> {
     checkKey(key);
@@ -201,7 +202,8 @@ export class ObjectCommitter {
       if (found === undefined && ifMatch === undefined) return false;
       const target = { key, etag: ifMatch ?? found?.etag };
       if (!isMet(target, found)) throw unmet(target, found);
-      const write = removeWrite(this.#context, target, this.#context.random.id());
+      const id = this.#context.random.id();
+      const write = removeWrite(this.#context, target, id, ifMatch === undefined);
       try {
         await this.#commit(write, patience);
         return true;

@@ -62,6 +62,17 @@ export function outcomeUnknown(
   );
 }
 
+/** The store did not answer a delete, and a later read did not show whose delete was applied, if any. */
+export function deletionUnknown({ key, etag }: CommitTarget, cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "outcome-unknown",
+    `It is not known whether this writer deleted object "${key}" with ETag ${etag}: the answer was lost, and a later ` +
+      "read did not show it. If the object is gone, another writer may have deleted it. If not, it may still be " +
+      "deleted. Read the object, and decide again.",
+    { objectKey: key, cause },
+  );
+}
+
 /** The record expired before the committer could send the write. */
 export function leaseRanOut(
   target: CommitTarget,

@@ -20,8 +20,13 @@ export interface ObjectWrite {
   /** False for a body that can be sent only once. */
   readonly canRepeat: boolean;
   send(withConditions: boolean, call: Call): Promise<StoreAnswer>;
-  /** Whether the object, as found, is the result of this write. */
-  isDone(found: ObjectHead | undefined): boolean;
+  /**
+   * Whether the object, as found after an unanswered send, is the result of this write. `isOnlyWriter`: when the object
+   * was read, no other writer could have changed it.
+   */
+  isDone(found: ObjectHead | undefined, isOnlyWriter: boolean): boolean;
+  /** Explains that the outcome is unknown. */
+  inDoubt(cause: unknown): HoldfastError;
   /** Explains an answer that leaves the object unchanged, if a retry would not help. */
   explain?(answer: "refused" | "absent"): HoldfastError;
 }
@@ -47,6 +52,8 @@ interface SendingHow {
   readonly withConditions: boolean;
   /** The store's conditions are reliable: the write may be retried after an unanswered send. */
   readonly mayRepeatUnsure: boolean;
+  /** The limit is that of a record: within it, no other writer changes the object. */
+  readonly isUnderRecord: boolean;
 }
 
 type Outcome = Settled["outcome"];
@@ -145,9 +152,17 @@ export class Settling {
 
   #verdictOf(found: ObjectHead | undefined): AfterLook {
     const { target } = this.#write;
-    // A deleted object does not show who deleted it: if every send was answered, it was another writer.
-    const isMine = this.#unanswered > 0 && this.#write.isDone(found);
-    return afterLook(isMine, isMet(target, found), this.#state);
+    return afterLook(this.#isMine(found), isMet(target, found), this.#state);
+  }
+
+  /** Whether the object, as read just now, shows that a send without an answer was applied. */
+  #isMine(found: ObjectHead | undefined): boolean {
+    return this.#unanswered > 0 && this.#write.isDone(found, this.#isOnlyWriter);
+  }
+
+  /** Asked after a read: in a pause of this process, another writer may have taken the record. */
+  get #isOnlyWriter(): boolean {
+    return this.#how.isUnderRecord && this.#limit.remainingMs() > 0;
   }
 
   #outcomeOf(
@@ -171,18 +186,17 @@ export class Settling {
     if (this.#unanswered === 0) return { kind: "spent", cause: this.#cause };
     const { key } = this.#write.target;
     const answer = await this.#context.objects.head(key, callBeyond(this.#context));
-    if (answer.kind === "found" && this.#write.isDone(answer.head)) {
-      return { kind: "committed", etag: answer.head.etag };
-    }
-    if (answer.kind === "absent" && this.#write.isDone(undefined)) {
-      return { kind: "committed", etag: "" };
+    if (answer.kind === "found" || answer.kind === "absent") {
+      const found = answer.kind === "found" ? answer.head : undefined;
+      if (this.#isMine(found)) return { kind: "committed", etag: found?.etag ?? "" };
     }
     return { kind: "unknown", cause: this.#limit.signal?.reason ?? this.#cause };
   }
 
   #settled(outcome: Outcome): Settled {
-    // If the result of the only send was found, the send cannot be applied again later.
-    const landed = outcome.kind === "committed" ? 1 : 0;
-    return { outcome, isQuiet: this.#unanswered <= landed, wasSent: this.#sent > 0 };
+    // If the result of the only send was found, the send cannot be applied again later. An object that is gone, without
+    // an ETag, may have been deleted by another writer.
+    const isFound = outcome.kind === "committed" && (outcome.etag !== "" || this.#isOnlyWriter);
+    return { outcome, isQuiet: this.#unanswered <= (isFound ? 1 : 0), wasSent: this.#sent > 0 };
   }
 }

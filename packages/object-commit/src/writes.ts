@@ -1,6 +1,6 @@
 import type { ObjectHead, ObjectPut, StreamBody } from "holdfast/internal";
 import type { CommitContext } from "./context.js";
-import { sourceChanged, sourceMissing } from "./errors.js";
+import { deletionUnknown, outcomeUnknown, sourceChanged, sourceMissing } from "./errors.js";
 import type { CommitTarget } from "./format.js";
 import type { ObjectWrite } from "./settle.js";
 
@@ -28,6 +28,7 @@ export function putWrite(
     commitId,
     canRepeat: content.body instanceof Uint8Array,
     isDone: (found) => found?.commitId === commitId,
+    inDoubt: (cause) => outcomeUnknown(target, commitId, cause),
     send: (withConditions, call) =>
       objects.put(
         { ...content, key: target.key, commitId, ...conditionsOf(target, withConditions) },
@@ -50,6 +51,7 @@ export function copyWrite(
     commitId,
     canRepeat: true,
     isDone: (found) => found?.commitId === commitId,
+    inDoubt: (cause) => outcomeUnknown(target, commitId, cause),
     send: (withConditions, call) =>
       objects.copy({ from, source, key, commitId, ...conditionsOf(target, withConditions) }, call),
     explain: (answer) =>
@@ -57,17 +59,23 @@ export function copyWrite(
   };
 }
 
-/** Builds a delete of exactly the object with this ETag. */
+/**
+ * Builds a delete of exactly the object with this ETag.
+ *
+ * An absent object does not show who deleted it. `byAnyone`: the caller wants the object gone, whoever deletes it.
+ */
 export function removeWrite(
   { objects }: CommitContext,
   target: CommitTarget,
   commitId: string,
+  byAnyone: boolean,
 ): ObjectWrite {
   return {
     target,
     commitId,
     canRepeat: true,
-    isDone: (found) => found === undefined,
+    isDone: (found, isOnlyWriter) => found === undefined && (byAnyone || isOnlyWriter),
+    inDoubt: (cause) => deletionUnknown(target, cause),
     send: (withConditions, call) =>
       objects.remove({ key: target.key, ...conditionsOf(target, withConditions) }, call),
   };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { HoldfastError } from "../../holdfast/src/errors.js";
 import { CommitWorld, errorOf } from "./world.js";
 
 const STRATEGIES = [["conditional"], ["dynamo"], ["both"]] as const;
@@ -40,7 +41,14 @@ describe.each(STRATEGIES)("with %s, a writer recognises its own write", (strateg
     await world.until(writer.committer.copyIfAbsent("from", "warm-up"), 1_000);
     writer.store.next("copy", { fault: "response-lost", unknownAfterMs: 10 });
     writer.store.next("remove", { fault: "response-lost", unknownAfterMs: 10 });
-    await world.until(writer.committer.renameIfAbsent("from", "to"), 1_000);
+    const renamed = writer.committer.renameIfAbsent("from", "to").then(
+      () => "renamed",
+      ({ code }: HoldfastError) => code,
+    );
+    // Only under a record it was certainly this writer that deleted the source.
+    expect(await world.until(renamed, 1_000)).toBe(
+      strategy === "conditional" ? "outcome-unknown" : "renamed",
+    );
     expect(world.objects.keys()).toEqual(["to", "warm-up"]);
   });
 
@@ -54,6 +62,20 @@ describe.each(STRATEGIES)("with %s, a writer recognises its own write", (strateg
 });
 
 describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy) => {
+  // rule: object-commit 12
+  it("shows whose delete it was only until it expires", async () => {
+    const world = worldOf(strategy);
+    const { etag } = world.objects.putByHand("a", "1");
+    const [one, other] = [world.writer({ strategy }), world.writer({ strategy, wait: "2m" })];
+    one.store.next("remove", { fault: "request-lost" });
+    const error = errorOf(one.committer.delete("a", { ifMatch: etag }));
+    await world.time.advance(10);
+    one.process.pause();
+    expect(await world.until(other.committer.delete("a", { ifMatch: etag }))).toBe(true);
+    one.process.resume({ first: "timers" });
+    expect(await world.until(error)).toMatchObject({ code: "outcome-unknown", objectKey: "a" });
+  });
+
   // rule: object-commit 7
   it("is recognised when the answer to the claim was lost, without a wait", async () => {
     const world = worldOf(strategy);

@@ -4,7 +4,12 @@ import type { TableChange } from "../../../packages/testing/src/table/memory-tab
 
 /** A violation of the object-commit protocol. */
 export interface CommitViolation {
-  readonly invariant: "no lost update" | "no double create" | "generations" | "answers";
+  readonly invariant:
+    | "no lost update"
+    | "no double create"
+    | "one taker"
+    | "generations"
+    | "answers";
   readonly atMs: number;
   readonly what: string;
 }
@@ -33,6 +38,11 @@ export function lostUpdate({ key, before, after }: ObjectChange): string | undef
 export function doubleCreate({ key, before, after }: ObjectChange): string | undefined {
   if (before === undefined || after === undefined) return undefined;
   return `"${key}" was created a second time`;
+}
+
+/** Checks the writers that were told that they deleted or renamed an object: it can be gone only once. */
+export function takenTwice(key: string, takers: readonly string[]): string | undefined {
+  return takers.length < 2 ? undefined : `"${key}" was taken by ${takers.join(" and ")}`;
 }
 
 interface RecordIn {

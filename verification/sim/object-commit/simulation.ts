@@ -23,6 +23,7 @@ import {
   counterOf,
   doubleCreate,
   lostUpdate,
+  takenTwice,
   wrongGeneration,
 } from "./checkers.js";
 
@@ -49,12 +50,17 @@ export interface CommitOutcome {
   readonly faults: number;
   readonly mishaps: number;
   readonly takeovers: number;
+  /** The objects to delete or to rename, and those of which a writer was told that it did. */
+  readonly offered: number;
+  readonly taken: number;
   readonly hash: string;
 }
 
 export const COMMIT_TIMEOUT_MS = 2_000;
 export const COMMIT_RATE = 3;
 const COUNTER = "counter";
+/** How long writers compete for the same object. */
+const OFFER_MS = 1_000;
 const LIMIT_MS = 24 * 3_600_000;
 
 /** An incarnation of a writer. */
@@ -66,7 +72,7 @@ interface Life {
 }
 
 /**
- * Writers increment one counter and create objects, over a bucket and a table in memory, in virtual time: answers are
+ * Writers increment one counter, create objects, and race to delete and to rename others, over a bucket and a table in memory, in virtual time: answers are
  * lost, requests late, writers paused for longer than their time, and killed.
  */
 class CommitSimulation {
@@ -77,6 +83,8 @@ class CommitSimulation {
   readonly #hash = createHash("sha256");
   readonly #lives = new Map<string, Life>();
   readonly #restarts = new Map<string, () => void>();
+  readonly #offers = new Map<string, string>();
+  readonly #takers = new Map<string, string[]>();
   readonly #objects: MemoryObjects;
   readonly #table: MemoryTable;
   #acknowledged = 0;
@@ -126,6 +134,8 @@ class CommitSimulation {
       faults: this.#faults,
       mishaps: this.#mishaps,
       takeovers: this.#takeovers,
+      offered: this.#offers.size,
+      taken: this.#takers.size,
       hash: this.#hash.digest("hex"),
     };
   }
@@ -143,6 +153,7 @@ class CommitSimulation {
           const turn = done + 1;
           if (await this.#increment(life, name, turn)) done = turn;
           if (turn % 5 === 0) await this.#create(life, turn);
+          if (turn % 3 === 0) await this.#take(life, name);
         }
       })();
       if ((await Promise.race([living, killed])) === "killed") {
@@ -226,6 +237,27 @@ class CommitSimulation {
     }
   }
 
+  /** Writers delete the same objects, or rename them to names of their own; each object has one taker. */
+  async #take({ committer }: Life, name: string): Promise<void> {
+    const offer = Math.floor(this.#time.nowMs / OFFER_MS);
+    const key = `offered/${offer}`;
+    const etag = this.#offers.get(key) ?? this.#objects.putByHand(key, key).etag;
+    this.#offers.set(key, etag);
+    try {
+      if (offer % 2 === 0) await committer.delete(key, { ifMatch: etag });
+      else await committer.renameIfAbsent(key, `taken/${offer}/${name}`);
+    } catch (error) {
+      const codes = ["precondition-failed", "not-found", "already-exists"] as const;
+      if (!codes.some((code) => isHoldfastError(error, code))) this.#note(error);
+      return;
+    }
+    const takers = this.#takers.get(key) ?? [];
+    takers.push(name);
+    this.#takers.set(key, takers);
+    const wrong = takenTwice(key, takers);
+    if (wrong !== undefined) this.#violate("one taker", wrong);
+  }
+
   #note(error: unknown): void {
     const code = isHoldfastError(error) ? error.code : String(error);
     if (code === "outcome-unknown") this.#unknown += 1;
@@ -262,6 +294,8 @@ class CommitSimulation {
 
   #objectChanged(change: ObjectChange): void {
     this.#hash.update(`${this.#time.nowMs} ${change.key} ${change.after?.head.etag}\n`);
+    // The probe of copies replaces objects of its own.
+    if (change.key.startsWith(".holdfast-probe/")) return;
     const isCounter = change.key === COUNTER;
     const wrong = isCounter ? lostUpdate(change) : doubleCreate(change);
     if (wrong !== undefined)
