@@ -224,7 +224,8 @@ describe("diagnose --scan with queues", () => {
   }
 
   it("finds the places of dead waiters, not of live waiters, and prints a working fix", async () => {
-    const held = await fairLock(world.locks, "fq", { namespace: "n" }).acquire(LENGTHS);
+    // A longer lease than the waiter's: if it ended on a busy machine, the waiter would hold the lock.
+    const held = await fairLock(world.locks, "fq", { namespace: "n" }).acquire({ lease: "3s" });
     const [dying, other] = [mortal(), mortal()];
     const lock = fairLock(dying.locks, "fq", { ...LENGTHS, namespace: "n", wait: "10m" });
     void lock.acquire().catch(() => undefined);
@@ -260,7 +261,7 @@ describe("diagnose --scan with queues", () => {
   });
 
   it("finds an entry that a process left when it died after the grant, and no entry before that", async () => {
-    const held = await fairLock(world.locks, "left").acquire(LENGTHS);
+    const held = await fairLock(world.locks, "left").acquire({ lease: "3s" });
     const { locks } = mortal();
     const waiting = fairLock(locks, "left", LENGTHS).acquire();
     while ((await listQueue(world.locks, "left")).waiters.length === 0) await pause(20);

@@ -49,7 +49,8 @@ async function itemsIn(client: DynamoDBClient, table = "locks"): Promise<unknown
   return (await client.send(new ScanCommand({ TableName: table }))).Items;
 }
 
-describe.concurrent("diagnoseEngine", () => {
+// One at a time: each takes the processor for two seconds.
+describe("diagnoseEngine", () => {
   it("judges a correct engine as fit, and leaves nothing behind", async () => {
     const client = memoryClient(memoryEngine());
     const report = await reportOn(client);
@@ -66,52 +67,6 @@ describe.concurrent("diagnoseEngine", () => {
     const keys = { pk: "id", sk: null };
     expect(await reportOn(client, { keys })).toMatchObject({ isFit: true });
     expect(await itemsIn(client)).toEqual([]);
-  });
-
-  it.each(Object.entries(BROKEN))("refuses an engine that %s", async (title, [check, change]) => {
-    const report = await reportOf(PART_OF[check] ?? check, engineWith(change));
-    expect(checksOf(report, "problem")).toContain(check);
-    const [found] = report.findings.filter((finding) => finding.check === check);
-    expect(/cannot answer/.test(found?.message ?? "")).toBe(/^cannot answer/.test(title));
-    expect(report.isFit).toBe(false);
-    for (const { level, consequence } of report.findings) {
-      expect(consequence === undefined).toBe(level === "ok");
-    }
-  });
-
-  it.each(Object.entries(RESTRICTED))("warns of %s", async (_, [check, change]) => {
-    // Whether another check warns, too, is seen in `npm run test:long`.
-    const report = await (IS_LONG
-      ? reportOn(engineWith(change))
-      : reportOf(PART_OF[check] ?? check, engineWith(change)));
-    expect(checksOf(report, "warning")).toEqual([check]);
-    expect(report.isFit).toBe(true);
-  });
-
-  it("refuses an engine that applies an abandoned write without its condition", async () => {
-    const report = await reportOf("late-writes", lateEngine(true));
-    expect(checksOf(report, "problem")).toEqual(["late-writes"]);
-  });
-
-  it("accepts an engine that applies an abandoned write late, on its condition", async () => {
-    const report = await reportOf("late-writes", lateEngine(false));
-    expect(checksOf(report, "problem")).toEqual([]);
-    const [late] = report.findings.filter(({ check }) => check === "late-writes");
-    expect(late?.message).toMatch(/^8 of 8 /);
-  });
-
-  it.each([
-    ["has no `Date`", undatedEngine],
-    ["has a `Date` that stands still", stillEngine],
-  ])("refuses an engine that %s, unless no client uses the `Date`", async (_, make) => {
-    const client = make();
-    const [report, careless] = await Promise.all([
-      reportOf("date", client),
-      reportOf("date", client, { maxClockError: "never" }),
-    ]);
-    expect(checksOf(report, "problem")).toEqual(["date"]);
-    expect(report.isFit).toBe(false);
-    expect(careless.isFit).toBe(true);
   });
 
   it("accepts an engine without transactions for features that need none", async () => {
@@ -196,6 +151,54 @@ describe.concurrent("diagnoseEngine", () => {
     expect(items.length).toBeGreaterThan(0);
     // TTL deletes what is left.
     expect(items.filter(({ expiresAt }) => expiresAt === undefined)).toEqual([]);
+  });
+});
+
+describe.concurrent("a check of diagnoseEngine", () => {
+  it.each(Object.entries(BROKEN))("refuses an engine that %s", async (title, [check, change]) => {
+    const report = await reportOf(PART_OF[check] ?? check, engineWith(change));
+    expect(checksOf(report, "problem")).toContain(check);
+    const [found] = report.findings.filter((finding) => finding.check === check);
+    expect(/cannot answer/.test(found?.message ?? "")).toBe(/^cannot answer/.test(title));
+    expect(report.isFit).toBe(false);
+    for (const { level, consequence } of report.findings) {
+      expect(consequence === undefined).toBe(level === "ok");
+    }
+  });
+
+  it.each(Object.entries(RESTRICTED))("warns of %s", async (_, [check, change]) => {
+    // Whether another check warns, too, is seen in `npm run test:long`.
+    const report = await (IS_LONG
+      ? reportOn(engineWith(change))
+      : reportOf(PART_OF[check] ?? check, engineWith(change)));
+    expect(checksOf(report, "warning")).toEqual([check]);
+    expect(report.isFit).toBe(true);
+  });
+
+  it("refuses an engine that applies an abandoned write without its condition", async () => {
+    const report = await reportOf("late-writes", lateEngine(true));
+    expect(checksOf(report, "problem")).toEqual(["late-writes"]);
+  });
+
+  it("accepts an engine that applies an abandoned write late, on its condition", async () => {
+    const report = await reportOf("late-writes", lateEngine(false));
+    expect(checksOf(report, "problem")).toEqual([]);
+    const [late] = report.findings.filter(({ check }) => check === "late-writes");
+    expect(late?.message).toMatch(/^8 of 8 /);
+  });
+
+  it.each([
+    ["has no `Date`", undatedEngine],
+    ["has a `Date` that stands still", stillEngine],
+  ])("refuses an engine that %s, unless no client uses the `Date`", async (_, make) => {
+    const client = make();
+    const [report, careless] = await Promise.all([
+      reportOf("date", client),
+      reportOf("date", client, { maxClockError: "never" }),
+    ]);
+    expect(checksOf(report, "problem")).toEqual(["date"]);
+    expect(report.isFit).toBe(false);
+    expect(careless.isFit).toBe(true);
   });
 });
 
