@@ -9,10 +9,14 @@ import {
 import {
   forceRelease,
   history,
+  interruptHolder,
   listLocks,
   listQueue,
   releaseByHolder,
+  survey,
 } from "../../packages/holdfast/src/admin/index.js";
+import { assign, slot } from "../../packages/holdfast/src/assign/index.js";
+import { coalesce, runOwed } from "../../packages/holdfast/src/coalesce/index.js";
 import { election, leaderTasks } from "../../packages/holdfast/src/election/index.js";
 import {
   adoptLease,
@@ -28,6 +32,7 @@ import {
   openSession,
   readLock,
   semaphore,
+  sharedSession,
   writeLock,
 } from "../../packages/holdfast/src/index.js";
 import { lockMiddleware, withLock } from "../../packages/holdfast/src/lambda/index.js";
@@ -36,6 +41,8 @@ import { HoldfastModule } from "../../packages/holdfast/src/nestjs/module.js";
 import { Once } from "../../packages/holdfast/src/nestjs/once.js";
 import { WithLock } from "../../packages/holdfast/src/nestjs/with-lock.js";
 import { nodeCronCoordinator } from "../../packages/holdfast/src/node-cron/index.js";
+import { ring } from "../../packages/holdfast/src/ring/index.js";
+import { schedule } from "../../packages/holdfast/src/schedule/index.js";
 import {
   checkTable,
   createTable,
@@ -79,6 +86,13 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   leaderTasks: (o) => leaderTasks(locks, { ...o, name: "x", tasks: [task] }),
   "leaderTasks: a task": (o) => leaderTasks(locks, { name: "x", tasks: [{ ...task, ...o }] }),
   once: (o) => once(locks, "x", { ...o, occurrence: "1" }, () => undefined),
+  assign: (o) => assign(locks, "g", { names: () => ["a"], run: () => undefined, ...o }),
+  slot: (o) => slot(locks, "g", { of: 1, ...o }),
+  schedule: (o) => schedule(locks, "x", { every: "1m", ...o } as never, () => undefined),
+  coalesce: (o) => coalesce(locks, "x", o, () => undefined),
+  runOwed: (o) => runOwed(locks, "x", o, () => undefined),
+  ring: (o) => ring({ host: "127.0.0.1", ...o }),
+  sharedSession: (o) => sharedSession(o as never),
   inspect: (o) => inspect(locks, "x", o),
   adoptLease: (o) => adoptLease(locks, undefined as never, o),
   "Lock.acquire": (o) => mutex(locks, "x").acquire(o),
@@ -103,6 +117,8 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   "Admin.list": (o) => listLocks(locks, o)[Symbol.asyncIterator]().next(),
   "Admin.queue": (o) => listQueue(locks, "x", o),
   "Admin.history": (o) => history(locks, "x", o),
+  "Admin.survey": (o) => survey(locks, o),
+  "Admin.interruptHolder": (o) => interruptHolder(locks, "x", o),
   "Admin.releaseByHolder": (o) => releaseByHolder(locks, "x", "h", o),
   "Admin.forceRelease": (o) => forceRelease(locks, "unheld", { ...o, reason: "r" }),
   "Admin.forceRelease of a permit": (o) =>
