@@ -52,7 +52,7 @@ const SHORTER = [
     "AT_ONE_INSTANT = 100_000",
     "AT_ONE_INSTANT = 10_000",
   ],
-  ["test/support/world.ts", "limitMs = 600_000", "limitMs = 150_000"],
+  ["test/support/world.ts", "limitMs = 600_000", "limitMs = 400_000"],
 ];
 
 function testFiles() {

@@ -11,6 +11,9 @@ process.on("uncaughtException", () => {});
 /** How long a test may be idle, in milliseconds, before it counts as endless. */
 const IDLE_MS = 500;
 
+/** What the running test asked to run at its end. */
+const finishing = [];
+
 class Suite {
   beforeEach = [];
   afterEach = [];
@@ -45,6 +48,7 @@ export class Collection {
       vi,
       beforeEach: hook("beforeEach"),
       afterEach: hook("afterEach"),
+      onTestFinished: (run) => finishing.push(run),
     };
   }
 
@@ -91,7 +95,7 @@ export async function failureOf({ run, suite }) {
   }
   try {
     // Run the hooks in every case: remains of this test would fail all later tests.
-    for (const hook of hooksOf(suite, "afterEach")) await hook();
+    for (const hook of [...finishing.splice(0), ...hooksOf(suite, "afterEach")]) await hook();
     await new Promise((resolve) => setImmediate(resolve));
     return failure ?? stray[0];
   } catch (error) {

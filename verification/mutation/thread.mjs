@@ -22,6 +22,9 @@ const LEFT_OUT_TITLES = [
   "succeed 500 times without deadlock, partial grant or starvation",
   "stay silent during six hours without faults",
   "waits for the watch of the longer of both leases and a second by default",
+  // They wait in real time, for memory to be collected.
+  "aborts with a timeout that nothing else refers to",
+  "aborts after the deadline of a lease without a timer",
   // It reads a document, and no code.
   "match the thresholds in the document",
 ];
