@@ -18,8 +18,9 @@ const pages = paginateScan(
   { client },
   {
     TableName: table,
-    FilterExpression: "begins_with(pk, :lock) AND fence < :raised",
-    ExpressionAttributeValues: { ":lock": { S: "lock#" }, ":raised": { N: `${raised}` } },
+    // Records of every kind, such as `leader#` and `once#`. A note of the history has a fence, but no version.
+    FilterExpression: "attribute_exists(version) AND fence < :raised",
+    ExpressionAttributeValues: { ":raised": { N: `${raised}` } },
   },
 );
 for await (const { Items: items = [] } of pages) {

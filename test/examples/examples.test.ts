@@ -4,12 +4,16 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CLI_FILE } from "../../packages/cli/test/support.js";
+import { grantHistory, history } from "../../packages/holdfast/src/admin/index.js";
+import { election } from "../../packages/holdfast/src/election/index.js";
+import { Holdfast, mutex, once, semaphore, writeLock } from "../../packages/holdfast/src/index.js";
+import { createTable } from "../../packages/holdfast/src/table/index.js";
 import {
   type MemoryServer,
   startMemoryServer,
 } from "../../packages/testing/src/dynamodb/server.js";
 import { typeErrorsOf } from "../docs/type-check.js";
-import { freshTable } from "../support/sdk.js";
+import { freshTable, sdkClient } from "../support/sdk.js";
 import { environmentFor, runFile, runTypeScript } from "./run.js";
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -152,6 +156,44 @@ describe("the examples", () => {
     }
     expect(stdout.indexOf("commit 2: begins")).toBeGreaterThan(stdout.indexOf("rolled back"));
     expect(stdout).toContain("its holder, commit 2, was asked to stop.");
+  });
+
+  it.concurrent("raise-fences raises the fences of every kind, and no notes", async () => {
+    const table = freshTable();
+    const client = sdkClient(server.endpoint);
+    await createTable({ client, table });
+    const locks = new Holdfast({ client, table, history: grantHistory() });
+    let occurrence = 0;
+    const grants: Readonly<Record<string, () => Promise<bigint>>> = {
+      lock: () => mutex(locks, "a").run(({ fence }) => fence),
+      async leader() {
+        const term = await election(locks, "a").campaign();
+        await term.release();
+        return term.fence;
+      },
+      async once() {
+        occurrence += 1;
+        let fence = 0n;
+        await once(locks, "a", { occurrence: `${occurrence}` }, (lease) => {
+          ({ fence } = lease);
+        });
+        return fence;
+      },
+      semaphore: () => semaphore(locks, "a", { permits: 2 }).run(({ fence }) => fence),
+      "read-write lock": () => writeLock(locks, "a").run(({ fence }) => fence),
+    };
+    for (const grant of Object.values(grants)) await grant();
+    const notes = (await history(locks, "a")).grants;
+    const source = readFileSync(`${FOLDER}raise-fences.ts`, "utf8");
+    const { errors } = await runTypeScript(source, environmentFor(server.endpoint, table));
+    expect(errors).toBe("");
+    expect((await history(locks, "a")).grants).toEqual(notes);
+    const soon = BigInt(Date.now() + 23 * 3_600_000);
+    const low: string[] = [];
+    for (const [kind, grant] of Object.entries(grants)) if ((await grant()) < soon) low.push(kind);
+    expect(low).toEqual([]);
+    await locks.close();
+    client.destroy();
   });
 
   // Between the two groups: the order of what the next ones print hangs on short times.
