@@ -54,6 +54,11 @@ describe("the alert rules for Prometheus", () => {
     for (const label of grouped) expect(text).toContain(`${label}="`);
   });
 
+  it.each(rules)("$alert holds where a series is missing", ({ expr }) => {
+    // A sum of no series is empty, not 0.
+    expect(expr).not.toMatch(/\band on\(\)[\s\S]*== 0/);
+  });
+
   it.each(rules)("$alert has a runbook", ({ annotations }) => {
     const [path, anchor] = annotations.runbook.split("#");
     expect(path).toBe("docs/runbooks.md");
