@@ -28,6 +28,7 @@ const anchors = [...read("docs/runbooks.md").matchAll(/^## (.+)$/gm)].map(([, ti
 );
 
 const LABEL = /\b([a-z_]+)(?:=~?|!=|!~)"/g;
+const INCREASE = /increase\((\w+)\{([^}]*)\}\[(\w+)\]\)/g;
 const metricsIn = (expr: string): string[] => expr.match(/\bholdfast_[a-z_]+(?=\{)/g) ?? [];
 
 describe("the alert rules for Prometheus", () => {
@@ -57,6 +58,15 @@ describe("the alert rules for Prometheus", () => {
   it.each(rules)("$alert holds where a series is missing", ({ expr }) => {
     // A sum of no series is empty, not 0.
     expect(expr).not.toMatch(/\band on\(\)[\s\S]*== 0/);
+  });
+
+  it.each(rules)("$alert counts the first event of a series", ({ expr }) => {
+    for (const [increase, metric, selected, window] of expr.matchAll(INCREASE)) {
+      // Told again at each poll of a candidate.
+      if (metric === "holdfast_election_gap_looks_total") continue;
+      const first = `max_over_time(${metric}{${selected}}[${window}]) unless ${metric} offset ${window}`;
+      expect(expr).toContain(`(${first} or ${increase})`);
+    }
   });
 
   it.each(rules)("$alert has a runbook", ({ annotations }) => {
