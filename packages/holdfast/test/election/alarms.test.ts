@@ -124,7 +124,7 @@ describe("alarms on election events", () => {
     ]);
   });
 
-  it("report a hanging task as overdue after two intervals", async () => {
+  it("report a hanging task as overdue after three intervals", async () => {
     const a = world.inhabitant();
     const run = (): Promise<void> => new Promise(() => undefined);
     leaderTasks(a.locks, { name: NAME, tasks: [{ name: "hangs", every: "30s", run }] }).start();

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { listen } from "../../../../test/support/channels.js";
 import { NAME } from "../../../../test/support/election.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import {
@@ -8,6 +9,7 @@ import {
   type TaskMemory,
   type TaskRun,
 } from "../../src/election/index.js";
+import type { TaskRunEvent } from "../../src/events/index.js";
 import { inTable } from "../../src/schedule/index.js";
 
 const HOUR_MS = 3_600_000;
@@ -109,6 +111,29 @@ describe("a leader task that remembers its runs", () => {
     tasksOf(a, { timeout: "10s" }, HOUR_MS);
     await advanceHours(24.02);
     expect(runs.map(({ run }) => run.attempt)).toEqual([1, 2]);
+  });
+
+  it("is reported as overdue once, two intervals after the next run was due, while a run hangs", async () => {
+    const heard = listen<TaskRunEvent>("tick");
+    const overdue = () => heard.events.filter(({ phase }) => phase === "overdue");
+    const a = world.inhabitant();
+    const first = tasksOf(a);
+    await advanceHours(1);
+    await world.until(first.stop());
+    await advanceHours(100);
+    const tasks = tasksOf(a, {}, 150 * HOUR_MS);
+    const health = () => tasks.health().tasks[0];
+    await advanceHours(66);
+    expect(overdue()).toEqual([]);
+    expect(health()).toMatchObject({ isRunning: true, isOverdue: false });
+    await advanceHours(2);
+    expect(health()).toMatchObject({ isRunning: true, isOverdue: true });
+    await advanceHours(70);
+    expect(overdue()).toMatchObject([{ worker: "report", lateMs: 48 * HOUR_MS }]);
+    await world.until(tasks.stop());
+    await advanceHours(100);
+    expect(health()).toMatchObject({ isRunning: false, isOverdue: false });
+    heard.stop();
   });
 
   it.each<[string, Partial<LeaderTask>]>([

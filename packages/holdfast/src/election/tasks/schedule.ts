@@ -98,7 +98,9 @@ export class Schedule {
 
   health(): TaskHealth {
     const nowMs = this.#candidate.context.nowMs();
-    const nextMs = this.#job?.next?.getTime() ?? Number.POSITIVE_INFINITY;
+    // During a run, `next` is the instant of this run, which has begun.
+    const next = this.#run === undefined ? this.#job?.next : undefined;
+    const nextMs = next?.getTime() ?? Number.POSITIVE_INFINITY;
     const lateMs = this.#candidate.context.wallMs() - nextMs;
     return {
       name: this.#worker.name,
@@ -128,10 +130,12 @@ export class Schedule {
     this.#emit(term, "start", lateMs, 0);
     // The next run is due an interval after this run was due.
     const nextMs = context.nowMs() - lateMs + this.#worker.everyMs;
-    const cancelOverdue = due === undefined ? this.#watchOverdue(term, nextMs) : () => undefined;
+    const cancelOverdue = this.#watchOverdue(term, nextMs);
     const ended = await run.toEnd();
     const { failure } = ended;
     cancelOverdue();
+    // From now on the memory says when the next run is due.
+    if (due !== undefined) this.#overdueAtMs = Number.POSITIVE_INFINITY;
     this.#run = undefined;
     this.#emit(term, failure === undefined ? "end" : "error", lateMs, run.ranMs, failure?.error);
     if (failure !== undefined) this.#failed(term, failure.error, due !== undefined);
