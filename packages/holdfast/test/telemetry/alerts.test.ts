@@ -76,15 +76,55 @@ describe("the alert rules for Prometheus", () => {
   });
 });
 
+interface Dimension {
+  readonly Name: string;
+  readonly Value: string;
+}
+
+interface Metric {
+  readonly MetricName: string;
+  readonly Dimensions: readonly Dimension[];
+}
+
+interface Alarm extends Metric {
+  readonly AlarmDescription: string;
+  readonly Metrics?: readonly {
+    readonly Id: string;
+    readonly Expression?: string;
+    readonly MetricStat?: { readonly Metric: Metric };
+  }[];
+}
+
 describe("the alarms for CloudWatch", () => {
-  it("name metrics of the library, and runbooks", () => {
-    const text = read("docs/alerts/cloudwatch.yaml");
+  const { Resources } = parse(read("docs/alerts/cloudwatch.yaml"), { logLevel: "silent" }) as {
+    readonly Resources: Readonly<Record<string, { readonly Properties: Alarm }>>;
+  };
+  const alarms = Object.entries(Resources).map(
+    ([name, { Properties }]) => [name, Properties] as const,
+  );
+
+  it.each(alarms)("%s names metrics of the library, and a runbook", (_, alarm) => {
     const instruments = read("packages/holdfast/src/telemetry/instruments.ts");
-    const metrics = [...text.matchAll(/MetricName: (\S+)/g)].map(([, name]) => name);
-    expect(metrics.length).toBeGreaterThan(3);
-    for (const name of metrics) expect(instruments).toContain(`"${name}"`);
-    const linked = [...text.matchAll(/runbooks\.md#([\w-]+)/g)].map(([, anchor]) => anchor);
-    expect(linked).toHaveLength(metrics.length);
-    for (const anchor of linked) expect(anchors).toContain(anchor);
+    const ofMath = (alarm.Metrics ?? []).flatMap(({ MetricStat }) => MetricStat?.Metric ?? []);
+    const metrics = alarm.Metrics === undefined ? [alarm] : ofMath;
+    expect(metrics.length).toBeGreaterThan(0);
+    for (const { MetricName, Dimensions } of metrics) {
+      expect(instruments).toContain(`"${MetricName}"`);
+      // The exporter adds the name of the meter to the dimensions of every metric.
+      expect(Dimensions[0]).toEqual({ Name: "OTelLib", Value: "holdfast" });
+    }
+    const [, anchor] = /runbooks\.md#([\w-]+)/.exec(alarm.AlarmDescription) ?? [];
+    expect(anchors).toContain(anchor);
+  });
+
+  it("leave out the losses that the rules for Prometheus leave out", () => {
+    const { Metrics = [] } = Resources["LeaseLost"]?.Properties ?? {};
+    const expression = Metrics.find(({ Expression }) => Expression !== undefined)?.Expression ?? "";
+    const left = Metrics.flatMap(({ Id, MetricStat }) => {
+      const reason = MetricStat?.Metric.Dimensions.find(({ Name }) => Name === "holdfast.reason");
+      return reason !== undefined && expression.includes(` - FILL(${Id}, 0)`) ? [reason.Value] : [];
+    });
+    const rule = rules.find(({ alert }) => alert === "HoldfastLeaseLost")?.expr ?? "";
+    expect(left.sort()).toEqual(/holdfast_reason!~"([^"]*)"/.exec(rule)?.[1]?.split("|").sort());
   });
 });
