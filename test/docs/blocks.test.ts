@@ -90,6 +90,16 @@ describe("TypeScript blocks in the documents", () => {
     expect(typeErrorsOf([prelude, ...sources])).toEqual([]);
   });
 
+  it("catch the rejection of close() in listeners of signals", () => {
+    const listeners = blocks.flatMap(({ text }) =>
+      [...text.matchAll(/^process\.\w+\("SIG[\s\S]*?^\}\);/gm)].map(([listener]) => listener),
+    );
+    expect(listeners.length).toBeGreaterThan(1);
+    expect(listeners.filter((listener) => /locks\.close\(\)(?!\.catch)/.test(listener))).toEqual(
+      [],
+    );
+  });
+
   const titled = runnable.map((block) => [block.title, block.text] as const);
   it.concurrent.each(titled)("of %s run, and print the documented lines", async (_, text) => {
     const environment = environmentFor(server.endpoint, freshTable());
@@ -98,4 +108,17 @@ describe("TypeScript blocks in the documents", () => {
     const said = [...text.matchAll(/\/\/ -> (.*)$/gm)].map((match) => match[1]);
     expect(lines).toEqual(said);
   });
+});
+
+it("each statement of SQL has all parameters from $1 on, as PostgreSQL requires", () => {
+  const statements = documents().flatMap((document) => {
+    const text = readFileSync(join(ROOT, document), "utf8");
+    const inBlocks = [...text.matchAll(/^```sql\n([\s\S]*?)^```$/gm)];
+    return inBlocks.flatMap(([, sql = ""]) => sql.split(";").filter((one) => one.trim() !== ""));
+  });
+  expect(statements.length).toBeGreaterThan(2);
+  for (const statement of statements) {
+    const used = new Set(statement.match(/\$\d+/g));
+    expect([...used].sort(), statement).toEqual([...used].map((_, at) => `$${at + 1}`));
+  }
 });

@@ -35,7 +35,7 @@ export interface LeadershipChange<S extends FormatTypes = NativeTypes> {
   readonly term: S["fence"];
   /**
    * With `elected`: milliseconds since this candidate last knew of a live leader, as {@link NoLeaderEvent.gapMs}. At most a
-   * poll longer than the time without a leader; undefined if the candidate found no gap, for example at a first election.
+   * poll longer than the time without a leader; 0 at a first election, and undefined if the candidate found no gap.
    */
   readonly gapMs: number | undefined;
   /** With `lost`: the reason. */

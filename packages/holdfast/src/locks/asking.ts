@@ -173,7 +173,7 @@ class HolderAsker implements Asker {
     const who = by?.kind === "interrupt" ? shown(by.by) : "a later caller";
     return new HoldfastError(
       "interrupted",
-      `The wait for ${phraseOf(ref)} ended: ${who} asked for it later, with \`ifHeld: "interrupt"\`, and the newest wins.`,
+      `The wait for ${phraseOf(ref)} ended: ${who} asked for it later, with \`ifHeld: interrupt\`, and the newest wins.`,
       { lockName: ref.name },
     );
   }

@@ -11,7 +11,7 @@ const LISTEN_RANGE = { leastMs: 100, mostMs: 24 * 3_600_000 };
 
 /**
  * Returns who wants the lock of a lease, as the last answer about its record showed it, and undefined if no one does: a
- * caller that interrupts, a waiter of a mutex with `ifHeld: "announce"`, the waiters of a queue, or a waiter of this
+ * caller that interrupts, a waiter of a mutex with `ifHeld: announce`, the waiters of a queue, or a waiter of this
  * process. The answer is as old as the last renewal, or as the last read of {@link listen}; on a session no renewal reads
  * the record, so that only requests and waiters of this process show. Waiters that only poll do not show. Sends no request.
  * Throws `invalid-argument`.

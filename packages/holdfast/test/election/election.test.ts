@@ -32,7 +32,7 @@ describe("a campaign", () => {
     expect([a.election.isLeader, term.isHeld]).toEqual([true, true]);
     expect(term.data).toEqual({ at: "10.0.0.1" });
     expect(electionRecord(world)?.["leaseMs"]).toEqual({ N: "52000" });
-    expect(a.told).toMatchObject([{ kind: "elected", name: NAME, term: term.fence }]);
+    expect(a.told).toMatchObject([{ kind: "elected", name: NAME, term: term.fence, gapMs: 0 }]);
   });
 
   it("elects the second candidate within a poll after the first resigns", async () => {

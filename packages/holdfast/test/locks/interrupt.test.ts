@@ -365,7 +365,9 @@ describe("of several askers", () => {
     const second = mutex(late.locks, "a").acquire(INTERRUPT);
     await world.time.advance(60);
     early.process.resume({});
-    expectErrorToBe(await world.until(first), { code: "interrupted", lockName: "a" });
+    const stopped = await world.until(first);
+    expectErrorToBe(stopped, { code: "interrupted", lockName: "a" });
+    expect(stopped.message).toContain("`ifHeld: interrupt`");
     expect(await world.until(second)).toMatchObject({ owner: "late" });
   });
 
