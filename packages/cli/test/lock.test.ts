@@ -181,6 +181,16 @@ describe("holdfast lock", () => {
     expect(ran.stderr).toContain("--max-hold 2s");
   });
 
+  it.each([
+    ["lock", "brief"],
+    ["lock", "brief", "--read"],
+    ["semaphore", "brief", "--permits", "1"],
+    ["elect", "brief", "--once"],
+  ])("runs a command that is shorter than a short --max-hold: %s", async (...words) => {
+    const ran = await world.run([...words, "--max-hold", "2s", "--", "echo", "ran"]);
+    expect(ran).toMatchObject({ status: 0, stdout: "ran\n", stderr: "" });
+  });
+
   it("loses no output of a command when the pipe is read late", async () => {
     // Reads later than any output of holdfast itself.
     const script =

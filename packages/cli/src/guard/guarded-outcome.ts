@@ -1,5 +1,5 @@
 import { type HoldfastError, type Lease, lossSignal } from "holdfast";
-import { shown } from "holdfast/internal";
+import { durationMs, shown } from "holdfast/internal";
 import { wanted } from "holdfast/requests";
 import { CliError, EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
@@ -16,14 +16,25 @@ export interface Holding extends GuardingLease {
   interruptedBy?(): string | undefined;
 }
 
+/**
+ * Returns the length that the guard goes by: with a long lease and a short `maxHold`, the grace period would be longer than
+ * the command may run.
+ */
+export function guardedMs(leaseMs: number, maxHold: string | undefined): number {
+  return maxHold === undefined ? leaseMs : Math.min(leaseMs, durationMs("maxHold", maxHold, ANY));
+}
+
+// The acquisition has checked the value.
+const ANY = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
+
 /** Describes a lease whose holder can be interrupted. */
-export function interruptible(lease: Lease<AnyLocks>): Holding {
+export function interruptible(lease: Lease<AnyLocks>, maxHold?: string): Holding {
   const { name, owner, parts, signal: stopSignal } = lease;
   return {
     ...{ name, owner, parts, stopSignal },
     signal: lossSignal(lease),
     get leaseMs() {
-      return lease.leaseMs;
+      return guardedMs(lease.leaseMs, maxHold);
     },
     remainingMs: () => lease.remainingMs(),
     interruptedBy: () => wanted(lease)?.by,

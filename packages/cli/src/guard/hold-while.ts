@@ -41,7 +41,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
     const lease = await acquire(plan, interruptions, notes).finally(notes.end);
     // Interrupted: the wait is over, and nothing remains in the table.
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
-    const held = interruptible(lease);
+    const held = interruptible(lease, plan.maxHold);
     const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
     interruptions.goTo((signal) => guarded.forwardSignal(signal));
     const outcome = await guarded.outcome;

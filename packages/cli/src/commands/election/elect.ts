@@ -7,6 +7,7 @@ import { type CommandLine, GuardedCommand } from "../../guard/guarded-command.js
 import {
   environmentOf,
   exitCodeOfOutcome,
+  guardedMs,
   type Holding,
   isGroupGone,
   undead,
@@ -134,7 +135,7 @@ class Reign {
   }
 
   async #run(term: Lease<AnyLocks>): Promise<void> {
-    const held = holdingOf(term);
+    const held = holdingOf(term, this.#times.maxHold);
     const guarded = new GuardedCommand(
       held,
       { ...this.#line, env: environmentOf(held, this.#host.env) },
@@ -177,8 +178,9 @@ async function endInOrder(
 // Longer than any process runs, and small enough to add to any clock.
 const FOR_EVER_MS = 1e12;
 
-function holdingOf(term: Lease<AnyLocks>): Holding {
-  const { name, owner, leaseMs, parts } = term;
+function holdingOf(term: Lease<AnyLocks>, maxHold: string | undefined): Holding {
+  const { name, owner, parts } = term;
+  const leaseMs = guardedMs(term.leaseMs, maxHold);
   const remainingMs = (): number => term.remainingMs();
   return { name, owner, leaseMs, parts, signal: lossSignal(term), remainingMs };
 }
