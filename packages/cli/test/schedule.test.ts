@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspect, once } from "../../holdfast/src/index.js";
-import { CliWorld, until } from "./support.js";
+import { CommandFailed } from "../src/commands/scheduled-command.js";
+import { CliWorld, type Running, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
@@ -65,6 +66,45 @@ describe("holdfast once", () => {
     const running = world.start(words);
     expect((await running.result).status).toBe(143);
     expect(existsSync(file)).toBe(false);
+  });
+
+  const CUT: readonly (readonly [string, number, (running: Running, guard: number) => void])[] = [
+    ["the death of its guard", 70, (_, guard) => process.kill(guard, "SIGKILL")],
+    ["a signal to holdfast", 143, (running) => running.kill("SIGTERM")],
+  ];
+  it.each(CUT)("runs again what was cut off with rerun: by %s", async (what, status, cut) => {
+    const log = world.file(`${what}.log`);
+    const words = ["once", what, "--occurrence", "2026-01-01", "--if-interrupted", "rerun"];
+    // Later than the guard's message about the start.
+    const script = `sleep 0.5; echo $PPID > "${log}"; sleep 60`;
+    const first = world.start([...words, ...sh(script)]);
+    await until(() => lines(log).length === 1, "the run");
+    cut(first, Number(lines(log)[0]));
+    expect(await first.result).toMatchObject({ status });
+    expect(await world.run([...words, ...sh("exit 5")])).toMatchObject({ status: 5 });
+    expect(await world.run([...words, ...sh("exit 6")])).toMatchObject({ status: 0 });
+  });
+
+  it("runs again what its guard has ended in an outage with rerun", async () => {
+    const log = world.file("outage.log");
+    const words = ["once", "outage", "--occurrence", "2026-01-01", "--if-interrupted", "rerun"];
+    const script = `trap 'echo term >> "${log}"; exit 1' TERM; echo on >> "${log}"; while :; do sleep 0.02; done`;
+    const first = world.start([...words, "--at-most-for", "4s", ...sh(script)]);
+    await until(() => lines(log).length === 1, "the run");
+    const { dynamodb } = world.server;
+    const { handle } = dynamodb;
+    const type = "com.amazon.coral.availability#ThrottlingException";
+    dynamodb.handle = () => ({ status: 400, body: { __type: type, message: "slower" } });
+    await until(() => lines(log).length === 2, "the end of the run");
+    dynamodb.handle = handle;
+    expect(await first.result).toMatchObject({ status: 76 });
+    expect(await world.run([...words, ...sh("exit 5")])).toMatchObject({ status: 5 });
+  });
+
+  it("records in words that the command was not begun in time", () => {
+    const outcome = { exitCode: null, signal: null, cause: "deadline", isGroupGone: true } as const;
+    const { message } = new CommandFailed({ kind: "ended", ...outcome }, {} as never);
+    expect(message).toBe("its lease was ending before the command ran");
   });
 
   it("needs an occurrence or a period", async () => {

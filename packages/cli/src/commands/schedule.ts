@@ -51,7 +51,7 @@ export async function once(
   assertNative(options, "once");
   const interruptions = new Interruptions(host, options);
   const locks = await locksOf(options, output);
-  const runs = new ScheduledCommand(line, interruptions, host);
+  const runs = new ScheduledCommand(line, interruptions, host, ifInterrupted === "rerun");
   const which = every === undefined ? (occurrence ?? "") : { every };
   const asked = {
     occurrence: which,
@@ -63,7 +63,7 @@ export async function once(
   let mayRelease = true;
   try {
     const done = onceOf(locks, name, asked, (lease) => runs.run(lease, lease.signal, {}));
-    const ended = await Promise.race([done, runs.survivor]);
+    const ended = await Promise.race([done, runs.survivor, runs.cutOff]);
     mayRelease = "ran" in ended;
     if (!("ran" in ended)) throw undead(ended);
     if (ended.ran) return EXIT.ok;

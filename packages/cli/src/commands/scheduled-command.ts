@@ -6,7 +6,7 @@ import {
   type Holding,
   isGroupGone,
 } from "../guard/guarded-outcome.js";
-import type { Interruptions } from "../guard/interruptions.js";
+import { aborted, asksToEnd, type Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 
 /** A run of a command that has failed, for the record of its occurrence or instant. */
@@ -24,6 +24,7 @@ function textOf(outcome: Outcome): string {
   if (outcome.kind === "not started") return `the command was not started (${outcome.code})`;
   if (outcome.kind === "unguarded") return "its guard died";
   const { signal, exitCode } = outcome;
+  if (signal === null && exitCode === null) return "its lease was ending before the command ran";
   return signal === null ? `exit status ${exitCode}` : `ended by ${signal}`;
 }
 
@@ -31,18 +32,32 @@ function textOf(outcome: Outcome): string {
 export class ScheduledCommand {
   /** Settles only if a process of a command may have survived its guard. */
   readonly survivor: Promise<Holding>;
+  /** Rejects if a run was cut off, with `keepsCutOff`: only the end of the client ends it, so that no record has its end. */
+  readonly cutOff: Promise<never>;
+  readonly #keepsCutOff: boolean;
   readonly #line: Omit<CommandLine, "env">;
   readonly #interruptions: Interruptions;
   readonly #host: Host;
   #reportSurvivor: (held: Holding) => void = () => undefined;
+  #reportCutOff: (failed: CommandFailed) => void = () => undefined;
   #onSignal: (signal: NodeJS.Signals) => void = () => undefined;
 
-  constructor(line: Omit<CommandLine, "env">, interruptions: Interruptions, host: Host) {
+  /** With `keepsCutOff`, a run that the guard has ended, or a signal to this process, is not recorded as failed. */
+  constructor(
+    line: Omit<CommandLine, "env">,
+    interruptions: Interruptions,
+    host: Host,
+    keepsCutOff = false,
+  ) {
     this.#line = line;
+    this.#keepsCutOff = keepsCutOff;
     this.#interruptions = interruptions;
     this.#host = host;
     this.survivor = new Promise((resolve) => {
       this.#reportSurvivor = resolve;
+    });
+    this.cutOff = new Promise((_, reject) => {
+      this.#reportCutOff = reject;
     });
   }
 
@@ -60,7 +75,9 @@ export class ScheduledCommand {
     };
     const outer = { ...environmentOf(held, this.#host.env), ...env };
     const guarded = new GuardedCommand(held, { ...this.#line, env: outer }, this.#host);
+    let isSignalled = false;
     this.#interruptions.goTo((signal) => {
+      if (asksToEnd(signal)) isSignalled = true;
       this.#onSignal(signal);
       guarded.forwardSignal(signal);
     });
@@ -73,8 +90,16 @@ export class ScheduledCommand {
     }
     const isGood =
       outcome.kind === "ended" && outcome.exitCode === 0 && outcome.cause === undefined;
-    if (!isGood) throw new CommandFailed(outcome, held);
-    return held;
+    if (isGood) return held;
+    const failed = new CommandFailed(outcome, held);
+    const isCutOff =
+      outcome.kind === "unguarded" ||
+      (outcome.kind === "ended" && (outcome.cause !== undefined || isSignalled));
+    if (isCutOff && this.#keepsCutOff) {
+      this.#reportCutOff(failed);
+      await aborted(lossSignal(lease));
+    }
+    throw failed;
   }
 }
 
