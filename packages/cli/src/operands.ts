@@ -29,11 +29,14 @@ export function operandsOf(
   return { names, command };
 }
 
+/** Options whose value may be empty. */
+const MAY_BE_EMPTY: readonly string[] = ["data", "prefix"];
+
 /**
- * Refuses two dashes, or an option of the command, as the value of an option, unless they are in one word with the option.
- * Throws a usage error.
+ * Refuses an empty value on the command line; and two dashes, or an option of the command, as the value of an option, unless
+ * they are in one word with the option. Throws a usage error.
  *
- * The value is missing, as with an unset variable, and the parser took the next word as the value.
+ * The value is missing, as with an unset variable. Without quotes, the parser took the next word as the value.
  */
 export function refuseMissingValues(command: Command, words: readonly string[]): void {
   const isOption = (value: unknown): boolean =>
@@ -44,6 +47,10 @@ export function refuseMissingValues(command: Command, words: readonly string[]):
       (one) => one.attributeName() === option && words.includes(`${one.long}=${value}`),
     );
   for (const [option, given] of Object.entries(command.opts())) {
+    const isTyped = command.getOptionValueSource(option) === "cli";
+    if (given === "" && isTyped && !MAY_BE_EMPTY.includes(option)) {
+      throw usageError(`The option "${option}" has an empty value.`);
+    }
     const values: unknown[] = Array.isArray(given) ? given : [given];
     const next = values.find((value) => isOption(value) && !isMeant(option, value));
     if (next === undefined) continue;

@@ -109,6 +109,22 @@ describe("the value of an option", () => {
     }
   });
 
+  it.each(ALL)("is not empty: $title", ({ call, operands, command, runsACommand }) => {
+    const rest = runsACommand ? ["--", "true"] : [];
+    const options = command.options.filter(
+      ({ long, required, argChoices }) =>
+        required && argChoices === undefined && long !== "--data" && long !== "--prefix",
+    );
+    for (const { long } of options) {
+      const words = [...call, ...operands, long as string, "", ...rest];
+      expect(parsed(words), words.join(" ")).toMatch(/has an empty value|either a name or/);
+    }
+  });
+
+  it.each(["lock a --data= -- true", "ls --prefix="])("may be empty: %s", (line) => {
+    expect(parsed(line.split(" "))).toBe("runs");
+  });
+
   it("may look like another option in one word with its own", () => {
     expect(parsed("lock a --data=--fair -- true".split(" "))).toBe("runs");
   });
