@@ -54,6 +54,29 @@ describe("holdfast elect", () => {
     expect((await election(world.locks, "pool").leader()).leader).toBeUndefined();
   });
 
+  it("starts no further run, and tells once, when the guard has ended one before the end of the term", async () => {
+    const command = ["sh", "-c", `echo on >> ${world.file("runs")}; sleep 60`];
+    const words = ["elect", "pool", "--once", "--every", "50ms", "--max-hold", "4s"];
+    const { status, stderr } = await world.run([...words, "--", ...command]);
+    expect({ status, runs: linesOf("runs") }).toEqual({ status: 76, runs: ["on"] });
+    expect(stderr).toMatch(/^holdfast: Lock "pool" was not renewed in time[^\n]*\n$/);
+  });
+
+  it("runs again once the term is renewed after an outage", async () => {
+    const script = `echo on >> ${world.file("runs")}; exec sleep 60`;
+    const running = world.start(elect("--every", "50ms", "--", "sh", "-c", script));
+    await until(() => linesOf("runs").length === 1, "it runs");
+    const { dynamodb } = world.server;
+    const { handle } = dynamodb;
+    const type = "com.amazon.coral.availability#ThrottlingException";
+    dynamodb.handle = () => ({ status: 400, body: { __type: type, message: "slower" } });
+    await running.printed("not renewed in time", "stderr");
+    dynamodb.handle = handle;
+    await until(() => linesOf("runs").length === 2, "it runs again");
+    running.kill("SIGTERM");
+    await running.result;
+  });
+
   it("runs the command in a single process at a time, and in the next process soon after the first is ended", async () => {
     // Longer than this test: only a resignation makes room for the second process.
     const long = ["--lease", "10m", "--renew", "1m"];

@@ -120,13 +120,18 @@ class Reign {
   async over(term: Lease<AnyLocks>, output: Output): Promise<void> {
     // Each run adds a listener, and a term can have thousands of runs.
     setMaxListeners(0, term.signal, lossSignal(term));
+    // What was left of the lease when a guard ended a run. Until a renewal, each further guard would end its run at once.
+    let endedWithMs = Number.NEGATIVE_INFINITY;
     for (let dueMs = monotonicMs(); ; ) {
       await sleep(systemTimers, dueMs - monotonicMs(), true, term.signal);
       if (term.signal.aborted) return;
-      await this.#run(term).catch((error: unknown) => {
-        if (failureOf(error).exitCode !== EXIT.lost) throw error;
-        this.exitCode = tellFailure(output, error);
-      });
+      if (term.remainingMs() > endedWithMs) {
+        await this.#run(term).catch((error: unknown) => {
+          if (failureOf(error).exitCode !== EXIT.lost) throw error;
+          this.exitCode = tellFailure(output, error);
+          endedWithMs = term.remainingMs();
+        });
+      }
       const { everyMs } = this.#times;
       if (everyMs === undefined) return;
       const missed = Math.floor((monotonicMs() - dueMs) / everyMs);
