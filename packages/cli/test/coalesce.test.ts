@@ -121,6 +121,27 @@ describe("holdfast coalesce", () => {
     expect(await inspect(world.locks, "e")).toMatchObject({ state: "free", isOwed: true });
   });
 
+  it.each([[[]], [["--json"]]])(
+    "tells once of an interruption of a further run: %j",
+    async (more) => {
+      const name = `h${more.length}`;
+      const log = world.file(`${name}.log`);
+      const script = `exec 2> /dev/null; trap 'exit 0' USR1; trap 'exit 1' TERM; echo on >> "${log}"; while :; do sleep 0.02; done`;
+      const words = ["coalesce", name, "--lease", "3s", ...more, "--", "sh", "-c", script];
+      const first = world.start(words);
+      await until(() => linesOf(log) === 1, "the first run");
+      expect((await world.run(["coalesce", name, "--", "true"])).status).toBe(0);
+      first.kill("SIGUSR1");
+      await until(() => linesOf(log) === 2, "the second run");
+      expect((await world.run(["interrupt", name, "--by", "alice"])).status).toBe(0);
+      expect(await first.result).toMatchObject({
+        ...{ status: 79, stderr: expect.stringMatching(/^[^\n]*alice[^\n]*interrupted[^\n]*\n$/) },
+      });
+      expect(linesOf(log)).toBe(2);
+      expect(await inspect(world.locks, name)).toMatchObject({ state: "free", isOwed: true });
+    },
+  );
+
   it("does not count a run that was cut off while its lease was not lost", async () => {
     const log = world.file("g.log");
     const first = world.start([
@@ -129,7 +150,8 @@ describe("holdfast coalesce", () => {
       "--",
       "sh",
       "-c",
-      `echo $PPID > "${log}"; sleep 60`,
+      // Later than the guard's message about the start.
+      `sleep 0.5; echo $PPID > "${log}"; sleep 60`,
     ]);
     await until(() => linesOf(log) === 1, "the run");
     // The guard of the command.

@@ -121,9 +121,8 @@ class Runs {
       return aborted(lossSignal(lease));
     }
     this.last = { outcome, held };
-    // A run that was stopped before its end does not count.
-    if (outcome.kind === "ended" && outcome.cause === "interrupted") throw lease.signal.reason;
-    // Nor does one that was cut off by its guard, or with it: its lease can still be renewed.
+    // A run that was stopped before its end does not count, as one that was cut off by its guard, or with it. An error, of an
+    // interruption, would be told by the client, too.
     const isCutOff = outcome.kind === "unguarded" || ("cause" in outcome && outcome.cause);
     if (isCutOff) return this.#giveUp(lease);
   }
