@@ -106,7 +106,8 @@ describe("holdfast lock", () => {
   });
 
   it("is refused on Windows", () => {
-    expect(() => commandLineOf(["true"], {}, { ...processHost(), platform: "win32" })).toThrow(
+    const host = { ...processHost(), platform: "win32" } as const;
+    expect(() => commandLineOf(["true"], {}, host, { note: () => undefined })).toThrow(
       expect.objectContaining({ exitCode: 78, message: expect.stringContaining("Windows") }),
     );
   });

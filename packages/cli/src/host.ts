@@ -10,6 +10,8 @@ export interface Host {
   readonly platform: NodeJS.Platform;
   /** Whether Node.js has replaced bytes of the arguments, because they are not UTF-8. */
   readonly hasChangedArguments: () => boolean;
+  /** The names of the environment variables whose bytes Node.js has replaced. */
+  readonly changedVariables: () => readonly string[];
   /** Reads stdin to its end. */
   readonly stdin: () => Uint8Array;
   readonly stdout: OutputStream;
@@ -40,6 +42,7 @@ export function processHost(): Host {
     env: process.env,
     platform: process.platform,
     hasChangedArguments,
+    changedVariables,
     stdin: () => readFileSync(0),
     stdout: streamOf(STDOUT),
     stderr: streamOf(STDERR),
@@ -89,12 +92,22 @@ function writeAll(descriptor: number, text: string): string | undefined {
 }
 
 function hasChangedArguments(): boolean {
-  return process.argv.some((word) => word.includes("\ufffd")) && !isUtf8(rawArguments());
+  return process.argv.some((word) => word.includes("\ufffd")) && !isUtf8(raw("cmdline"));
 }
 
-function rawArguments(): Buffer {
+function changedVariables(): readonly string[] {
+  if (!Object.values(process.env).some((value) => value?.includes("\ufffd"))) return [];
+  // One character a byte, to split the bytes.
+  const all = raw("environ").toString("latin1").split("\0");
+  return all
+    .map((variable) => Buffer.from(variable, "latin1"))
+    .filter((variable) => !isUtf8(variable))
+    .map((variable) => variable.toString().replace(/=.*/s, ""));
+}
+
+function raw(what: "cmdline" | "environ"): Buffer {
   try {
-    return readFileSync("/proc/self/cmdline");
+    return readFileSync(`/proc/self/${what}`);
   } catch {
     // Without /proc the bytes are unknown: the caller may mean a replacement character.
     return Buffer.alloc(0);

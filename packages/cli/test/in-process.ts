@@ -28,6 +28,7 @@ export function inProcess(words: readonly string[], env: NodeJS.ProcessEnv): Run
     env,
     platform: process.platform,
     hasChangedArguments: () => false,
+    changedVariables: () => [],
     stdin: () => new Uint8Array(),
     stdout: streamTo("stdout"),
     stderr: streamTo("stderr"),

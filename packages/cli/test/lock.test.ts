@@ -1,16 +1,20 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inspect, mutex } from "../../holdfast/src/index.js";
 import { GuardedCommand } from "../src/guard/guarded-command.js";
-import { CliWorld, pause, until } from "./support.js";
+import { CLI_FILE, CliWorld, pause, until } from "./support.js";
 
 let world: CliWorld;
 beforeAll(async () => {
   world = await CliWorld.start();
 });
 afterAll(() => world.close());
+
+// Elsewhere no file has the bytes.
+const onLinux = it.runIf(process.platform === "linux");
 
 describe("holdfast lock", () => {
   it.each([0, 1, 7, 255])(
@@ -78,6 +82,19 @@ describe("holdfast lock", () => {
     });
     // The guard's channel is closed to the command.
     expect(env).not.toHaveProperty("NODE_CHANNEL_FD");
+  });
+
+  onLinux("notes which variables have bytes that are not UTF-8", async () => {
+    const script = `export WRONG="$(printf 'caf\\351')"; exec "$@" lock a -- true`;
+    const words = ["-c", script, "sh", process.execPath, CLI_FILE];
+    const told = async (env: NodeJS.ProcessEnv) =>
+      (await promisify(execFile)("sh", words, { env: { ...world.env, ...env } })).stderr;
+    // A replacement character itself is a character like any other.
+    expect(await told({ REPLACED: "\ufffd", ACUTE: "caf\u00e9" })).toMatch(
+      /^holdfast: [^\n]* are not UTF-8, [^\n]*: WRONG\.\n$/,
+    );
+    const right = await world.spawn(["lock", "a", "--", "true"], { REPLACED: "\ufffd" }).result;
+    expect(right).toMatchObject({ status: 0, stderr: "" });
   });
 
   it("locks several names together, with all names in the environment", async () => {

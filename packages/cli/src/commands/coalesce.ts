@@ -34,7 +34,7 @@ export async function coalesce(
   output: Output,
   host: Host,
 ): Promise<number> {
-  const line = commandLineOf(command, options, host);
+  const line = commandLineOf(command, options, host, output);
   const interruptions = new Interruptions(host, options);
   const locks: Holdfast<AnyLocks> = await locksOf(options, output);
   const runs = new Runs(line, interruptions, host);

@@ -42,7 +42,7 @@ export async function lock(
   output: Output,
   host: Host,
 ): Promise<number> {
-  const line = commandLineOf(command, options, host);
+  const line = commandLineOf(command, options, host, output);
   refuseManualRenewal(options.renew);
   const isReadWrite = options.read === true || options.write === true;
   if (isReadWrite) checkReadWrite(names, options);

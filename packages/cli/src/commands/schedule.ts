@@ -47,7 +47,7 @@ export async function once(
   if ((occurrence === undefined) === (every === undefined)) {
     throw usageError("once needs either --occurrence or --every.");
   }
-  const line = commandLineOf(command, options, host);
+  const line = commandLineOf(command, options, host, output);
   assertNative(options, "once");
   const interruptions = new Interruptions(host, options);
   const locks = await locksOf(options, output);
@@ -106,7 +106,7 @@ export async function schedule(
   if ((options.cron === undefined) === (options.every === undefined)) {
     throw usageError("schedule needs either --cron or --every.");
   }
-  const line = commandLineOf(command, options, host);
+  const line = commandLineOf(command, options, host, output);
   assertNative(options, "schedule");
   const interruptions = new Interruptions(host, options);
   const locks: Holdfast = (await locksOf(options, output)) as never;

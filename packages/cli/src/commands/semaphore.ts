@@ -30,7 +30,7 @@ export async function semaphore(
   output: Output,
   host: Host,
 ): Promise<number> {
-  const line = commandLineOf(command, options, host);
+  const line = commandLineOf(command, options, host, output);
   const { wait, owner, lease, renew, maxHold } = options;
   refuseManualRenewal(renew);
   if (options.permits === undefined) {

@@ -2,6 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Host } from "../host.js";
 import { CliError, EXIT, usageError } from "../output/exit-codes.js";
+import type { Output } from "../output/output.js";
 import type { CommandLine } from "./guarded-command.js";
 
 /** The options for the guard, as parsed by commander. */
@@ -11,13 +12,17 @@ export interface GuardOptions {
 }
 
 /** The part of the host that decides whether a command can run. */
-type CommandHost = Pick<Host, "env" | "hasChangedArguments" | "platform">;
+type CommandHost = Pick<Host, "changedVariables" | "env" | "hasChangedArguments" | "platform">;
 
-/** Returns the program and its arguments. Throws a usage error, or the error of an unsupported system. */
+/**
+ * Returns the program and its arguments, and notes what reaches them changed. Throws a usage error, or the error of an
+ * unsupported system.
+ */
 export function commandLineOf(
   command: readonly string[],
   { dieWithGuard }: GuardOptions,
-  { env, hasChangedArguments, platform }: CommandHost,
+  { changedVariables, env, hasChangedArguments, platform }: CommandHost,
+  output: Pick<Output, "note">,
 ): Omit<CommandLine, "env"> {
   const [program, ...args] = command;
   if (program === undefined || program === "") throw usageError("The command is missing.");
@@ -33,6 +38,12 @@ export function commandLineOf(
   if (hasChangedArguments()) {
     throw usageError(
       "An argument has bytes that are not UTF-8, and Node.js has replaced them. Pass such a name in a file, or by a script.",
+    );
+  }
+  const changed = changedVariables();
+  if (changed.length > 0) {
+    output.note(
+      `These variables have bytes that are not UTF-8, and reach the command changed: ${changed.join(", ")}.`,
     );
   }
   if (dieWithGuard !== true) return { command: program, args };

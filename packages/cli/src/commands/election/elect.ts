@@ -47,7 +47,7 @@ export async function elect(
   output: Output,
   host: Host,
 ): Promise<number> {
-  const line = { ...commandLineOf(command, options, host), env: {} };
+  const line = { ...commandLineOf(command, options, host, output), env: {} };
   const { lease, renew, maxHold, poll, failover, owner, preferred, every, once } = options;
   const everyMs = every === undefined ? undefined : durationMs("every", every, EVERY_RANGE);
   const interruptions = new Interruptions(host, options);
