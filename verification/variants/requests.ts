@@ -1,4 +1,5 @@
 import { Hold } from "../../packages/holdfast/src/core/hold/hold.js";
+import { HeldLease } from "../../packages/holdfast/src/core/hold/lease.js";
 import { Requested } from "../../packages/holdfast/src/core/hold/requested.js";
 import { release } from "../../packages/holdfast/src/core/hold/writes.js";
 import { Observations } from "../../packages/holdfast/src/core/record/observation.js";
@@ -12,6 +13,19 @@ const TEST = "packages/holdfast/test/locks/interrupt.test.ts";
 
 /** Defects in what waiters ask of holders. */
 export const REQUESTS: readonly Variant[] = [
+  {
+    name: "interruption-hides-loss",
+    what: "run() resolves although its body outlived the lease after an interruption.",
+    rules: ["R8"],
+    edits: [
+      {
+        in: { HeldLease },
+        from: "return this.#hold.loss ?? this.#hold.signal.reason;",
+        to: "return this.#hold.signal.reason;",
+      },
+    ],
+    caughtBy: { test: TEST, title: "rejects with `lost` after an interruption and the end of %s" },
+  },
   {
     name: "interrupted-process-claims-at-once",
     what: "A process that was interrupted claims the lock again before the caller that interrupted it can.",

@@ -117,6 +117,9 @@ export class Work {
       get signal() {
         return lease.signal;
       },
+      get whyStopped() {
+        return lease.whyStopped;
+      },
       [Symbol.asyncDispose]: () => (isCut ? this.#giveUp(run) : this.#end(run)),
     };
     return runHolding([body], async () => ending);

@@ -6,7 +6,7 @@ import { checkCallback, checkNames, type OptionNames, refuse } from "../internal
 import { asSentence } from "../internal/sentence.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { valueText } from "../internal/value-text.js";
-import { endsWell } from "../locks/locking.js";
+import { type AnyLease, endsWell } from "../locks/locking.js";
 import { systemTimers } from "../platform/timers.js";
 
 /** The part of an invocation's context that the library uses. */
@@ -191,7 +191,7 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
    */
   async end(outcome: { readonly result: unknown } | undefined): Promise<void> {
     this.#stopAlarm();
-    const lease = this.#lease;
+    const lease: (Lease & AnyLease) | undefined = this.#lease;
     const isToStore = this.#options.reuse === true && !this.#isReused && outcome !== undefined;
     try {
       if (isToStore && lease?.isHeld === true) {
@@ -206,8 +206,8 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
       await this.#settle(lease?.[Symbol.asyncDispose]());
     }
     // Checked after the release, which may detect the loss.
-    if (this.#isReused || lease?.signal.aborted !== true) return;
-    const { reason } = lease.signal;
+    const reason = lease?.whyStopped;
+    if (this.#isReused || lease === undefined || reason === undefined) return;
     if (outcome === undefined || !endsWell(reason, lease)) throw reason;
   }
 

@@ -72,9 +72,10 @@ export type RunArguments<Options, L, T> =
   | [body: (lease: L) => T | PromiseLike<T>]
   | [options: Options, body: (lease: L) => T | PromiseLike<T>];
 
-type AnyLease = AsyncDisposable & {
+export type AnyLease = AsyncDisposable & {
   readonly signal: AbortSignal;
   readonly parts?: readonly object[];
+  /** Every handle has it, and the type that callers see does not. */
   readonly whyStopped?: Error | undefined;
 };
 
@@ -104,22 +105,20 @@ export async function runHolding<Options extends object, L extends AnyLease, T>(
     await lease[Symbol.asyncDispose]();
   }
   // Check after the release, since the release may be the first request to notice the loss.
-  const reason = "whyStopped" in lease ? lease.whyStopped : reasonOf(lease.signal);
+  const reason = lease.whyStopped;
   if (reason !== undefined && !endsWell(reason, lease)) throw reason;
   return result;
 }
 
 /**
- * Whether a body with a result may have ended so. After an interruption it held the lock to its end; an export is its own,
- * and its result may be the handle, without which the lock would stay reserved for nobody.
+ * Whether a body with a result may have ended so. After an interruption it held the lock to its end, else the reason is the
+ * loss; an export is its own, and its result may be the handle, without which the lock would stay reserved for nobody.
  */
 export function endsWell(reason: unknown, { parts }: AnyLease): boolean {
   if (!isHoldfastError(reason)) return false;
   // The export of one of several locks is the loss of the others.
   return reason.code === "interrupted" || (reason.reason === "exported" && parts?.length === 1);
 }
-
-const reasonOf = ({ aborted, reason }: AbortSignal): unknown => (aborted ? reason : undefined);
 
 /**
  * The loss or the interruption of a lease, if a body failed because its signal aborted. After an abort, the SDK, timers and child processes

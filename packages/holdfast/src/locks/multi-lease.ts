@@ -150,6 +150,12 @@ export class MultiLease implements Handle {
     return this.#joint.lossSignal.signal;
   }
 
+  /** As that of one lock. */
+  get whyStopped(): Error | undefined {
+    this.#joint.check();
+    return this.#joint.lossSignal.reason ?? this.#joint.signal.reason;
+  }
+
   get isHeld(): boolean {
     return this.#release === undefined && this.holds.every((hold) => hold.isHeld);
   }

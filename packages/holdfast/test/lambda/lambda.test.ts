@@ -10,6 +10,7 @@ import {
   lockClientFailOpen,
 } from "../../../formats/src/index.js";
 import { MemoryDynamoDB, memoryClient } from "../../../testing/src/index.js";
+import { forceRelease } from "../../src/admin/index.js";
 import type { FormatTypes } from "../../src/core/record/format-types.js";
 import {
   adoptLease,
@@ -416,6 +417,21 @@ describe("a handler that ended well", () => {
     });
     expect(await handler({}, context(5_000))).toBe("done");
     expect(await asking).toBe("next");
+  });
+
+  it("rejects with the loss that followed an interruption", async () => {
+    let asking: Promise<unknown> | undefined;
+    const handler = withLock({ locks, name: "a" }, async (_event, _context, lease) => {
+      listen(lease, "100ms");
+      asking = asks();
+      while (!lease.signal.aborted) await pause(20);
+      await forceRelease(rivals, "a", { reason: "it hangs", now: true });
+      expect(await asking).toBe("next");
+      return "done";
+    });
+    await expect(handler({}, context(5_000))).rejects.toMatchObject({
+      reason: "released-by-force",
+    });
   });
 
   it("returns the handle of the lease that it exported", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { expectError, expectErrorToBe } from "../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { forceRelease, interruptHolder } from "../../src/admin/index.js";
+import { coalesce } from "../../src/coalesce/index.js";
 import {
   adoptLease,
   all,
@@ -198,6 +199,32 @@ describe("run()", () => {
     await world.until(mutex(holder.locks, "a").acquire(INTERRUPT));
     expect(await world.until(finishes)).toBe("well");
   });
+
+  type Run = (locks: Holdfast, body: () => Promise<unknown>) => Promise<unknown>;
+  const oneLock: Run = (locks, body) => mutex(locks, "a").run(body);
+
+  it.each<[string, Run, number, sessions?: boolean]>([
+    ["its lease", oneLock, 20_000],
+    ["its lease on a session", oneLock, 20_000, true],
+    ["its forced release", oneLock, 2_000],
+    ["the lease of several locks", (locks, body) => all(locks, ["a", "b"]).run(body), 20_000],
+    ["the lease of a coalesced run", (locks, body) => coalesce(locks, "a", body), 20_000],
+  ])(
+    "rejects with `lost` after an interruption and the end of %s",
+    async (how, run, workMs, sessions) => {
+      const { world, holder, asker } = scene(sessions);
+      const body = () =>
+        new Promise((resolve) => holder.process.timers.set(workMs, true, () => resolve("well")));
+      const ended = errorOf(run(holder.locks, body));
+      await world.time.advance(100);
+      const next = mutex(asker.locks, "a").acquire(INTERRUPT);
+      await world.time.advance(1_500);
+      if (how === "its forced release")
+        await world.until(forceRelease(asker.locks, "a", { reason: "it hangs", now: true }));
+      await world.until(next);
+      expect(await world.until(ended)).toMatchObject({ code: "lost" });
+    },
+  );
 });
 
 describe("an interrupted process that acquires the lock again and again", () => {

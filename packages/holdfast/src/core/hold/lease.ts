@@ -245,10 +245,12 @@ export class HeldLease implements Handle {
     return this.#hold.give(this.#hold.lossSignal);
   }
 
-  /** The reason of {@link signal}, if it has aborted: to make a signal takes as long as all else in a use of a kept lock. */
+  /**
+   * The loss, else the reason of {@link signal}, if it has aborted: an interruption may be before the loss. To make a signal
+   * takes as long as all else in a use of a kept lock.
+   */
   get whyStopped(): Error | undefined {
-    this.#hold.check();
-    return this.#hold.signal.reason;
+    return this.#hold.loss ?? this.#hold.signal.reason;
   }
 
   get isHeld(): boolean {
