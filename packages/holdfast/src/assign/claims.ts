@@ -5,6 +5,7 @@ import type { HeldLease, Lease } from "../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import type { Session } from "../core/session/session.js";
+import { isOutageError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
 import { IdMemory } from "../internal/id-memory.js";
@@ -52,8 +53,8 @@ interface Missing {
   readonly owner: string | undefined;
   readonly retryAtMs: number;
   readonly pauseMs: number;
-  /** Whether the last attempt failed, by an outage or a refusal. */
-  readonly hasFailed: boolean;
+  /** Why the last attempt failed, if by an outage or a refusal. */
+  readonly failure: string | undefined;
 }
 
 /** Requests at once: the connections of the transport, and the table, are also there for others. */
@@ -72,12 +73,11 @@ export class Claims {
   readonly #stop = new Abort();
   /** The sessions of those that have names, and are told of as no members. */
   readonly #strangers = new IdMemory(MOST_STRANGERS);
-  /** An outage fails the claims of all names, in every round: over once none of them has failed. */
-  readonly #failing: FailingCall;
+  /** What fails claims fails them in every round, some so and others so: over once it is why none of them has failed. */
+  readonly #failing = new Map<string, FailingCall>();
 
   constructor(of: Claiming) {
     this.#of = of;
-    this.#failing = new FailingCall(of.context, of);
   }
 
   /** Ends all waits. */
@@ -95,7 +95,8 @@ export class Claims {
    * waits go on.
    */
   async round(round: Round): Promise<void> {
-    if (![...this.#missing.values()].some(({ hasFailed }) => hasFailed)) this.#failing.onSuccess();
+    const failures = new Set([...this.#missing.values()].map(({ failure }) => failure));
+    for (const why of this.#failing.keys()) if (!failures.has(why)) this.#failing.delete(why);
     const due = new Set(round.targets.namesOf(round.me));
     for (const name of this.#missing.keys()) if (!due.has(name)) this.#missing.delete(name);
     for (const [name, { stop }] of this.#waits) if (!due.has(name)) stop.abort();
@@ -110,7 +111,7 @@ export class Claims {
     if (this.#stop.aborted || !round.session.isHeld) return;
     const held: [string, Missing, MemberRow][] = [];
     for (const [name, missing] of this.#missing) {
-      if (missing.hasFailed || round.isHere(name) || this.#waits.has(name)) continue;
+      if (missing.failure !== undefined || round.isHere(name) || this.#waits.has(name)) continue;
       if (this.#of.context.nowMs() < missing.retryAtMs) continue;
       const row = missing.session === undefined ? undefined : round.rows.get(missing.session);
       if (row === undefined || row.isLeaving) this.#wait(name, missing, round, row !== undefined);
@@ -127,7 +128,7 @@ export class Claims {
   #mayBeFree(name: string, { rows }: Round): boolean {
     const missing = this.#missing.get(name);
     // After a failure, one attempt a round: each wait in an outage would tell of it again.
-    if (missing === undefined || missing.hasFailed) return true;
+    if (missing === undefined || missing.failure !== undefined) return true;
     const row = missing.session === undefined ? undefined : rows.get(missing.session);
     return row !== undefined && row.freed !== missing.freed;
   }
@@ -137,7 +138,7 @@ export class Claims {
     if (this.#stop.aborted || !round.session.isHeld) return false;
     try {
       const lease = await this.#lock(name, round).tryAcquire();
-      if (lease === null) this.#miss(name, round, false);
+      if (lease === null) this.#miss(name, round, undefined);
       else this.#take(name, lease);
       return lease !== null;
     } catch (error) {
@@ -184,7 +185,7 @@ export class Claims {
   }
 
   /** Notes who has the name. */
-  #miss(name: string, { rows }: Round, hasFailed: boolean, before?: Missing): void {
+  #miss(name: string, { rows }: Round, failure: string | undefined, before?: Missing): void {
     const { context, group, settings } = this.#of;
     const seen = context.observations.of(refOf(context.format, lockNameOf(group, name)).id)?.record;
     const held = seen?.state === "held" ? seen : undefined;
@@ -202,18 +203,21 @@ export class Claims {
       owner: held?.owner,
       retryAtMs: context.nowMs() + context.jittered(pauseMs),
       pauseMs,
-      hasFailed,
+      failure,
     });
   }
 
   #failed(name: string, round: Round, error: unknown, before?: Missing): void {
     const { group, monitor, report } = this.#of;
     const isRefused = isHoldfastError(error, "not-acquired");
-    this.#miss(name, round, !isRefused, before);
+    const why = isOutageError(error) ? "outage" : isHoldfastError(error) ? error.code : "other";
+    this.#miss(name, round, isRefused ? undefined : why, before);
     if (this.#stop.aborted || isHoldfastError(error, "closed")) return;
     if (!isRefused) {
       monitor.tell("idle", name, undefined, error);
-      this.#failing.onFailure(error);
+      const failing = this.#failing.get(why) ?? new FailingCall(this.#of.context, this.#of);
+      this.#failing.set(why, failing);
+      failing.onFailure(error);
       return;
     }
     const missing = this.#missing.get(name);

@@ -583,6 +583,29 @@ describe("assign", () => {
     },
   );
 
+  it("tells once of each reason for which names fail, and again once it was over", async () => {
+    const error = new HoldfastError("foreign-record", "not ours");
+    let names = ["foreign", "silent-1", "well"];
+    const one = member({ names: () => names });
+    let silent = /silent-1/;
+    one.it.network.script((request) => {
+      const key = request.kind === "write" ? JSON.stringify(request.write.key) : "";
+      if (/foreign/.test(key)) return { fault: "misconfigured", error };
+      return silent.test(key) ? { fault: "request-lost" } : undefined;
+    });
+    await world.until(one.assignment.start());
+    const codes = () => one.it.reported.map(({ code }) => code).toSorted();
+    await world.time.advance(100 * PERIOD_MS);
+    expect(one.assignment.mine).toEqual(["well"]);
+    expect(codes()).toEqual(["foreign-record", "unreachable"]);
+    silent = /silent-2/;
+    await world.time.advance(10 * PERIOD_MS);
+    expect(one.assignment.mine.toSorted()).toEqual(["silent-1", "well"]);
+    names = [...names, "silent-2"];
+    await world.time.advance(100 * PERIOD_MS);
+    expect(codes()).toEqual(["foreign-record", "unreachable", "unreachable"]);
+  });
+
   it("stops with its client, which waits for the runs", async () => {
     const [one, two] = await startAll(2, {}, 2_000);
     const fromMs = world.time.nowMs;
