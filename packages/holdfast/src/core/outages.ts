@@ -80,10 +80,12 @@ export class Outages {
     return isNew;
   }
 
-  /** Whether `onError` has received no outage since `sinceMs`. Then notes that it does now. */
+  /** Whether `onError` has received no outage since `sinceMs`, nor the silence that lasts. Then notes that it does now. */
   isNewsSince(sinceMs: number, nowMs: number): boolean {
-    if (this.#toldMs >= sinceMs) return false;
+    if (this.#toldMs >= sinceMs || this.#isSilenceTold) return false;
     this.#toldMs = nowMs;
+    // A call that waits must not tell of the same silence again.
+    this.#isSilenceTold = (this.#silentSinceMs ?? Number.POSITIVE_INFINITY) <= sinceMs;
     return true;
   }
 

@@ -10,7 +10,7 @@ import {
   inspectAssignment,
   slot,
 } from "../../src/assign/index.js";
-import { HoldfastError, type Lease, mutex } from "../../src/index.js";
+import { type Holdfast, HoldfastError, type Lease, mutex } from "../../src/index.js";
 
 const PERIOD_MS = 10_000;
 // By the clocks of a session of three periods, watched with drift, and seen at the next look.
@@ -605,6 +605,21 @@ describe("assign", () => {
     await world.time.advance(100 * PERIOD_MS);
     expect(codes()).toEqual(["foreign-record", "unreachable", "unreachable"]);
   });
+
+  it.each([false, true])(
+    "tells once that the table answers nothing, with another call that waits: %s",
+    async (waits) => {
+      const [one] = await startAll(1, { names: namesOf(2) });
+      await world.time.advance(6 * PERIOD_MS);
+      one?.it.network.script(() => ({ fault: "request-lost" }));
+      if (waits)
+        mutex(one?.it.locks as Holdfast, "a")
+          .acquire({ wait: "1h" })
+          .catch(() => undefined);
+      await world.time.advance(60 * PERIOD_MS);
+      expect(one?.it.reported.map(({ code }) => code)).toEqual(["unreachable"]);
+    },
+  );
 
   it("stops with its client, which waits for the runs", async () => {
     const [one, two] = await startAll(2, {}, 2_000);
