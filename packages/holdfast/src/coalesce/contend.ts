@@ -135,7 +135,7 @@ export function nextRun(working: Working, from: Held): Promise<Run | undefined> 
     const answer = await inTurn(acquisition, attempt, "keep");
     if (answer.kind === "silent") throw cancellation.error();
     if (answer.kind === "refused") return undefined;
-    const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);
+    const hold = new Hold(context, ref, context.localQueues.alone(ref.id), answer.result);
     return { hold, record: answer.result.record, how: "hand-over" };
   });
 }
@@ -169,7 +169,7 @@ function isTakeable(acquisition: RecordAcquisition): boolean {
 async function ifTakeable(acquisition: RecordAcquisition): Promise<Granted | undefined> {
   if (!isTakeable(acquisition)) return undefined;
   // Not in this process's queue for the name: a call does not wait, and its release hands over to no waiter.
-  const localQueue = acquisition.context.localQueues.alone();
+  const localQueue = acquisition.context.localQueues.alone(acquisition.ref.id);
   const outcome = await new AcquireLoop({ ...acquisition, localQueue }).run();
   return outcome.kind === "granted" ? outcome.granted : undefined;
 }

@@ -617,6 +617,30 @@ describe("wanted()", () => {
     },
   );
 
+  it("shows a waiter of this process to a coalesced run, also to one in place of a release", async () => {
+    const stage = scene();
+    const { world, holder } = stage;
+    const { timers } = holder.process;
+    const pause = (ms: number) => new Promise<void>((resolve) => timers.set(ms, true, resolve));
+    const seen: unknown[] = [];
+    const run = () =>
+      coalesce(holder.locks, "a", async (lease) => {
+        await pause(100);
+        seen.push(wanted(lease));
+      });
+    const first = run();
+    await world.time.advance(20);
+    const next = run();
+    const waits = mutex(holder.locks, "a").acquire();
+    await world.until(Promise.all([first, next]));
+    await world.time.advance(200);
+    expect(seen).toEqual([
+      { kind: "queue", by: undefined },
+      { kind: "queue", by: undefined },
+    ]);
+    await world.until((await world.until(waits)).release());
+  });
+
   it("shows the waiters of a queue, of this process, and one that announces itself, for one write", async () => {
     const stage = scene();
     const { world, holder, asker, inhabitant } = stage;
