@@ -1,5 +1,6 @@
+import { Readable } from "node:stream";
 import { isHoldfastError } from "holdfast";
-import { checkNames, type ObjectHead, type OptionNames } from "holdfast/internal";
+import { checkNames, type ObjectHead, type OptionNames, type StreamBody } from "holdfast/internal";
 import { commitConditionally, commitUnderRecord } from "./commit.js";
 import { contextOf } from "./compose.js";
 import {
@@ -252,7 +253,12 @@ export class ObjectCommitter {
 
   async #put(target: CommitTarget, content: PutContent, patience: Patience): Promise<Committed> {
     const write = putWrite(this.#context, target, content, this.#context.random.id());
-    const committed = await this.#commit(write, patience);
+    const committed = await this.#commit(write, patience).catch((error: unknown) => {
+      // Nobody reads a stream whose put was never sent, such as of an object that exists.
+      const { stream } = content.body as Partial<StreamBody>;
+      if (stream instanceof Readable) stream.destroy();
+      throw error;
+    });
     if (write.canRepeat) content.onBytes?.(content.body.length);
     return committed;
   }

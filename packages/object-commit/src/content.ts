@@ -13,7 +13,8 @@ import type { PutContent } from "./writes.js";
 /**
  * The content of an object: text (as UTF-8), bytes, or a stream with its length in bytes.
  *
- * A stream is read once, and never sent twice: if a second send is needed, the operation fails instead.
+ * A stream is read once, and never sent twice: if a second send is needed, the operation fails instead. A
+ * `Readable` is destroyed if its put fails.
  */
 export type ObjectBody = string | Uint8Array | StreamBody;
 

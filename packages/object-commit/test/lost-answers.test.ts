@@ -1,6 +1,7 @@
+import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { HoldfastError } from "../../holdfast/src/errors.js";
-import { CommitWorld, errorOf } from "./world.js";
+import { CommitWorld, errorOf, type Writer, type WriterOptions } from "./world.js";
 
 const STRATEGIES = [["conditional"], ["dynamo"], ["both"]] as const;
 
@@ -291,6 +292,29 @@ describe("a stream", () => {
       expect(error).toMatchObject({ code: "invalid-argument", objectKey: "a" });
       expect(world.text("a")).toBeUndefined();
     }
+  });
+
+  type Prepare = (world: CommitWorld, writer: Writer, aborting: AbortController) => unknown;
+
+  it.each<[string, WriterOptions["strategy"], Prepare]>([
+    ["an object exists, with dynamo", "dynamo", (world) => world.objects.putByHand("a", "1")],
+    ["an object exists, with both", "both", (world) => world.objects.putByHand("a", "1")],
+    ["a probe fails", "auto", (_, { store }) => store.script(() => ({ fault: "request-lost" }))],
+    [
+      "the caller aborts before the put",
+      "dynamo",
+      (_, { store }, aborting) => store.script(() => void aborting.abort(new Error("enough"))),
+    ],
+  ])("that is never sent is closed: %s", async (_, strategy, prepare) => {
+    const world = worldOf("conditional");
+    const writer = world.writer({ strategy });
+    const aborting = new AbortController();
+    prepare(world, writer, aborting);
+    const unread = new Readable({ read() {} });
+    const { signal } = aborting;
+    await world.error(writer.committer.putIfAbsent("a", { stream: unread, length: 4 }, { signal }));
+    expect(world.objects.counts.put).toBe(0);
+    expect(unread.destroyed).toBe(true);
   });
 
   it.each(STRATEGIES)("is not sent again with %s after any fault", async (strategy) => {
