@@ -1,3 +1,4 @@
+import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
 import { checkName } from "../core/record/name.js";
 import {
   type AcquireOptions,
@@ -42,6 +43,15 @@ const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
   onBusy: true,
 };
 
+/** Options of a client with which every value that is valid for some client is valid. */
+const WIDEST: AnyAcquireOptions = { lease: "365d", poll: { min: "1ms", max: "1d" } };
+
+/** Checks each value by itself: together with those of the client, which is not known yet, each call does. */
+function checkAlone(options: AnyAcquireOptions): void {
+  for (const [name, value] of Object.entries(options))
+    resolveAcquire([{ [name]: value }, WIDEST], "any");
+}
+
 /**
  * Runs a method under a lock: one call at a time in all instances. The method gets its own arguments, and the lease as the
  * last one. `name` is the name of the lock, or a function of the arguments. Needs {@link HoldfastModule}. Costs and rejects
@@ -57,6 +67,7 @@ export function WithLock(
 ): MethodDecorator {
   const { fair = false, onBusy, ...asked } = checkNames("@WithLock()", options, WITH_LOCK_NAMES);
   checkCallback("onBusy", onBusy);
+  checkAlone(asked);
   if (typeof name !== "function") checkName(name);
   return (target, _key, descriptor) => {
     replaceMethod(target, descriptor as PropertyDescriptor, async (locks, call, given) => {

@@ -19,6 +19,7 @@ import {
   Once,
   type OnceMethodOptions,
   WithLock,
+  type WithLockOptions,
 } from "../../src/nestjs/index.js";
 import { type ScheduledJob, schedule } from "../../src/schedule/index.js";
 
@@ -220,6 +221,34 @@ describe("a schedule that a provider starts", () => {
     await pause(1_500);
     expect(attempts.length).toBe(ran);
     expect(() => job.start()).toThrow("its client was closed");
+  });
+});
+
+describe("the options of @WithLock", () => {
+  it.each([
+    { wait: "soon" },
+    { wait: null },
+    { lease: "a minute" },
+    { renew: "1ms" },
+    { poll: 5 },
+    { poll: { min: "2s", max: "1s" } },
+    { owner: 5 },
+    { existingData: "x" },
+  ])("are refused when the class is defined: %j", (options) => {
+    expect(() => WithLock("a", options as never)).toThrowError(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
+  it.each<WithLockOptions>([
+    { renew: "10m" },
+    { lease: "200ms" },
+    { lease: "30d", wait: { beyondLease: "5s" }, maxHold: "60d" },
+    { poll: { min: "10s" } },
+    { poll: { max: "5ms" } },
+    { wait: Number.POSITIVE_INFINITY, owner: undefined },
+  ])("may need those of the client: %j", (options) => {
+    expect(() => WithLock("a", options)).not.toThrow();
   });
 });
 
