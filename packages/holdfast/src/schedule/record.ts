@@ -142,7 +142,7 @@ export function begin(
       );
       if (answer.kind === "silent") throw cancellation.error();
       if (answer.kind === "refused") return undefined;
-      const hold = new Hold(context, ref, context.localQueues.alone(), answer.result);
+      const hold = new Hold(context, ref, context.localQueues.alone(ref.id), answer.result);
       const how = onto.kind === "take-over" ? "takeover" : "claim";
       return [{ hold, record: answer.result.record, how }];
     },
