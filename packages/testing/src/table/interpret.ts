@@ -147,11 +147,13 @@ function result(
 
 const ORDERED_TYPES = ["S", "N", "B"];
 
-/** Throws for a condition that DynamoDB refuses before reading an item. */
-function checkCondition(condition: Condition): void {
+const MOST_OPERATORS = 300;
+
+/** Throws for a condition that DynamoDB refuses before reading an item. Returns the number of its operators. */
+function checkCondition(condition: Condition): number {
   if ("of" in condition) {
-    for (const part of condition.of) checkCondition(part);
-    return;
+    const { of } = condition;
+    return of.reduce((sum, part) => sum + checkCondition(part), Math.max(0, of.length - 1));
   }
   if ("as" in condition && condition.as === condition.attribute) {
     throw new HoldfastError(
@@ -159,9 +161,9 @@ function checkCondition(condition: Condition): void {
       `The condition "same" must not compare ${condition.attribute} with itself.`,
     );
   }
-  if (!("value" in condition) || ["equals", "differs"].includes(condition.kind)) return;
+  if (!("value" in condition) || ["equals", "differs"].includes(condition.kind)) return 1;
   const type = typeOf(condition.value);
-  if (ORDERED_TYPES.includes(type)) return;
+  if (ORDERED_TYPES.includes(type)) return 1;
   throw new HoldfastError(
     "misconfigured",
     `The condition "${condition.kind}" on ${condition.attribute} compares with a ${type}, which has no order.`,
@@ -170,7 +172,12 @@ function checkCondition(condition: Condition): void {
 
 /** Throws for a write that DynamoDB refuses before reading an item. */
 export function checkWrite(write: Write): void {
-  checkCondition(write.condition);
+  if (checkCondition(write.condition) > MOST_OPERATORS) {
+    throw new HoldfastError(
+      "misconfigured",
+      `A condition must have at most ${MOST_OPERATORS} operators.`,
+    );
+  }
   const names = [...Object.keys(write.change.set), ...write.change.remove];
   const inKey = names.find((name) => name in write.key);
   if (inKey !== undefined) {

@@ -22,6 +22,12 @@ const write = (
 
 const N = (number: number | bigint | string): AttributeValue => ({ N: String(number) });
 
+/** A condition of this odd number of operators: the comparisons, and each `AND` between two. */
+const ofOperators = (operators: number): Condition => {
+  const of = Array.from({ length: (operators + 1) / 2 }, () => ABSENT);
+  return { kind: "all", of };
+};
+
 describe("MemoryTable", () => {
   it("creates an item with the key, and refuses with the existing item", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"], tellsDate: false });
@@ -81,6 +87,7 @@ describe("MemoryTable", () => {
       write({ a: N("twelve") }),
       write({ a: { S: "x".repeat(500_000) } }),
       write({}, { kind: "any", of: [{ kind: "below", attribute: "a", value: { BOOL: true } }] }),
+      write({}, ofOperators(301)),
     ];
     for (const request of wrong) {
       expect(table.apply(request)).toMatchObject({
@@ -90,6 +97,10 @@ describe("MemoryTable", () => {
     }
     expect(table.counts.writes).toBe(0);
     expect(table.log).toHaveLength(1);
+  });
+
+  it("applies a write whose condition has the most operators that DynamoDB allows", () => {
+    expect(new MemoryTable().apply(write({}, ofOperators(299))).kind).toBe("applied");
   });
 
   it("does not apply a call that was aborted before", async () => {
