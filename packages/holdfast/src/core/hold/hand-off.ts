@@ -88,13 +88,18 @@ export function accepted(state: Handoff): Handoff {
   return { ...state, phase: "handed-off" };
 }
 
+// The next write names each of them. DynamoDB refuses a condition with more than 300 operators: in the format of the AWS
+// lock client, about 50 holders.
+const MOST_MAYBE = 20;
+
 /** The waiter gave up, or the hand-off to `holder` came too late or was not acknowledged. */
 export function notAccepted(state: Handoff, holder: string, isWaiting: boolean): Handoff {
   const isInRecord = state.known.holder === holder;
+  const maybe = isInRecord ? state.maybe : [...state.maybe, holder];
   return {
     ...state,
-    phase: isWaiting ? "freeing" : "handing-off",
-    maybe: isInRecord ? state.maybe : [...state.maybe, holder],
+    phase: isWaiting || maybe.length >= MOST_MAYBE ? "freeing" : "handing-off",
+    maybe,
     withdrawn: [...state.withdrawn, holder],
   };
 }

@@ -165,6 +165,15 @@ describe("a hand-off that the waiter does not accept", () => {
     });
   });
 
+  it.each([
+    [18, "handing-off"],
+    [19, "freeing"],
+  ] as const)("after %i others without an answer, the next phase is %s", (others, phase) => {
+    const maybe = Array.from({ length: others }, (_, at) => `other ${at}`);
+    const state = notAccepted({ ...SENT, maybe }, "w1", false);
+    expect(state).toMatchObject({ phase, maybe: [...maybe, "w1"] });
+  });
+
   it("keeps the acknowledged holder as the known holder", () => {
     expect(notAccepted(GRANTED, "w1", false)).toMatchObject({
       known: { holder: "w1", fence: 8n },

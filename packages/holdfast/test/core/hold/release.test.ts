@@ -236,6 +236,22 @@ describe("a hand-off", () => {
   });
 });
 
+describe("a release in an outage, while callers give up after a second", () => {
+  it("frees the lock within a second after the outage", async () => {
+    const { world, network, mutex, lease } = await setUp({ lease: "30s" });
+    network.script(() => SILENT);
+    ignored(lease.release());
+    for (let callers = 0; callers < 900; callers += 1) {
+      ignored(mutex.acquire({ wait: "1s" }));
+      await world.time.advance(20);
+    }
+    await world.time.advance(1_500);
+    network.clear();
+    await world.time.advance(1_000);
+    expect(timesFree(world)).toBe(1);
+  });
+});
+
 describe("the single attempt to free an expired lease", () => {
   async function ranOut(): Promise<Awaited<ReturnType<typeof setUp>> & { readonly over: Lease }> {
     const scene = await setUp();
