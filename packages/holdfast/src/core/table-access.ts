@@ -197,7 +197,7 @@ export class TableAccess {
       throw new Error("The table does not support transactions.");
     }
     const sent = instantOf(this.clock);
-    const answering = table.transact(transaction, { timeoutMs, signal });
+    const answering = table.transact(transaction, this.#callOf(timeoutMs, signal));
     return this.#answerTo("transaction", sent, answering, signal);
   }
 

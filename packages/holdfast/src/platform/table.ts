@@ -193,7 +193,7 @@ export type WriteAnswer =
 /** The answer to a transaction. */
 export type TransactionAnswer =
   /** All writes were applied. The new items are not in the answer. */
-  | (Dated & { readonly kind: "applied" })
+  | (Dated & { readonly kind: "applied"; readonly units?: number | undefined })
   /** At least one condition was false, so no write was applied. */
   | (Dated & {
       readonly kind: "refused";

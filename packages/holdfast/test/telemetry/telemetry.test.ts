@@ -18,7 +18,7 @@ import { World } from "../../../../test/support/world.js";
 import { type MemoryServer, startMemoryServer } from "../../../testing/src/dynamodb/server.js";
 import { assign } from "../../src/assign/index.js";
 import { election } from "../../src/election/index.js";
-import { inspect, mutex, openSession } from "../../src/index.js";
+import { all, inspect, mutex, openSession } from "../../src/index.js";
 import { createTable } from "../../src/table/index.js";
 import {
   startTelemetry,
@@ -302,6 +302,12 @@ describe("the metrics", () => {
 });
 
 describe("the metrics of requests", () => {
+  const unitsTold = async () => {
+    const points = await pointsOf("holdfast.request.units");
+    return Object.fromEntries(
+      points.map(({ attributes, count }) => [attributes["holdfast.operation"], count]),
+    );
+  };
   let server: MemoryServer;
   beforeAll(async () => {
     server = await startMemoryServer();
@@ -320,12 +326,7 @@ describe("the metrics of requests", () => {
     await mutex(two, "a").tryAcquire();
     await inspect(two, "a");
     await lease.release();
-    const units = Object.fromEntries(
-      (await pointsOf("holdfast.request.units")).map(({ attributes, count }) => {
-        return [attributes["holdfast.operation"], count];
-      }),
-    );
-    expect(units).toEqual({ write: 3, read: 1 });
+    expect(await unitsTold()).toEqual({ write: 3, read: 1 });
     const outcomes = await pointsOf("holdfast.request.duration");
     expect(
       outcomes.map(({ attributes, count }) => [attributes["holdfast.outcome"], count]),
@@ -335,6 +336,8 @@ describe("the metrics of requests", () => {
       ["found", 1],
     ]);
     expect(outcomes.every(({ sum }) => sum > 0 && sum < 5)).toBe(true);
+    await all(one, ["b", "c"]).acquire();
+    expect(await unitsTold()).toMatchObject({ write: 3, transaction: 4 });
     await lockers.closeAll();
     client.destroy();
   });

@@ -1,4 +1,4 @@
-import type { AttributeValue, Call, Condition } from "../table.js";
+import type { AttributeValue, Call, Condition, Dated } from "../table.js";
 import { compileCondition } from "./expressions.js";
 
 /** The members of a put or a delete that make it conditional. Pure. */
@@ -23,11 +23,25 @@ export function unitsOf({ tellsUnits }: Call): { ReturnConsumedCapacity?: "TOTAL
   return tellsUnits === true ? { ReturnConsumedCapacity: "TOTAL" } : {};
 }
 
-/** The consumed capacity in an output, if the caller wants to know it. Pure. */
-export function chargedIn(
+interface Capacity {
+  readonly CapacityUnits?: number;
+}
+
+/** The part of an output that tells the consumed capacity. A transaction has a list of tables: here of one. */
+export interface Charged {
+  readonly ConsumedCapacity?: Capacity | readonly Capacity[];
+}
+
+/** The consumed capacity in an output. Pure. */
+export function chargedIn({ ConsumedCapacity: capacity }: Charged): number | undefined {
+  return [capacity].flat()[0]?.CapacityUnits;
+}
+
+/** The `Date` of an answer, and the consumed capacity if the caller wants to know it. Pure. */
+export function toldIn(
+  { dateMs, output }: Dated & { readonly output: Charged },
   { tellsUnits }: Call,
-  capacity: { readonly CapacityUnits?: number | undefined } | undefined,
-): { units?: number } {
-  const units = tellsUnits === true ? capacity?.CapacityUnits : undefined;
-  return units === undefined ? {} : { units };
+): Dated & { units?: number } {
+  const units = tellsUnits === true ? chargedIn(output) : undefined;
+  return units === undefined ? { dateMs } : { dateMs, units };
 }

@@ -21,7 +21,7 @@ import type {
 import { systemTimers, type Timers } from "../timers.js";
 import { answerOf, FOR_LOCKS, type TableUse } from "./errors.js";
 import { compileProjection, compileWrite } from "./expressions.js";
-import { chargedIn, conditional, unitsOf } from "./inputs.js";
+import { type Charged, chargedIn, conditional, toldIn, unitsOf } from "./inputs.js";
 import { type DynamoDBLike, senderOver } from "./sdk.js";
 import { isTransport, type OnDate, type Operation, type Sender, type Transport } from "./sender.js";
 import { cancellationOf, transactionInput } from "./transactions.js";
@@ -33,12 +33,11 @@ const NO_ATTRIBUTES =
   "The answer to a write has no attributes. A proxy may have changed the answer.";
 
 /** The members that this class reads in the outputs of all operations. */
-interface Output {
+interface Output extends Charged {
   readonly Attributes?: Item;
   readonly Item?: Item;
   readonly Items?: readonly Item[];
   readonly LastEvaluatedKey?: Item;
-  readonly ConsumedCapacity?: { readonly CapacityUnits?: number };
 }
 
 type Answered = Dated &
@@ -116,30 +115,29 @@ export class DynamoDBTable implements TablePort {
     };
     const answer = await this.#change("UpdateItem", write.key, input, call);
     if (answer.kind !== "output") return answer;
-    const { dateMs } = answer;
-    const { Attributes, ConsumedCapacity } = answer.output;
+    const { Attributes } = answer.output;
     // Every item has at least its key. An output without attributes comes from a proxy, not from DynamoDB.
     if (Attributes === undefined) return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
-    return { kind: "applied", item: Attributes, dateMs, ...chargedIn(call, ConsumedCapacity) };
+    return { kind: "applied", item: Attributes, ...toldIn(answer, call) };
   }
 
   async #put(write: Write, call: Call): Promise<WriteAnswer> {
     const item = { ...write.change.set, ...write.key } as Item;
-    const input = { ...conditional(write.condition), Item: item };
+    const input = { ...conditional(write.condition), Item: item, ...unitsOf(call) };
     const answer = await this.#change("PutItem", write.key, input, call);
-    return answer.kind === "output" ? { kind: "applied", item, dateMs: answer.dateMs } : answer;
+    return answer.kind === "output" ? { kind: "applied", item, ...toldIn(answer, call) } : answer;
   }
 
   async #delete(write: Write, call: Call): Promise<WriteAnswer> {
-    const input = { ...conditional(write.condition), Key: write.key };
+    const input = { ...conditional(write.condition), Key: write.key, ...unitsOf(call) };
     const answer = await this.#change("DeleteItem", write.key, input, call);
     return answer.kind === "output"
-      ? { kind: "applied", item: undefined, dateMs: answer.dateMs }
+      ? { kind: "applied", item: undefined, ...toldIn(answer, call) }
       : answer;
   }
 
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {
-    const input = transactionInput(this.#table, transaction);
+    const input = { ...transactionInput(this.#table, transaction), ...unitsOf(call) };
     const sentMs = this.#clock.monotonicMs();
     const ended = (error: unknown): TransactionAnswer => {
       const cancelled = cancellationOf(error, this.#table);
@@ -148,7 +146,7 @@ export class DynamoDBTable implements TablePort {
       return answer.kind === "refused" ? { kind: "unknown", cause: error } : answer;
     };
     const answer = await this.#bounded("TransactWriteItems", input, call, ended);
-    if (answer.kind === "output") return { kind: "applied", dateMs: answer.dateMs };
+    if (answer.kind === "output") return { kind: "applied", ...toldIn(answer, call) };
     const unread = unreadIn(answer);
     if (unread === undefined) return answer;
     return cancellationRead(unread.cause, transaction, this.#reading, this.#rest(call, sentMs));
@@ -167,9 +165,7 @@ export class DynamoDBTable implements TablePort {
     const answer = await this.#ask("GetItem", input, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     if (answer.kind !== "output") return answer;
-    const { dateMs } = answer;
-    const { Item: item, ConsumedCapacity } = answer.output;
-    return { kind: "found", item, dateMs, ...chargedIn(call, ConsumedCapacity) };
+    return { kind: "found", item: answer.output.Item, ...toldIn(answer, call) };
   }
 
   scan(scan: Scan, call: Call): Promise<ScanAnswer> {
@@ -200,13 +196,13 @@ export class DynamoDBTable implements TablePort {
     const answer = await this.#ask(operation, { ...input, ReturnConsumedCapacity: "TOTAL" }, call);
     if (answer.kind === "refused") return { kind: "unknown", cause: answer };
     if (answer.kind !== "output") return answer;
-    const { Items, LastEvaluatedKey, ConsumedCapacity } = answer.output;
+    const { Items, LastEvaluatedKey } = answer.output;
     return {
       kind: "page",
       dateMs: answer.dateMs,
       items: Items ?? [],
       next: LastEvaluatedKey,
-      readUnits: ConsumedCapacity?.CapacityUnits,
+      readUnits: chargedIn(answer.output),
     };
   }
 

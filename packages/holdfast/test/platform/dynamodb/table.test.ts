@@ -12,7 +12,7 @@ import { type FaultProxy, startFaultProxy } from "../../../../testing/src/proxy/
 import type { DynamoDBLike } from "../../../src/index.js";
 import { systemClock } from "../../../src/platform/clock.js";
 import { DynamoDBTable } from "../../../src/platform/dynamodb/table.js";
-import type { Write } from "../../../src/platform/table.js";
+import type { Call, TransactionAnswer, Write, WriteAnswer } from "../../../src/platform/table.js";
 import { createTable } from "../../../src/table/index.js";
 
 const key = { pk: { S: "a" }, sk: { S: "b" } };
@@ -71,6 +71,20 @@ describe.each(WAYS)("the table port $way", ({ way, over }) => {
     deletion: (options = CALL) => port.write(deletion, options),
   };
   const each = Object.entries(requests);
+
+  it("tells the consumed capacity of every change, if the caller wants to know it", async () => {
+    const changes: readonly ((call: Call) => Promise<WriteAnswer | TransactionAnswer>)[] = [
+      (call) => port.write(writeOf("x"), call),
+      (call) => port.write({ ...writeOf("x"), as: "put" }, call),
+      (call) => port.transact({ writes: [writeOf("x")], token: `${call.tellsUnits}` }, call),
+      (call) => port.write({ ...writeOf("x"), as: "delete" }, call),
+    ];
+    for (const [at, change] of changes.entries()) {
+      const told = await change({ ...CALL, tellsUnits: true });
+      expect(told).toMatchObject({ kind: "applied", units: at === 2 ? 2 : 1 });
+      expect(await change(CALL)).not.toHaveProperty("units");
+    }
+  });
 
   it.each(each)("ends a %s at the call's deadline without an answer", async (_, request) => {
     proxy.next("any", { fault: "request-lost", how: "hang" });
