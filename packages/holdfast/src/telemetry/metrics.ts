@@ -125,14 +125,31 @@ function schedulesTold(to: Instruments, about: About) {
   };
 }
 
+/** Ids, each as often as it was added: clients of two tables can have the same name with the same fence, or without one. */
+class Counted {
+  readonly #counts = new Map<string, number>();
+
+  add(id: string): void {
+    this.#counts.set(id, (this.#counts.get(id) ?? 0) + 1);
+  }
+
+  /** Takes the id away once. Returns whether it was there. */
+  delete(id: string): boolean {
+    const count = this.#counts.get(id) ?? 0;
+    if (count > 1) this.#counts.set(id, count - 1);
+    else this.#counts.delete(id);
+    return count > 0;
+  }
+}
+
 function assignmentsTold(to: Instruments, about: About) {
   // Also of the fence: a name that is lost here can be taken again before its loss is told.
-  const assigned = new Set<string>();
+  const assigned = new Counted();
   return {
     [ASSIGNMENT_CHANNEL]({ kind, group, name, fence }: AssignmentChange) {
       const subject = { kind: "lock", name: group } as const;
       to.assignmentChanges.add(1, about(subject, { "holdfast.change": kind }));
-      const id = `${fence} ${group}/${name}`;
+      const id = JSON.stringify([String(fence), group, name]);
       if (kind === "assigned") {
         assigned.add(id);
         to.assigned.add(1, about(subject));
@@ -142,13 +159,13 @@ function assignmentsTold(to: Instruments, about: About) {
 }
 
 function electionsTold(to: Instruments, about: About) {
-  const leading = new Set<string>();
+  const leading = new Counted();
   const subject = (name: string): NamedSubject => ({ kind: "leader", name });
   return {
     [ELECTION_CHANNELS.transition]({ kind, name, term, gapMs, reason }: LeadershipChange) {
       const why = reason === undefined ? {} : { "holdfast.reason": reason };
       to.transitions.add(1, about(subject(name), { "holdfast.transition": kind, ...why }));
-      const id = `${term} ${name}`;
+      const id = JSON.stringify([String(term), name]);
       if (kind === "elected") {
         leading.add(id);
         to.leading.add(1, about(subject(name)));

@@ -53,6 +53,9 @@ function start(options: TelemetryOptions = {}): void {
   telemetry = startTelemetry({ meter, tracer: tracers.getTracer("test"), ...options });
 }
 
+const untilAborted = (_name: string, { signal }: { readonly signal: AbortSignal }) =>
+  new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+
 interface Point {
   readonly attributes: Readonly<Record<string, unknown>>;
   /** Of a histogram: how often, and the sum. */
@@ -232,6 +235,28 @@ describe("the metrics", () => {
       { attributes: { ...attributes, "holdfast.change": "lost" }, count: 2 },
     ]);
     expect(await pointsOf("holdfast.assignment.names")).toMatchObject([{ count: 0 }]);
+  });
+
+  it("count the terms and names of two tables with the same fences", async () => {
+    start();
+    const worlds = [new World(), new World()];
+    const each = await Promise.all(
+      worlds.map(async (world) => {
+        const { locks } = world.inhabitant();
+        const leadership = await world.until(election(locks, "billing").campaign());
+        const options = { names: ["a"], run: untilAborted };
+        const assignment = assign(locks, "work", options);
+        await world.until(assignment.start());
+        return { world, leadership, assignment };
+      }),
+    );
+    const gauges = ["holdfast.election.leading", "holdfast.assignment.names"];
+    for (const name of gauges) expect(await pointsOf(name)).toMatchObject([{ count: 2 }]);
+    for (const { world, leadership, assignment } of each) {
+      await world.until(leadership.release());
+      await world.until(assignment.stop());
+    }
+    for (const name of gauges) expect(await pointsOf(name)).toMatchObject([{ count: 0 }]);
   });
 
   it("say when each task last began to run", async () => {
