@@ -111,7 +111,7 @@ function canHave(request: FaultRequest, kind: FaultKind): boolean {
  * Refuses a fault that cannot happen to such a request: a test with an impossible fault would prove nothing.
  */
 export function checkPossible(request: FaultRequest, fault: Fault): void {
-  checkFault(fault.fault);
+  checkFault(fault);
   if (canHave(request, fault.fault)) return;
   const what = request.kind === "read" ? "consistent read" : request.kind;
   throw new HoldfastError(
@@ -120,8 +120,29 @@ export function checkPossible(request: FaultRequest, fault: Fault): void {
   );
 }
 
-/** Refuses a fault that does not exist, for the same reason. `known` has the names of the kit's faults. */
-export function checkFault(kind: unknown, known: Known = NO_FAULTS): void {
+const NUMBERS = ["delayMs", "unknownAfterMs", "retryAfterMs", "changesAgo"];
+const DELAYING: readonly unknown[] = ["applied-late", "duplicated", "reordered", "delayed"];
+
+/**
+ * Refuses a fault that does not exist, for the same reason, and a number that would inject nothing, such as a delay of
+ * `"8s"`. `known` has the names of the kit's faults.
+ */
+export function checkFault(fault: unknown, known: Known = NO_FAULTS): void {
+  const given = (fault ?? {}) as Known;
+  const kind = given["fault"];
+  checkKind(kind, known);
+  for (const name of NUMBERS) {
+    const value = given[name];
+    const isLeftOut = value === undefined && !(name === "delayMs" && DELAYING.includes(kind));
+    if (isLeftOut || (Number.isFinite(value) && (value as number) >= 0)) continue;
+    throw new HoldfastError(
+      "invalid-argument",
+      `\`${name}\` of the fault "${kind}" must be a finite number of at least 0; it is ${valueText(value)}.`,
+    );
+  }
+}
+
+function checkKind(kind: unknown, known: Known): void {
   checkName("fault", kind, Object.keys(known));
 }
 
@@ -144,7 +165,7 @@ export function checkProbabilities(
   faults: Readonly<Record<string, number>>,
   known: Known = NO_FAULTS,
 ): void {
-  for (const kind of Object.keys(faults)) checkFault(kind, known);
+  for (const kind of Object.keys(faults)) checkKind(kind, known);
   const all = Object.values(faults);
   const total = all.reduce((sum, probability) => sum + probability, 0);
   if (total <= 1 && all.every((probability) => probability >= 0)) return;

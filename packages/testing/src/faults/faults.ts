@@ -124,7 +124,7 @@ export class FaultyTable implements TablePort {
   /** Injects this fault into the next request of this kind, or into the next `times` (default 1) requests. */
   next(kind: RequestKind | "any", fault: Fault, times = 1): void {
     checkRequestKind(kind);
-    checkFault((fault as Fault | undefined)?.fault);
+    checkFault(fault);
     if (times > 0) this.#queued.push({ kind, fault, left: times });
   }
 

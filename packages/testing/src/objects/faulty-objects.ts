@@ -116,7 +116,7 @@ export class FaultyObjects implements ObjectPort {
   /** Injects this fault into the next request of this kind, or into the next `times` requests. */
   next(kind: ObjectRequestKind, fault: ObjectFault, times = 1): void {
     checkName("kind of request", kind, Object.keys(this.#requests));
-    checkFault((fault as ObjectFault | undefined)?.fault, FAULTS);
+    checkFault(fault, FAULTS);
     if (times > 0) this.#queued.push({ kind, fault, left: times });
   }
 
@@ -187,7 +187,7 @@ export class FaultyObjects implements ObjectPort {
     this.#requests = { ...this.#requests, [kind]: ordinal };
     const fault = this.#dequeue(kind) ?? this.#script?.(kind, key, ordinal) ?? this.#random?.();
     if (fault === undefined) return undefined;
-    checkFault(fault.fault, FAULTS);
+    checkFault(fault, FAULTS);
     this.#injected += 1;
     return fault;
   }

@@ -110,7 +110,7 @@ export class ProxyPlan {
   script: ProxyScript | undefined;
 
   queue(match: ProxyMatch, fault: ProxyFault, times: number): void {
-    checkFault((fault as ProxyFault | undefined)?.fault, FAULTS);
+    checkFault(fault, FAULTS);
     if (times > 0) this.#queued.push({ match, fault, left: times });
   }
 
@@ -126,7 +126,7 @@ export class ProxyPlan {
     const planned = this.#queued[index];
     if (planned === undefined) {
       const scripted = this.script?.(request, request.ordinal);
-      if (scripted !== undefined) checkFault(scripted.fault, FAULTS);
+      if (scripted !== undefined) checkFault(scripted, FAULTS);
       return scripted;
     }
     planned.left -= 1;

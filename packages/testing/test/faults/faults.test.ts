@@ -168,6 +168,30 @@ describe("FaultyTable", () => {
     expect(memory.log.map(({ by }) => by)).toEqual(["hand", "hand", "write"]);
   });
 
+  it.each([
+    { fault: "delayed", delayMs: "8s" },
+    { fault: "delayed" },
+    { fault: "applied-late" },
+    { fault: "duplicated", delayMs: -1 },
+    { fault: "reordered", delayMs: Number.POSITIVE_INFINITY },
+    { fault: "request-lost", unknownAfterMs: Number.NaN },
+    { fault: "response-lost-and-retried", retryAfterMs: "1" },
+    { fault: "stale", changesAgo: null },
+  ])("refuses a fault whose number would inject nothing: %j", async (wrong) => {
+    const { faulty } = setUp();
+    const code = "invalid-argument";
+    const refused = expect.objectContaining({
+      code,
+      message: expect.stringContaining(wrong.fault),
+    });
+    expect(() => faulty.next("read", wrong as never)).toThrow(refused);
+    faulty.script(() => wrong as never);
+    await expect(faulty.read({ key: KEY, consistent: false }, CALL)).rejects.toMatchObject({
+      code,
+    });
+    expect(faulty.requests.read).toBe(1);
+  });
+
   it("refuses impossible faults", async () => {
     const { time, faulty } = setUp();
     const impossible = (answer: Promise<unknown>) =>
@@ -322,6 +346,7 @@ describe("FaultyObjects", () => {
     ["fault", () => faulty.next("put", { fault: "throtled" as never }), '"throtled"'],
     ["fault of the table", () => faulty.next("put", { fault: "stale" as never }), '"stale"'],
     ["fault undefined", () => faulty.next("put", undefined as never), "undefined"],
+    ["delay", () => faulty.next("put", { fault: "delayed", delayMs: "8s" as never }), "`delayMs`"],
     ["kind", () => faulty.next("puts" as never, { fault: "throttled" }), '"puts"'],
     ["random fault", () => random({ throtled: 0.5 }), '"throtled"'],
     ["sum", () => random({ throttled: 0.5, conflict: 0.6 }), "Probabilities"],

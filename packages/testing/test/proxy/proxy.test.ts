@@ -169,6 +169,13 @@ describe("the fault proxy", () => {
     await expect(kit.client().send(update)).rejects.toThrow('no fault "throtled"');
   });
 
+  it("refuses a delay that is no number", () => {
+    const wrong = { fault: "delayed", delayMs: "8s" } as never;
+    expect(() => kit.proxy.next("UpdateItem", wrong)).toThrow(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
   it("refuses an unsupported target and a port in use", async () => {
     for (const wrong of ["https://example.com", "somewhere"]) {
       await expect(startFaultProxy({ target: wrong })).rejects.toMatchObject({
