@@ -1,7 +1,6 @@
 /** Reads and checks a record with an owner's name. */
 
 import {
-  type AttributeValue,
   type Found,
   type Item,
   type LeaseDefaults,
@@ -108,11 +107,38 @@ export function checkAttributes(attributes: Item, reserved: ReadonlySet<string>)
   if (untyped !== undefined) {
     throw invalid(
       `The option \`attributes\` must have DynamoDB's typed values, such as { S: "text" }; the value of ` +
-        `\`${untyped[0]}\` has no type.`,
+        `\`${untyped[0]}\` has no type, or has a part without one.`,
     );
   }
 }
 
-function isTyped(value: AttributeValue): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 1;
+const isText = (content: unknown): boolean => typeof content === "string";
+const isBytes = (content: unknown): boolean => content instanceof Uint8Array;
+const isSetOf =
+  (isMember: (content: unknown) => boolean) =>
+  (content: unknown): boolean =>
+    Array.isArray(content) && content.length > 0 && content.every(isMember);
+
+/** Which contents each type has. */
+const CONTENTS: ReadonlyMap<string, (content: unknown) => boolean> = new Map([
+  ["S", isText],
+  ["N", isText],
+  ["B", isBytes],
+  ["BOOL", (content) => typeof content === "boolean"],
+  ["NULL", (content) => content === true],
+  ["SS", isSetOf(isText)],
+  ["NS", isSetOf(isText)],
+  ["BS", isSetOf(isBytes)],
+  ["L", (content) => Array.isArray(content) && content.every(isTyped)],
+  ["M", (content) => isMap(content) && Object.values(content).every(isTyped)],
+]);
+
+function isMap(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// DynamoDB would refuse such a value, after a request, as an error of the table.
+function isTyped(value: unknown): boolean {
+  const [entry, ...more] = isMap(value) ? Object.entries(value) : [];
+  return entry !== undefined && more.length === 0 && CONTENTS.get(entry[0])?.(entry[1]) === true;
 }

@@ -354,6 +354,50 @@ describe("further attributes", () => {
 });
 
 describe("further attributes", () => {
+  it.each<unknown>([
+    "x",
+    null,
+    [{ S: "x" }],
+    {},
+    { s: "x" },
+    { region: "eu" },
+    { constructor: "x" },
+    { S: 5 },
+    { N: 5 },
+    { B: "x" },
+    { BOOL: "true" },
+    { NULL: false },
+    { SS: [] },
+    { NS: [5] },
+    { BS: ["x"] },
+    { L: ["x"] },
+    { M: { a: {} } },
+    { M: ["x"] },
+    { S: "x", N: "5" },
+  ])("must have DynamoDB's types at any depth, unlike %j", async (value) => {
+    const here = world();
+    const acquiring = mutex(here.client().locks, "a").acquire({
+      attributes: { team: value as never },
+    });
+    await expect(here.until(acquiring, 1_000)).rejects.toMatchObject({
+      code: "invalid-argument",
+      message: expect.stringContaining("`team` has no type"),
+    });
+    expect(here.table.counts.writes).toBe(0);
+  });
+
+  it("may have every type of DynamoDB", async () => {
+    const here = world();
+    const attributes: Item = {
+      null: { NULL: true },
+      bytes: { B: new Uint8Array() },
+      sets: { L: [{ SS: ["x"] }, { NS: ["5"] }, { BS: [bytes("x")] }] },
+      map: { M: { a: { BOOL: false }, b: { M: {} }, c: { L: [] } } },
+    };
+    const lease = await here.until(mutex(here.client().locks, "a").acquire({ attributes }));
+    expect(lease.attributes).toEqual(attributes);
+  });
+
   it.each([
     ["__proto__", '{"__proto__":{"S":"x"}}'],
     ["__proto__", '{"x":{"M":{"a":{"L":[{"M":{"__proto__":{"S":"x"}}}]}}}}'],
