@@ -31,12 +31,17 @@ export interface CompanionKind {
   readonly suffix: string;
   /** The name of the content, for messages. */
   readonly stores: string;
+  /** Its own attributes: none can be a key attribute of the table. */
+  readonly attributes: readonly string[];
 }
+
+const FENCE = "fence";
 
 /** The companions that store fences. */
 export const STORED_FENCES: CompanionKind = Object.freeze({
   suffix: "#holdfast-fence",
   stores: "fences",
+  attributes: [FENCE],
 });
 
 // The bytes of a partition key, which is the name alone.
@@ -46,8 +51,6 @@ const KEY_BYTES = 2_048;
 export function longestNameWith(companions: readonly CompanionKind[]): number {
   return KEY_BYTES - Math.max(0, ...companions.map(({ suffix }) => suffix.length));
 }
-
-const FENCE = "fence";
 
 /** Where a format stores its fences: in a companion, or nowhere. */
 export type Fences = "companion" | undefined;

@@ -116,14 +116,14 @@ export function idIn(holder: string): string {
   return holder.slice(holder.lastIndexOf("/") + 1);
 }
 
-/** Throws `invalid-argument` for a key attribute with the name of a record attribute. */
+/** Throws `invalid-argument` for a key attribute with the name of an attribute of the record or its companions. */
 export function checkKeys(pk: string, sk: string | undefined, own: readonly string[]): void {
   const names = [pk, ...(sk === undefined ? [] : [sk])];
   for (const name of names) {
     if (typeof name === "string" && name !== "" && !own.includes(name)) continue;
     throw invalid(
       `${valueText(name)} cannot be the name of a key attribute. Use a name that is not empty, and not one of the ` +
-        `record's own attributes: ${own.join(", ")}.`,
+        `format's own attributes: ${own.join(", ")}.`,
     );
   }
   if (pk === sk) throw invalid("The partition key and the sort key must have different names.");

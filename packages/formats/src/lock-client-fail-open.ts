@@ -114,7 +114,8 @@ export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
   const { partitionKeyName: pk = "id", sortKeyName: sk, observations } = options;
   checkObservations(observations);
   const companions = observations === undefined ? [] : [SIGHTINGS];
-  checkKeys(pk, sk, [OWNER, GUID, TOKEN, LEASE, TIME]);
+  const ofCompanions = companions.flatMap(({ attributes }) => attributes);
+  checkKeys(pk, sk, [OWNER, GUID, TOKEN, LEASE, TIME, ...ofCompanions]);
   const format: LeaseFormat = {
     name: NAME,
     facts: {

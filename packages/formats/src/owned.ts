@@ -120,11 +120,11 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
   const { partitionKeyName: pk = "key", sortKeyName: sk, fences, observations } = options;
   checkFences(fences);
   checkObservations(observations);
-  checkKeys(pk, sk, OWN);
   const companions = [
     ...(fences === undefined ? [] : [STORED_FENCES]),
     ...(observations === undefined ? [] : [SIGHTINGS]),
   ];
+  checkKeys(pk, sk, [...OWN, ...companions.flatMap(({ attributes }) => attributes)]);
   const reserved = new Set([pk, ...(sk === undefined ? [] : [sk]), ...OWN]);
   return {
     name,

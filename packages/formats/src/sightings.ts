@@ -63,14 +63,16 @@ import {
   wholeIn,
 } from "./foreign.js";
 
+const SEEN = "seen";
+const SEEN_BY = "seenBy";
+
 /** The companions that store observations. */
 export const SIGHTINGS: CompanionKind = Object.freeze({
   suffix: "#holdfast-seen",
   stores: "observations",
+  attributes: [SEEN, SEEN_BY],
 });
 
-const SEEN = "seen";
-const SEEN_BY = "seenBy";
 // A time with more digits is not from a client.
 const LATEST_MS = 10 ** LENGTH_DIGITS;
 

@@ -13,7 +13,7 @@ import {
   mutex,
 } from "../../holdfast/src/index.js";
 import type { AttributeValue, Item } from "../../holdfast/src/platform/table.js";
-import { awsLockClient, dynamodbLease, dynamolock } from "../src/index.js";
+import { awsLockClient, dynamodbLease, dynamolock, lockClientFailOpen } from "../src/index.js";
 import { ForeignWorld } from "./foreign-world.js";
 
 interface Numbered extends FormatTypes {
@@ -208,6 +208,22 @@ describe.each(each)("companion fences in format %s", (_name, format, bare) => {
     const term = await here.until(election(locks, "a").campaign());
     expect((term as { fence?: bigint }).fence).toBe(second.fence + 1n);
   });
+});
+
+it.each([
+  ["fence", () => awsLockClient({ partitionKeyName: "fence", fences: "companion" })],
+  ["fence", () => dynamolock({ sortKeyName: "fence", fences: "companion" })],
+  ["seen", () => awsLockClient({ partitionKeyName: "seen", observations: "companion" })],
+  ["seenBy", () => lockClientFailOpen({ sortKeyName: "seenBy", observations: "companion" })],
+] as const)("a key attribute must not be called %s, as in a companion", (name, make) => {
+  expect(make).toThrow(
+    expect.objectContaining({
+      code: "invalid-argument",
+      message: expect.stringContaining(`"${name}" cannot be the name of a key attribute`),
+    }),
+  );
+  // Without companions the name is free.
+  expect(() => awsLockClient({ partitionKeyName: name })).not.toThrow();
 });
 
 describe("companion fences", () => {
