@@ -184,8 +184,8 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { SessionKeepAlive },
-        from: "    await this.#context.write(write, this.#context.settings.requestTimeoutMs);\n  }\n\n  /**\n   * Sets how the session frees",
-        to: "    void write;\n  }\n\n  /**\n   * Sets how the session frees",
+        from: "    await context.write(write, context.settings.requestTimeoutMs);\n    if (!hold.isHeld) return;",
+        to: "    if (!hold.isHeld) return;",
       },
       {
         in: { SessionKeepAlive },
@@ -194,6 +194,22 @@ export const REQUESTS: readonly Variant[] = [
       },
     ],
     caughtBy: { test: TEST, title: "keeps no note of an interrupted holder" },
+  },
+  {
+    name: "note-removed-after-the-read",
+    what: "A session reads the record of an asked holder, and then removes the note, also one that came meanwhile.",
+    rules: [],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: "    await context.write(write, context.settings.requestTimeoutMs);\n    if (!hold.isHeld) return;",
+        to: "    await hold.look();\n    await context.write(write, context.settings.requestTimeoutMs);\n    if (hold.isHeld) return;",
+      },
+    ],
+    caughtBy: {
+      test: "packages/holdfast/test/locks/interrupt.test.ts",
+      title: "is interrupted although the request comes while it removes the note of the waiter",
+    },
   },
   {
     name: "interrupted-lease-renewed-at-its-turn",

@@ -18,7 +18,7 @@ export interface RungHold {
   readonly isHeld: boolean;
   readonly requested: { waited(): void };
   /** Reads the record: another client may have written a request for this holder. */
-  look(): Promise<void>;
+  look(): Promise<unknown>;
 }
 
 /** The rings of one client, in both directions. No method sends a request to the table, and none waits for the network. */

@@ -183,7 +183,7 @@ export class Bells {
       const hold = bell.hold.deref();
       if (bell.isFreed || hold?.isHeld !== true || !this.#looks.allows()) return;
       bell.lookedMs = this.#context.nowMs();
-      this.#context.inBackground(() => hold.look());
+      this.#context.inBackground(async () => void (await hold.look()));
     });
   }
 

@@ -176,6 +176,57 @@ describe("a session", () => {
   });
 });
 
+describe("a holder on a session that has heard of a waiter", () => {
+  async function told() {
+    const world = new World();
+    // A renewal comes later than the end of a request without an answer.
+    const inhabitant = (owner: string): Inhabitant =>
+      world.inhabitant({ owner, lease: "30s", sharedSession: sharedSession() });
+    const holder = inhabitant("holder");
+    const lease = await world.until(mutex(holder.locks, "a").acquire());
+    await world.time.advance(15_000);
+    const waits = (ifHeld: typeof announce | typeof interrupt): void => {
+      const waiting = mutex(inhabitant("waiter").locks, "a").acquire({ ifHeld, wait: "10m" });
+      waiting.catch(() => undefined);
+    };
+    return { world, holder, lease, waits };
+  }
+
+  // rule: protocol 63
+  it.each(["throttled", "response-lost"] as const)(
+    "is interrupted although a read of its record is %s",
+    async (fault) => {
+      const { world, holder, lease, waits } = await told();
+      waits(announce);
+      await world.time.advance(25_000);
+      expect(wanted(lease)?.kind).toBe("announced");
+      holder.network.next("read", { fault });
+      waits(interrupt);
+      await world.time.advance(60_000);
+      expect(holder.network.injected[fault]).toBe(1);
+      expect(wanted(lease)?.kind).toBe("interrupt");
+    },
+  );
+
+  // rule: protocol 63
+  it("is interrupted although the request comes while it removes the note of the waiter", async () => {
+    const { world, holder, lease, waits } = await told();
+    let removals = 0;
+    holder.network.script((request) => {
+      if (request.kind !== "write") return undefined;
+      if (!request.write.change.remove.some((one) => one.startsWith("request#"))) return undefined;
+      removals += 1;
+      if (removals > 1) return undefined;
+      waits(interrupt);
+      return { fault: "reordered", delayMs: 100 };
+    });
+    waits(announce);
+    await world.time.advance(60_000);
+    expect(removals).toBeGreaterThan(0);
+    expect(wanted(lease)?.kind).toBe("interrupt");
+  });
+});
+
 describe("run()", () => {
   it("ends with the interruption if its body does, and with the result of a body that finishes", async () => {
     const stage = scene();

@@ -2,7 +2,7 @@ import type { HoldfastError, LossReason } from "../../errors.js";
 import { Exclusive } from "../../internal/exclusive.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
 import { AGAIN, type Backoff, causeOf, type NoAnswer } from "../../platform/retry.js";
-import { isJudged, type Misconfigured, type Write } from "../../platform/table.js";
+import { isJudged, type Misconfigured, type ReadAnswer, type Write } from "../../platform/table.js";
 import { retryPauseMs, spread } from "../backoff.js";
 import type { ClientContext, Shown } from "../context.js";
 import { emitLongHold, emitLoss, emitRelease, emitRenewal } from "../events.js";
@@ -468,11 +468,12 @@ export class Hold implements Kept {
   }
 
   /** Reads the lease's own record: another client may have written a request for this holder. */
-  async look(): Promise<void> {
+  async look(): Promise<ReadAnswer> {
     const timeoutMs = this.context.timeoutWithin(this.remainingMs());
     const read = { key: this.ref.key, consistent: true };
     const answer = await this.context.read(read, timeoutMs, undefined, this.#entering());
     if (answer.kind === "found" && this.isHeld) this.#read(answer);
+    return answer;
   }
 
   /** The pause before the retry of an unanswered request. */

@@ -270,12 +270,19 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   // A holder can be interrupted at each of its grants, so that its notes must not stay in the session's row.
   async #hear(hold: Hold): Promise<void> {
-    await hold.look();
-    const { wanted } = hold.requested;
-    if (wanted === undefined || wanted.kind === "queue") return;
-    const requests = requireCapability(this.#context.format, REQUESTS);
+    const context = this.#context;
+    const requests = requireCapability(context.format, REQUESTS);
+    // Before the read: a note that comes after the read is removed by nobody.
     const write = requests.settle(this.hold.ref, hold.held.holder);
-    await this.#context.write(write, this.#context.settings.requestTimeoutMs);
+    await context.write(write, context.settings.requestTimeoutMs);
+    if (!hold.isHeld) return;
+    await retry(context, () => hold.look(), {
+      backoff: doubling(SHORTEST_SWEEP_PAUSE_MS, LONGEST_SWEEP_PAUSE_MS),
+      isOver: () => !hold.isHeld,
+      signal: this.#over,
+      onMisconfigured: "retry",
+      keepsAlive: false,
+    });
   }
 
   /**
