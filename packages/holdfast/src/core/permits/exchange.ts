@@ -28,6 +28,10 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const { context, settings, held } = from;
   const { life } = from.living;
   if (life === undefined || !from.beginRelease()) throw lossOf(from);
+  // Between the two permits, a client may have no other use for its session, and would close it.
+  const { keptAliveBy } = settings;
+  const source = (keptAliveBy as unknown) === life ? undefined : keptAliveBy;
+  source?.begun(from);
   const permits = requireCapability(context.format, PERMITS);
   const start = instantOf(context.clock);
   const holder = context.random.id();
@@ -70,6 +74,7 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   } finally {
     context.ownPermits.delete(held.holder);
     if (to === undefined) freeBoth(from, own);
+    source?.ended(from);
   }
 }
 

@@ -3,7 +3,7 @@ import { expectError } from "../../../../../test/support/errors.js";
 import { readWriteLock } from "../../../../../test/support/read-write-lock.js";
 import { World } from "../../../../../test/support/world.js";
 import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
-import { forceRelease } from "../../../src/admin/index.js";
+import { forceRelease, listSessions } from "../../../src/admin/index.js";
 import {
   all,
   downgrade,
@@ -113,6 +113,26 @@ describe("a read-write lock", () => {
     const reader = await world.until(downgrading);
     expect([reader.isHeld, usedIn(world)]).toEqual([true, "1"]);
     await world.until(expectError(downgrade(writer), { code: "lost", lockName: "c" }));
+  });
+
+  it("downgrades after an outage of its record that is longer than a lease, and then closes its session", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant({ lease: "3s" });
+    const writer = await world.until(writeLock(locks, "c").acquire());
+    network.script(({ kind, ...request }) =>
+      kind === "write" && JSON.stringify(request).includes("read-write#")
+        ? { fault: "throttled" }
+        : undefined,
+    );
+    const reading = downgrade(writer);
+    reading.catch(() => undefined);
+    await world.time.advance(10_000);
+    network.clear();
+    const reader = await world.until(reading);
+    expect(reader.isHeld).toBe(true);
+    await world.until(reader.release());
+    await world.time.advance(10_000);
+    expect(await world.until(listSessions(locks))).toEqual([]);
   });
 
   // rule: protocol 56
