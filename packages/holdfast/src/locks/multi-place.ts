@@ -31,8 +31,11 @@ export class MultiPlace implements Cancelling {
   readonly #sessions: readonly PermitPart["sessions"][];
   readonly #abort = new Abort();
 
+  readonly #together: MultiAcquire;
+
   private constructor(ticket: bigint, places: readonly QueuePlace[], together: MultiAcquire) {
     const { cancellation, permits } = together;
+    this.#together = together;
     this.ticket = ticket;
     this.#cancellation = cancellation;
     this.#places = places;
@@ -79,6 +82,8 @@ export class MultiPlace implements Cancelling {
   }
 
   onWait(heldBy: string | undefined): void {
+    // This client may have kept the lease of a use that was in progress when the wait began.
+    for (const { id } of this.#together.refs) void this.#together.context.localQueues.yields(id);
     this.#cancellation.onWait(heldBy);
   }
 

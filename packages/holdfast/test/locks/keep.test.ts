@@ -413,6 +413,18 @@ describe("a kept lock that others want", () => {
     expect(lease?.isHeld).toBe(true);
   });
 
+  it("is given back for a grant of several locks after the use in progress", async () => {
+    const { world, holder, lock } = scene();
+    const lease = await world.until(lock.acquire());
+    const both = all(holder.locks, ["a", "b"]).acquire();
+    await world.time.advance(15);
+    await world.until(lease.release());
+    const fromMs = world.time.nowMs;
+    await world.until(both);
+    // Its next two looks at the lock.
+    expect(world.time.nowMs - fromMs).toBeLessThan(500);
+  });
+
   // docs/keep.md
   it.each([
     ["without `keep`, by a hand-off", (locks: Holdfast) => mutex(locks, "a").acquire(), 1],
