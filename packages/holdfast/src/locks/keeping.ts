@@ -168,6 +168,7 @@ class Uses implements KeptGrant<Hold> {
   /** The hold of the grant while nobody uses it. */
   #idle: Hold | undefined;
   #isWanted = false;
+  #givingBack: Promise<void> | undefined;
 
   constructor(record: HeldRecord, { count }: FenceBlock, keepMs: number) {
     this.#record = record;
@@ -266,7 +267,7 @@ class Uses implements KeptGrant<Hold> {
 
   yields(): Promise<void> | undefined {
     const idle = this.#idle;
-    if (idle === undefined) return undefined;
+    if (idle === undefined) return this.#givingBack;
     this.#leaveIdle();
     const { context, ref, localQueue, settings } = idle;
     if (!idle.beginRelease()) return undefined;
@@ -281,7 +282,8 @@ class Uses implements KeptGrant<Hold> {
     );
     // No caller waits for it: an error is the client's.
     context.inBackground(() => released);
-    return released.catch(() => undefined);
+    this.#givingBack = released.catch(() => undefined);
+    return this.#givingBack;
   }
 
   ended(): void {

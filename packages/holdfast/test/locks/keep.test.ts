@@ -425,6 +425,21 @@ describe("a kept lock that others want", () => {
     expect(world.time.nowMs - fromMs).toBeLessThan(500);
   });
 
+  it.each(["its timer", "the call"])(
+    "goes to a call without a wait when its time is over, by %s",
+    async (by) => {
+      const { world, holder } = scene();
+      const lock = mutex(holder.locks, "a", { ...KEEP, lease: "30s" });
+      await world.until(use(lock));
+      // A paused process has no timers.
+      if (by === "the call") holder.process.pause();
+      await world.time.advance(KEEP_MS);
+      const trying = lock.tryAcquire();
+      if (by === "the call") holder.process.resume();
+      expect(await world.until(trying)).not.toBeNull();
+    },
+  );
+
   // docs/keep.md
   it.each([
     ["without `keep`, by a hand-off", (locks: Holdfast) => mutex(locks, "a").acquire(), 1],
