@@ -220,8 +220,9 @@ class Uses implements KeptGrant<Hold> {
     // A subscriber to the event may have called for the lock.
     const waiter = mayKeep() ? localQueue.first : undefined;
     const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
-    if (isTaken !== true) this.#keep(idle);
-    if (!mayKeep()) this.#giveBack();
+    if (isTaken === true) return true;
+    this.#keep(idle);
+    if (!mayKeep()) void this.yields();
     return true;
   }
 

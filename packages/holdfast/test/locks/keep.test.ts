@@ -516,6 +516,19 @@ describe("a kept lock that others want", () => {
 });
 
 describe("a waiter with the option keep", () => {
+  it("is followed by one without, by a hand-off", async () => {
+    const { world, holder, lock } = scene();
+    const first = await world.until(lock.acquire());
+    const [second, third] = [lock.acquire(), mutex(holder.locks, "a").acquire()];
+    await world.time.advance(1);
+    await world.until(first.release());
+    const lease = await world.until(second);
+    const fromMs = world.time.nowMs;
+    void lease.release();
+    await world.until(third);
+    expect(world.time.nowMs - fromMs).toBe(10);
+  });
+
   it.each(["fairLock", "mutex"] as const)(
     "leaves its place in the queue at once when it gives up: %s",
     async (kind) => {
