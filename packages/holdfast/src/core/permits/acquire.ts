@@ -119,7 +119,8 @@ export async function openedOrLater(
       await context.sleep(context.jittered(settings.retryMs), cancellation.signal);
       return undefined;
     }
-    if (!isExpired) throw error;
+    // The caller's own reason may be the loss of another lease.
+    if (!isExpired || error === settings.signal?.reason) throw error;
     // DynamoDB did not answer for the length of the session, so no permit was lost.
     throw tooSlow([ref.name], settings.leaseMs, error, ref.kind);
   }

@@ -46,7 +46,7 @@ export async function openSession(
     });
     return begun.hold;
   } catch (cause) {
-    throw notOpened(cause);
+    throw cause === settings.signal?.reason ? cause : notOpened(cause);
   }
 }
 

@@ -4,7 +4,15 @@ import { type FixedOptions, fixedProcess } from "../../../../../test/support/fix
 import { type Requests, requestsOf } from "../../../../../test/support/requests.js";
 import { World } from "../../../../../test/support/world.js";
 import { listSessions } from "../../../src/admin/index.js";
-import { HoldfastError, type Lease, mutex, openSession, type Session } from "../../../src/index.js";
+import {
+  type Holdfast,
+  HoldfastError,
+  type Lease,
+  mutex,
+  openSession,
+  type Session,
+  semaphore,
+} from "../../../src/index.js";
 
 const LEASE_MS = 3_000;
 const LENGTHS = { lease: LEASE_MS, renew: 1_000 } as const;
@@ -120,6 +128,24 @@ describe("opening a session", () => {
     await world.time.advance(50);
     controller.abort("over");
     await settled;
+  });
+
+  it.each([
+    ["", (locks: Holdfast, signal: AbortSignal) => openSession(locks, { signal })],
+    [
+      " of a permit",
+      (locks: Holdfast, signal: AbortSignal) =>
+        semaphore(locks, "s", { permits: 1 }).acquire({ signal }),
+    ],
+  ])("rejects with that reason if it is the loss of another lease%s", async (_, open) => {
+    const { world, locks, requests } = setUp();
+    silentFor(requests, "session#");
+    const lost = new HoldfastError("lost", "another lease", { reason: "expired" });
+    const controller = new AbortController();
+    const settled = expect(open(locks, controller.signal)).rejects.toBe(lost);
+    await world.time.advance(50);
+    controller.abort(lost);
+    await world.until(settled);
   });
 
   it("sends no request if the caller's signal has already aborted", async () => {
