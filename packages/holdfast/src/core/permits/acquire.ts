@@ -67,6 +67,9 @@ async function granted(
       if (outcome.kind === "not-available") return undefined;
       if (outcome.kind === "queued") break;
     }
+    // The record may have shown a queue, and no holder. A listener may end the wait: a queue that nobody enters would stay.
+    cancellation.onWait(undefined);
+    if (cancellation.isStopped) throw cancellation.error();
     return await inTurn({ ...contending, localQueue: localQueues.of(ref.id) });
   } finally {
     sessions.ended(user);
@@ -77,9 +80,6 @@ async function granted(
 async function inTurn(contending: AtTable): Promise<readonly [Granted] | undefined> {
   const { localQueue, settings, cancellation } = contending;
   cancellation.standIn(localQueue);
-  // The record may have shown a queue, and no holder.
-  cancellation.onWait(undefined);
-  if (cancellation.isStopped) throw cancellation.error();
   if (!localQueue.tryEnter()) {
     if (settings.waitMs === 0) return undefined;
     await localTurn(contending);

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { World } from "../../../../../test/support/world.js";
+import { partsOf } from "../../../src/client.js";
 import { LocalQueues } from "../../../src/core/local-queues.js";
 import { Observations } from "../../../src/core/record/observation.js";
 import { semaphore } from "../../../src/index.js";
@@ -23,6 +24,23 @@ describe("a client that has released its permits", () => {
     const of = vi.spyOn(LocalQueues.prototype, "of");
     await use(3, (at) => `a-${at}`);
     expect(of.mock.calls.filter(([id]) => id.includes("semaphore"))).toEqual([]);
+  });
+
+  it("keeps no local queue for a caller that gave up in its `onWait`", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const { localQueues } = partsOf(locks, "test").context;
+    const lock = semaphore(locks, "a", { permits: 1 });
+    const permit = await world.until(lock.acquire());
+    const of = vi.spyOn(LocalQueues.prototype, "of");
+    const stop = new AbortController();
+    const onWait = () => stop.abort("enough");
+    const gaveUp = expect(lock.acquire({ signal: stop.signal, onWait })).rejects.toBe("enough");
+    await world.until(gaveUp);
+    const ids = of.mock.calls.map(([id]) => id).filter((id) => id.includes("semaphore"));
+    const kept = of.mock.results.map(({ value }) => value as unknown);
+    expect(ids.filter((id) => kept.includes(localQueues.of(id)))).toEqual([]);
+    await world.until(permit.release());
   });
 
   it("keeps one observation for a name, and none for each permit", async () => {
