@@ -7,6 +7,7 @@ import {
   type ReleaseOptions,
   type RenewOptions,
 } from "../core/hold/writes.js";
+import { resolveLease } from "../core/options.js";
 import type { NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { Json } from "../internal/json-value.js";
@@ -175,8 +176,11 @@ export class MultiLease implements Handle {
   async renew(options?: RenewOptions): Promise<void> {
     // What a permit refuses must not be written to the locks beside it.
     if (options?.data !== undefined) this.#checkHaveData();
+    const leaseMs = options?.lease === undefined ? undefined : resolveLease(options.lease);
     const permit = this.holds.find(({ ref }) => ref.permit !== undefined);
-    if (options?.lease !== undefined && permit !== undefined) throw lengthIsTheSessions(permit);
+    if (permit !== undefined && leaseMs !== undefined && leaseMs !== permit.leaseMs) {
+      throw lengthIsTheSessions(permit);
+    }
     await Promise.all(this.#leases.map((lease) => lease.renew(options)));
   }
 

@@ -111,10 +111,18 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
  * never: its condition names the exact version. Until the acknowledgement the deadline is the earlier of the two
  * (R5).
  */
-export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): Promise<void> {
+export async function changeLength(
+  hold: Hold,
+  leaseMs: number,
+  data?: NumberedData,
+): Promise<void> {
   const { format, clock } = hold.context;
-  return hold.requests.run(async () => {
-    if (hold.living.isMoved || isOfSession(hold, leaseMs)) throw lengthIsTheSessions(hold);
+  const isOnSession = await hold.requests.run(async () => {
+    const { isMoved } = hold.living;
+    if (isMoved ? leaseMs !== hold.leaseMs : isOfSession(hold, leaseMs)) {
+      throw lengthIsTheSessions(hold);
+    }
+    if (isMoved) return true;
     checkMayRenew(hold);
     // The new deadline counts from the first send: DynamoDB may have applied any of these writes.
     const start = instantOf(clock);
@@ -129,7 +137,9 @@ export function changeLength(hold: Hold, leaseMs: number, data?: NumberedData): 
       };
     });
     if (record !== undefined) hold.renewed(start, leaseMs, record);
+    return false;
   });
+  if (isOnSession) await (data === undefined ? renewLife(hold) : renewWithData(hold, data));
 }
 
 /**

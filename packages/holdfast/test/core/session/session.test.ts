@@ -153,6 +153,20 @@ describe("locks on a session", () => {
     expect(sessionOf(world, "b")).toEqual({ S: session.id });
   });
 
+  it.each([
+    ["before the move", 1],
+    ["after it", 2 * RENEW_MS],
+  ])("are renewed with the session's own length, %s", async (_, afterMs) => {
+    const { world, holder, session } = await scene();
+    const lease = await world.until(mutex(holder.locks, "b", { session }).acquire());
+    await world.time.advance(afterMs);
+    await world.until(lease.renew({ lease: session.leaseMs }));
+    await world.until(lease.renew({ lease: session.leaseMs, data: 7 }));
+    expect([lease.isHeld, lease.leaseMs]).toEqual([true, LEASE_MS]);
+    expect(world.record("b")?.["data"]).toEqual({ N: "7" });
+    expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS - 500);
+  });
+
   it("are handed off to a local waiter, with a lease of their own", async () => {
     const { world, session, leases, holder } = await scene();
     const waiting = mutex(holder.locks, "a", { session }).acquire();

@@ -308,6 +308,17 @@ describe("several locks of mixed kinds", () => {
     expect(marks()).toBe(0);
   });
 
+  it("are renewed with the length of the permit's session", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant({ lease: "30s" });
+    const permit = semaphore(locks, "b", { permits: 2 });
+    const lease = await world.until(all(locks, ["a", permit]).acquire());
+    await world.time.advance(20_000);
+    await world.until(lease.renew({ lease: "30s" }));
+    expect([lease.isHeld, lease.leaseMs]).toEqual([true, 30_000]);
+    expect(lease.remainingMs()).toBeGreaterThan(28_000);
+  });
+
   it("write nothing to a lock that a permit beside it refuses", async () => {
     const world = new World();
     const { locks } = world.inhabitant();
