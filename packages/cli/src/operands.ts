@@ -49,7 +49,9 @@ export function refuseMissingValues(command: Command, words: readonly string[]):
   for (const [option, given] of Object.entries(command.opts())) {
     const isTyped = command.getOptionValueSource(option) === "cli";
     if (given === "" && isTyped && !MAY_BE_EMPTY.includes(option)) {
-      throw usageError(`The option "${option}" has an empty value.`);
+      throw usageError(
+        `The option "${option}" has an empty value. Give one, or leave the option out; is a variable unset?`,
+      );
     }
     const values: unknown[] = Array.isArray(given) ? given : [given];
     const next = values.find((value) => isOption(value) && !isMeant(option, value));

@@ -93,7 +93,7 @@ describe("diagnose --ring", () => {
     expect(after.status).toBe(69);
   });
 
-  it.each(["local", "nowhere", ""])("refuses %j", async (where) => {
+  it.each(["local", "nowhere", ","])("refuses %j", async (where) => {
     const told = await world.run(["diagnose", "--ring", where]);
     expect(told.status).toBe(64);
     expect(told.stderr).toContain("10.0.3.7:7420");
