@@ -109,12 +109,12 @@ export const ASSIGNED: readonly Variant[] = [
     edits: [
       {
         in: { Claims },
-        from: "if (missing === undefined || missing.hasFailed) return true;",
+        from: "if (missing === undefined || missing.failure !== undefined) return true;",
         to: "if (missing === undefined) return true;",
       },
       {
         in: { Claims },
-        from: "if (missing.hasFailed || round.isHere(name)",
+        from: "if (missing.failure !== undefined || round.isHere(name)",
         to: "if (round.isHere(name)",
       },
     ],
@@ -130,7 +130,7 @@ export const ASSIGNED: readonly Variant[] = [
     edits: [
       {
         in: { Outages },
-        from: "if (this.#toldMs >= sinceMs) return false;",
+        from: "if (this.#toldMs >= sinceMs || this.#isSilenceTold) return false;",
         to: "",
       },
     ],
