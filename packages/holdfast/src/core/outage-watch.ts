@@ -41,7 +41,6 @@ export class OutageWatch {
 
   /** The call calls this after a request that DynamoDB served. */
   onResponse(): void {
-    if (this.#last === undefined) return;
     this.#cancelTimer();
     const { outages } = this.#context;
     for (const [operation, failed] of this.#failed)
@@ -62,8 +61,8 @@ export class OutageWatch {
     if (this.#last === undefined) {
       // Requests of other calls, and those that several calls share, may have failed before.
       const nowMs = this.#context.nowMs();
-      const silentSinceMs = kind === "unknown" ? this.#context.outages.silentSinceMs : undefined;
-      this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs ?? nowMs, this.#calledMs));
+      const { silentSinceMs = nowMs } = this.#context.outages;
+      this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs, this.#calledMs));
       this.#failures = 0;
       if (nowMs - this.#toldAtMs > 2 * this.#pauseMs) this.#pauseMs = 0;
     }
@@ -90,7 +89,7 @@ export class OutageWatch {
     this.#tell();
   }
 
-  /** Whether the operation was served for no call for so long, while this call asked more than once, and did not tell yet. */
+  /** Whether the operation was served for no call for so long, while this call waited, and it did not tell yet. */
   #isUnserved(unavailable: Unavailable): boolean {
     const nowMs = this.#context.nowMs();
     const unservedMs = this.#context.outages.unservedSinceMs(unavailable) ?? nowMs;
@@ -98,7 +97,7 @@ export class OutageWatch {
     const isSameSilence = unavailable.kind !== "unknown" || unservedMs <= this.#toldAtMs;
     const wasTold = unavailable.kind === this.#toldKind && isSameSilence;
     const sinceMs = Math.max(unservedMs, this.#sinceMs);
-    return !wasTold && this.#failures > 1 && nowMs - sinceMs >= this.#leastMs;
+    return !wasTold && nowMs - sinceMs >= this.#leastMs;
   }
 
   /** The call does not wait any more: tells nothing from now on. */

@@ -21,7 +21,7 @@ export class Outages {
   /** Whether `onError` has received that no request is answered, and none was since. */
   #isSilenceTold = false;
   #wasServed = false;
-  #toldMs = -1;
+  #toldMs = 0;
   #silentSinceMs: number | undefined;
 
   /** Whether DynamoDB has ever served a request of this client. */
@@ -56,7 +56,7 @@ export class Outages {
       this.#wasServed = true;
       if (this.#unservedSinceMs.delete(operation))
         for (const kind of TOLD_KINDS) this.#told.delete(`${kind} ${operation}`);
-      if (this.#told.size > 0) this.#told.delete(deniedKey(done));
+      this.#told.delete(deniedKey(done));
       return;
     }
     this.#failed.set(failure, done);
@@ -71,8 +71,7 @@ export class Outages {
     const keys = isWhole
       ? [...this.#unservedSinceMs.keys()].map((operation) => `unknown ${operation}`)
       : [this.keyOf(unavailable)];
-    // A request that never had its turn is of no operation.
-    const isOther = keys.length === 0 || keys.some((key) => !this.#told.has(key));
+    const isOther = keys.some((key) => !this.#told.has(key));
     const isNew = isOther && !(isWhole && this.#isSilenceTold);
     for (const key of keys) this.#told.add(key);
     if (isWhole) this.#isSilenceTold = true;
@@ -117,5 +116,5 @@ export class Outages {
 const TOLD_KINDS = ["unknown", "throttled"] as const;
 
 function deniedKey(done: Operation | undefined): string {
-  return `denied ${done?.operation} ${done?.about ?? ""}`;
+  return `denied ${done?.operation} ${done?.about}`;
 }
