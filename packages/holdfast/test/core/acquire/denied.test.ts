@@ -346,6 +346,18 @@ describe("the telling of refused credentials", () => {
     }
   });
 
+  it("is once for a release, and a waiter after it", async () => {
+    const lease = await world.until(mutex(mine.locks, "a").acquire());
+    deny(EXPIRED, (request) => request.kind === "write");
+    lease.release().catch(() => undefined);
+    await world.time.advance(100);
+    mutex(mine.locks, "b")
+      .acquire(FOR_EVER)
+      .catch(() => undefined);
+    await world.time.advance(OUTAGE_MS);
+    expect(told).toHaveLength(1);
+  });
+
   it("is once while another operation is allowed", async () => {
     deny(EXPIRED, (request) => request.kind === "write");
     mutex(mine.locks, "a")

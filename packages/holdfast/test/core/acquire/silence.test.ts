@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
-import { keyOf } from "../../../../testing/src/faults/fault-plan.js";
+import { type Fault, keyOf } from "../../../../testing/src/faults/fault-plan.js";
 import { partsOf } from "../../../src/client.js";
+import { FailingCall } from "../../../src/core/failing-call.js";
 import { OutageWatch } from "../../../src/core/outage-watch.js";
+import type { Unavailable } from "../../../src/core/unavailable.js";
 import { election } from "../../../src/election/index.js";
-import type { HoldfastError } from "../../../src/errors.js";
+import { HoldfastError } from "../../../src/errors.js";
 import { all, fairLock, inspect, mutex, once, semaphore } from "../../../src/index.js";
 import { keepFor } from "../../../src/keep/index.js";
 import { isNoAnswer } from "../../../src/platform/retry.js";
@@ -287,42 +289,6 @@ describe("a table that answers nothing", () => {
     expect(errors.map(({ code }) => code)).toEqual(["throttled"]);
   });
 
-  it("is reported although reads were silent before, and served for no call since", async () => {
-    const { context } = partsOf(mine.locks, "a test");
-    const watch = new OutageWatch(context, context.nowMs());
-    const ask = async (sent: Promise<WriteAnswer | ReadAnswer>): Promise<void> => {
-      const answer = await world.until(sent);
-      if (isNoAnswer(answer)) watch.onNoResponse(answer);
-      else watch.onResponse();
-    };
-    const { key } = context.format.codec.refOf("lock", "a");
-    const read = () => ask(context.read({ key, consistent: false }, 1_000));
-    const write = () =>
-      ask(
-        context.write(
-          {
-            key,
-            condition: { kind: "absent", attribute: "other" },
-            change: { set: { some: { S: "text" } }, remove: [] },
-          },
-          1_000,
-        ),
-      );
-    mine.network.script(({ kind }) => (kind === "read" ? { fault: "request-lost" } : undefined));
-    for (let at = 0; at < 10; at += 1) {
-      await read();
-      await write();
-    }
-    expect(errors.map(({ code }) => code)).toEqual(["unreachable"]);
-    await world.time.advance(60_000);
-    mine.network.script(() => ({ fault: "request-lost" }));
-    await read();
-    // Two request timeouts from the first failure.
-    for (let at = 0; at < 9; at += 1) await write();
-    expect(errors).toHaveLength(2);
-    watch.dispose();
-  });
-
   it("is reported with the reason if the table refuses every request", async () => {
     await world.until(mutex(world.inhabitant().locks, "a").acquire());
     mutex(mine.locks, "a")
@@ -387,5 +353,208 @@ describe("a table that serves reads and no write", () => {
     expect(errors).toMatchObject([{ code, lockName: undefined }]);
     await world.time.advance(3_600_000);
     expect(errors).toHaveLength(1);
+  });
+});
+
+describe("calls that wait in an outage", () => {
+  const THROTTLED: Fault = { fault: "throttled" };
+  const LOST: Fault = { fault: "request-lost", unknownAfterMs: 10 };
+  const DENIED: Fault = {
+    fault: "misconfigured",
+    error: new HoldfastError("access-denied", "The token has expired."),
+  };
+  const codes = (): readonly string[] => errors.map(({ code }) => code);
+  const contextOf = () => partsOf(mine.locks, "a test").context;
+
+  /** A call that waits. Each request gets the fault, or is served. */
+  function calling() {
+    const context = contextOf();
+    const watch = new OutageWatch(context, context.nowMs());
+    const { key } = context.format.codec.refOf("lock", "a");
+    const hear = async (sent: Promise<WriteAnswer | ReadAnswer>): Promise<void> => {
+      const answer = context.healing(await world.until(sent));
+      if (isNoAnswer(answer)) watch.onNoResponse(answer);
+      else watch.onResponse();
+    };
+    const plan = (kind: "read" | "write", fault: Fault | undefined): void => {
+      if (fault !== undefined) mine.network.next(kind, fault);
+    };
+    return {
+      watch,
+      read(fault?: Fault): Promise<void> {
+        plan("read", fault);
+        return hear(context.read({ key, consistent: false }, 1_000));
+      },
+      write(fault?: Fault): Promise<void> {
+        plan("write", fault);
+        const condition = { kind: "absent", attribute: "other" } as const;
+        const change = { set: { some: { S: "text" } }, remove: [] };
+        return hear(context.write({ key, condition, change }, 1_000));
+      },
+    };
+  }
+
+  /** Does something once a second. */
+  async function eachSecond(seconds: number, work: () => Promise<void>): Promise<void> {
+    for (let at = 0; at < seconds; at += 1) {
+      await work();
+      await world.time.advance(1_000);
+    }
+  }
+
+  it("are told although reads were silent before, and served for no call since", async () => {
+    const one = calling();
+    for (let at = 0; at < 10; at += 1) {
+      await one.read({ fault: "request-lost" });
+      await one.write();
+    }
+    expect(codes()).toEqual(["unreachable"]);
+    await world.time.advance(60_000);
+    await one.read({ fault: "request-lost" });
+    // Two request timeouts from the first failure.
+    for (let at = 0; at < 9; at += 1) await one.write({ fault: "request-lost" });
+    expect(errors).toHaveLength(2);
+    one.watch.dispose();
+  });
+
+  it.each([
+    ["silent, then throttled", [LOST, THROTTLED]],
+    ["throttled, then silent", [THROTTLED, LOST]],
+  ] as const)("are told of both, with what is not served: writes %s", async (_title, faults) => {
+    const one = calling();
+    for (const fault of faults) {
+      await eachSecond(8, async () => {
+        await one.write(fault);
+        await one.read();
+      });
+    }
+    expect(codes()).toEqual(faults.map((fault) => (fault === LOST ? "unreachable" : "throttled")));
+    expect(errors[0]?.message).toMatch(/ has served no write of a waiting call for 5\d{3} ms: /);
+  });
+
+  it("are not told of single refused requests", async () => {
+    const one = calling();
+    for (let at = 0; at < 10; at += 1) {
+      await one.write(THROTTLED);
+      await world.time.advance(29_000);
+      await one.write();
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it.each([
+    ["a conflict", (): Unavailable => ({ kind: "conflict", cause: undefined })],
+    ["requests before theirs", (): Unavailable => contextOf().whyQueued(contextOf().nowMs())],
+  ])("are told nothing of %s", async (_title, why) => {
+    const { watch } = calling();
+    await eachSecond(20, async () => watch.onNoResponse(why()));
+    expect(errors).toEqual([]);
+  });
+
+  it("are told nothing once they have ended", async () => {
+    const one = calling();
+    one.watch.dispose();
+    await one.read(DENIED);
+    await eachSecond(20, () => one.write(LOST));
+    expect(errors).toEqual([]);
+  });
+
+  it("are told of a refusal at once, also just after an outage", async () => {
+    const one = calling();
+    await eachSecond(6, () => one.write(THROTTLED));
+    await one.write(DENIED);
+    expect(codes()).toEqual(["throttled", "access-denied"]);
+  });
+
+  it("are told of an outage in time, also just after refusals", async () => {
+    const one = calling();
+    for (let at = 0; at < 3; at += 1) {
+      await one.write(DENIED);
+      await one.write();
+    }
+    await eachSecond(6, () => one.write(LOST));
+    expect(codes()).toEqual([...Array<string>(3).fill("access-denied"), "unreachable"]);
+  });
+
+  it("are told of an outage again if one of them fails after the others were served", async () => {
+    const [one, other] = [calling(), calling()];
+    await one.write(THROTTLED);
+    await eachSecond(6, () => other.write(THROTTLED));
+    expect(codes()).toEqual(["throttled"]);
+    await other.write();
+    await world.time.advance(30_000);
+    expect(errors).toHaveLength(1);
+    await one.write(THROTTLED);
+    await world.time.advance(100);
+    expect(codes()).toEqual(["throttled", "throttled"]);
+  });
+
+  it("are told of an outage once, also while it ends for one of them first", async () => {
+    const [one, other] = [calling(), calling()];
+    await eachSecond(8, async () => {
+      await one.write(THROTTLED);
+      await other.write(THROTTLED);
+    });
+    await one.write();
+    await eachSecond(8, () => other.write(THROTTLED));
+    expect(codes()).toEqual(["throttled"]);
+  });
+
+  it("are told of throttled writes after another was told of silent reads", async () => {
+    const [one, other] = [calling(), calling()];
+    await eachSecond(3, () => other.read(LOST));
+    await eachSecond(8, async () => {
+      await one.write(THROTTLED);
+      await other.read(LOST);
+    });
+    expect(codes()).toEqual(["unreachable", "throttled"]);
+  });
+
+  it("are told of an outage just after a long one", async () => {
+    const one = calling();
+    await eachSecond(400, () => one.read(LOST));
+    await one.read();
+    expect(errors).toHaveLength(1);
+    await eachSecond(7, () => one.read(LOST));
+    expect(codes()).toEqual(["unreachable", "unreachable"]);
+  });
+
+  it("are told seldom of one record, and of each outage again after a while", async () => {
+    const [one, other] = [calling(), calling()];
+    await eachSecond(1_200, async () => {
+      await one.write(LOST);
+      if (world.time.nowMs % 7_000 < 1_000) await other.write();
+    });
+    const before = errors.length;
+    expect(before).toBeGreaterThan(4);
+    expect(before).toBeLessThan(10);
+    await one.write();
+    await world.time.advance(3_600_000);
+    for (let outage = 1; outage <= 2; outage += 1) {
+      await eachSecond(8, () => one.write(LOST));
+      await one.write();
+      expect(errors).toHaveLength(before + outage);
+    }
+  });
+
+  describe("beside those that go on for ever", () => {
+    const SILENT = new HoldfastError("unreachable", "The table does not answer.");
+
+    it("are told of an outage once", () => {
+      const [one, other] = [new FailingCall(contextOf()), new FailingCall(contextOf())];
+      expect(one.onFailure(SILENT)).toBe(true);
+      expect(other.onFailure(SILENT)).toBe(false);
+      expect(errors).toEqual([SILENT]);
+    });
+
+    it("are told of a refusal, and those of the outage", async () => {
+      const failing = new FailingCall(contextOf(), { tries: 2, lastsMs: 5_000 });
+      failing.onFailure(SILENT);
+      await world.time.advance(1_000);
+      await calling().write(DENIED);
+      await world.time.advance(5_000);
+      failing.onFailure(SILENT);
+      expect(codes()).toEqual(["access-denied", "unreachable"]);
+    });
   });
 });
