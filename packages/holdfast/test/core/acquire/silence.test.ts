@@ -402,7 +402,7 @@ describe("calls that wait in an outage", () => {
     }
   }
 
-  it("are told although reads were silent before, and served for no call since", async () => {
+  it("is reported although reads were silent before, and served for no call since", async () => {
     const one = calling();
     for (let at = 0; at < 10; at += 1) {
       await one.read({ fault: "request-lost" });
@@ -545,6 +545,23 @@ describe("calls that wait in an outage", () => {
       expect(one.onFailure(SILENT)).toBe(true);
       expect(other.onFailure(SILENT)).toBe(false);
       expect(errors).toEqual([SILENT]);
+    });
+
+    it.each(["before", "after"])("are told of one silence once: %s those", async (when) => {
+      const one = calling();
+      const failing = new FailingCall(contextOf());
+      await one.read(LOST);
+      if (when === "after") failing.onFailure(SILENT);
+      await eachSecond(8, () => one.read(LOST));
+      failing.onFailure(SILENT);
+      expect(codes()).toEqual(["unreachable"]);
+    });
+
+    it("are told of a silence after those were told of another outage", async () => {
+      new FailingCall(contextOf()).onFailure(SILENT);
+      const one = calling();
+      await eachSecond(8, () => one.read(LOST));
+      expect(codes()).toEqual(["unreachable", "unreachable"]);
     });
 
     it("are told of a refusal, and those of the outage", async () => {
