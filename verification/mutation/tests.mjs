@@ -74,8 +74,10 @@ export class Collection {
 
 function eachOf(add) {
   return (rows) => (title, body) => {
+    // As in Vitest, an array among other values is one value.
+    const areLists = rows.every((row) => Array.isArray(row));
     for (const row of rows) {
-      const given = Array.isArray(row) ? row : [row];
+      const given = areLists ? row : [row];
       add(format(title, ...given), () => body(...given));
     }
   };
