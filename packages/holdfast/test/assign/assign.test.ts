@@ -11,6 +11,7 @@ import {
   slot,
 } from "../../src/assign/index.js";
 import { type Holdfast, HoldfastError, type Lease, mutex } from "../../src/index.js";
+import { announce } from "../../src/requests/index.js";
 
 const PERIOD_MS = 10_000;
 // By the clocks of a session of three periods, watched with drift, and seen at the next look.
@@ -447,6 +448,19 @@ describe("assign", () => {
     await world.time.advance(3 * PERIOD_MS);
     expect(one?.assignment.mine.length).toBe(2);
     expect(ledger.running.size).toBe(2);
+  });
+
+  it("hears a member that asks for a name after somebody else, who is no member, has asked", async () => {
+    const names = namesOf(4);
+    await startAll(1, { names });
+    const stranger = world.inhabitant({ owner: "a stranger" });
+    const asked = names.map((name) =>
+      mutex(stranger.locks, `webhooks/${name}`).acquire({ ifHeld: announce, wait: "20s" }),
+    );
+    await world.until(Promise.allSettled(asked));
+    await startAll(1, { names });
+    await world.time.advance(3 * PERIOD_MS);
+    expect(counts()).toEqual([2, 2]);
   });
 
   it("reports a name whose lock somebody else has, and takes it when it is free", async () => {

@@ -82,9 +82,9 @@ export class Requested {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Forgets an announcement, so that the listeners are told of the next one, too. */
+  /** For the listener of an announcement: forgets it, so that the listeners are told of the next one, too. */
   forget(): void {
-    if (this.#wanted?.kind === "announced") this.#wanted = undefined;
+    this.#wanted = undefined;
   }
 
   /** Delays an interruption until {@link unshield}. */
