@@ -630,6 +630,8 @@ describe("a shielded section", () => {
         await lease.release();
       }),
     );
+    // The end of the section interrupts no holder that has released.
+    expect(lease.signal.aborted).toBe(false);
     await world.until(Promise.all(uses));
     expect(order).toEqual(["asker", "local"]);
   });
@@ -714,6 +716,28 @@ describe("wanted()", () => {
     await world.time.advance(1_100);
     expect(heard.at(-1)).toEqual({ kind: "interrupt", by: "newest" });
     const calls = [own, announced, newest];
+    for (const call of calls) void call.then((got) => got.release());
+    await world.until(lease.release());
+    await world.until(Promise.all(calls));
+  });
+
+  it("tells each wish once, however many answers show it, and nothing after the end of the calls", async () => {
+    const stage = scene();
+    const { world, asker, inhabitant } = stage;
+    const lease = await held(stage);
+    const heard: string[] = [];
+    const heardEarly: string[] = [];
+    onWanted(lease, ({ kind }) => heard.push(kind));
+    const end = onWanted(lease, ({ kind }) => heardEarly.push(kind));
+    const queued = fairLock(inhabitant("queued").locks, "a", { lease: "3s" }).acquire();
+    await world.time.advance(2 * LEASE_MS);
+    expect(heard).toEqual(["queue"]);
+    end();
+    const announced = mutex(asker.locks, "a").acquire({ ifHeld: announce });
+    await world.time.advance(2 * LEASE_MS);
+    expect(heard).toEqual(["queue", "announced"]);
+    expect(heardEarly).toEqual(["queue"]);
+    const calls = [queued, announced];
     for (const call of calls) void call.then((got) => got.release());
     await world.until(lease.release());
     await world.until(Promise.all(calls));
