@@ -72,14 +72,14 @@ export function handOffAnswered(
   const mayBeOwn = mayBeApplied(answer) || state.mayHaveWritten;
   // A refusal with another holder also proves that DynamoDB can apply no earlier write of this process.
   if (!mayBeOwn || found.state !== "held" || found.holder !== holder)
-    return isQueued(state, answer, found) ? state : refused(state, answer, found);
+    return isQueued(state, found) ? state : refused(state, answer, found);
   const known = { holder, fence: found.fence };
   return { ...state, phase: "granted", known, maybe: [], mayHaveWritten: true };
 }
 
 // The record still has a holder of this release, so DynamoDB refused the hand-off for the waiters in the queue.
-function isQueued({ known, maybe }: Handoff, { kind }: WriteAnswer, found: Found): boolean {
-  if (kind !== "refused" || found.state !== "held") return false;
+function isQueued({ known, maybe }: Handoff, found: Found): boolean {
+  if (found.state !== "held") return false;
   return known.holder === found.holder || maybe.includes(found.holder);
 }
 

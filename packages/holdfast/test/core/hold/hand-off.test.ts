@@ -49,6 +49,8 @@ const SENT = unacknowledged(START, UNKNOWN);
 const GRANTED = handOffAnswered(START, "w1", APPLIED, held("w1"));
 /** One hand-off is unacknowledged, and the waiter still waits. */
 const UNANSWERED = notAccepted(SENT, "w1", true);
+/** One hand-off is unacknowledged, and its waiter gave up. */
+const AFTER_ANOTHER = notAccepted(SENT, "w0", false);
 
 describe("a release", () => {
   it("starts with the local waiters", () => {
@@ -126,6 +128,20 @@ describe("the answer to a hand-off", () => {
       REFUSED,
       free("other"),
       { phase: "released", loss: "released-elsewhere" },
+    ],
+    [
+      "a refusal that shows the former holder is for the queue",
+      START,
+      REFUSED,
+      held("former"),
+      START,
+    ],
+    [
+      "a refusal that shows an earlier waiter is for the queue",
+      AFTER_ANOTHER,
+      REFUSED,
+      held("w0"),
+      AFTER_ANOTHER,
     ],
     [
       "an absent record shows a loss",
