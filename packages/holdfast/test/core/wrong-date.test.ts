@@ -80,6 +80,20 @@ describe("a single wrong `Date`", () => {
     },
   );
 
+  it("costs a newcomer two reads, and gives it no lock, if no later answer has a `Date`", async () => {
+    const dates = { next: (trueMs: number): number | undefined => trueMs };
+    const world = new World({ dates: (trueMs) => dates.next(trueMs) });
+    const { locks } = world.inhabitant({ lease: LEASE_MS });
+    await world.until(mutex(locks, "a").acquire());
+    const fresh = world.inhabitant({ lease: LEASE_MS });
+    dates.next = (trueMs) => {
+      dates.next = () => undefined;
+      return trueMs + HOUR_MS;
+    };
+    const counted = await world.requests(() => mutex(fresh.locks, "a").tryAcquire());
+    expect(counted).toMatchObject({ result: null, writes: 1, reads: 2 });
+  });
+
   it("costs a newcomer with a wrong wall clock one read before it takes over", async () => {
     const { world } = worldWithWrongDate();
     const dead = world.inhabitant({ lease: LEASE_MS });

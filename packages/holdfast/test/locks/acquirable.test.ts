@@ -442,6 +442,26 @@ describe.each(KINDS)("a $kind", (kind) => {
       expect(String(lease.signal.reason)).toContain("maxHold");
       for (const { signal } of lease.parts)
         expect(signal.reason).toMatchObject({ reason: "held-too-long" });
+      await world.time.advance(MAX_MS);
+      expect(told).toHaveLength(kind.keys.length);
+    });
+
+    it("is warned of once, and not too soon, by timers that fire early and keep no process alive", async () => {
+      const { world, locks, process } = setUp(kind);
+      const set = process.timers.set.bind(process.timers);
+      const timers = process.timers as { set: typeof set };
+      timers.set = (delayMs, keepsAlive, run) =>
+        set(delayMs > 5_000 ? delayMs - 3_000 : delayMs, keepsAlive, run);
+      const told: { readonly leftMs: number }[] = [];
+      const note = (event: unknown) => void told.push(event as (typeof told)[number]);
+      subscribe(LEASE_CHANNELS.longHold, note);
+      onTestFinished(() => void unsubscribe(LEASE_CHANNELS.longHold, note));
+      const lease = await world.until(kind.make(locks, { maxHold: "100s" }).acquire());
+      expect(process.pendingTimers({ keepsAlive: true })).toBe(0);
+      await world.time.advance(MAX_MS + 1);
+      expect(lease.signal.reason).toMatchObject({ reason: "held-too-long" });
+      expect(told).toHaveLength(kind.keys.length);
+      for (const { leftMs } of told) expect(leftMs).toBeLessThanOrEqual(0.1 * MAX_MS);
     });
 
     it.each([

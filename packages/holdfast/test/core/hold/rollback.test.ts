@@ -34,6 +34,8 @@ describe("the rollback of a claim", () => {
   it("ends after the applied claim is undone", async () => {
     const scene = setUp();
     await giveUp(scene, APPLIED);
+    await scene.world.time.advance(1_000);
+    expect(scene.process.pendingTimers()).toBe(0);
     await scene.world.time.advance(60_000);
     expect(scene.sent).toEqual([15]);
     expect(scene.world.record("a")).toBeDefined();
