@@ -64,7 +64,6 @@ export class OutageWatch {
       const { silentSinceMs = nowMs } = this.#context.outages;
       this.#sinceMs = Math.min(nowMs, Math.max(silentSinceMs, this.#calledMs));
       this.#failures = 0;
-      if (nowMs - this.#toldAtMs > 2 * this.#pauseMs) this.#pauseMs = 0;
     }
     this.#last = unavailable;
     this.#failures += 1;
@@ -151,8 +150,11 @@ export class OutageWatch {
     const isNews = outages.isNews(last, nowMs, isWhole);
     // An operation that has been silent for long may be the first that shows a new silence of the whole table.
     if (!isNews && !isWhole && kind === "unknown") return;
-    if (kind !== "denied")
-      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(this.#leastMs, 2 * this.#pauseMs));
+    if (kind !== "denied") {
+      // Only words that follow each other are rare: an outage after a long one is told as soon as the first.
+      const isSoon = nowMs - this.#toldAtMs <= 3 * this.#pauseMs;
+      this.#pauseMs = isSoon ? Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs) : this.#leastMs;
+    }
     this.#toldKind = kind;
     this.#toldAtMs = nowMs;
     if (!isNews) return;

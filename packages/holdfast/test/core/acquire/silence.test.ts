@@ -466,6 +466,16 @@ describe("calls that wait in an outage", () => {
     expect(codes()).toEqual(["throttled", "access-denied"]);
   });
 
+  it("are told of an outage in time, also just after a long one", async () => {
+    const one = calling();
+    await eachSecond(22, () => one.write(THROTTLED));
+    await one.write(LOST);
+    await one.write();
+    expect(codes()).toEqual(["throttled", "unreachable"]);
+    await eachSecond(7, () => one.write(THROTTLED));
+    expect(codes()).toEqual(["throttled", "unreachable", "throttled"]);
+  });
+
   it("are told of an outage in time, also just after refusals", async () => {
     const one = calling();
     for (let at = 0; at < 3; at += 1) {
