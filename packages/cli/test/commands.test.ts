@@ -150,6 +150,30 @@ describe("the table command", () => {
     const env = { HOLDFAST_TABLE: "fresh", HOLDFAST_PK: "id", HOLDFAST_SK: "none" };
     expect((await world.run(["lock", "a", "--", "true"], env)).status).toBe(0);
   });
+
+  it("accepts a global table with its home region", async () => {
+    const { dynamodb } = world.server;
+    const handle = dynamodb.handle;
+    const TableArn = "arn:aws:dynamodb:eu-west-1:1:table/locks";
+    dynamodb.handle = (operation, asked) => {
+      const answer = handle(operation, asked);
+      if (operation !== "DescribeTable") return answer;
+      const { Table } = answer.body as { readonly Table: object };
+      const Replicas = [{ RegionName: "us-east-1" }];
+      return { ...answer, body: { Table: { ...Table, TableArn, Replicas } } };
+    };
+    try {
+      expect((await world.run(["table", "create"])).status).toBe(78);
+      const home = ["--home-region", "eu-west-1"];
+      const { status, stdout } = await world.run(["table", "create", ...home]);
+      expect({ status, stdout }).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining("eu-west-1, us-east-1"),
+      });
+    } finally {
+      dynamodb.handle = handle;
+    }
+  });
 });
 
 describe("inspect, ls and release", () => {

@@ -131,7 +131,11 @@ export function replicationText(description: TableDescription, homeRegion?: stri
   );
 }
 
-/** The regions of the table's replicas. Pure. */
-export function regionsOf(description: TableDescription): string[] {
-  return (description.Replicas ?? []).map(({ RegionName }) => RegionName ?? "?");
+/** The regions of a replicated table; none of a table of one region. Pure. */
+export function regionsOf({ Replicas = [], TableArn }: TableDescription): string[] {
+  const replicas = Replicas.map(({ RegionName }) => RegionName ?? "?");
+  // DynamoDB describes the replicas in the other regions. The region that answered is in the ARN alone.
+  const own = TableArn?.split(":")[3] || undefined;
+  const isListed = own === undefined || replicas.length === 0 || replicas.includes(own);
+  return isListed ? replicas : [own, ...replicas];
 }

@@ -54,7 +54,7 @@ const TABLE_NAMES: OptionNames<TableOptions> = {
 };
 
 /** Options of {@link createTable}. */
-export interface CreateTableOptions extends TableOptions {
+export interface CreateTableOptions extends CheckTableOptions {
   /** For how long to wait until the table is active. Default 60 s. */
   readonly wait?: Duration | undefined;
 }
@@ -68,8 +68,8 @@ export interface CheckTableOptions extends TableOptions {
   readonly homeRegion?: string | undefined;
 }
 
-const CREATE_NAMES: OptionNames<CreateTableOptions> = { ...TABLE_NAMES, wait: true };
 const CHECK_NAMES: OptionNames<CheckTableOptions> = { ...TABLE_NAMES, homeRegion: true };
+const CREATE_NAMES: OptionNames<CreateTableOptions> = { ...CHECK_NAMES, wait: true };
 
 /** The facts about a table that {@link checkTable} accepted. */
 export interface TableReport {

@@ -111,6 +111,34 @@ describe("a replicated table", () => {
   });
 });
 
+describe("a table with a replica in another region", () => {
+  // DynamoDB describes the replicas in the other regions alone.
+  const more = {
+    TableArn: "arn:aws:dynamodb:eu-west-1:123456789012:table/locks",
+    Replicas: [{ RegionName: "us-east-1" }],
+  };
+  const replicated = () =>
+    stub({
+      CreateTable: ["ResourceInUseException"],
+      DescribeTable: [described(more)],
+      DescribeTimeToLive: [TTL_ON],
+    });
+
+  it.each(["eu-west-1", "us-east-1"])("is accepted with the home region %s", async (homeRegion) => {
+    const options = { client: replicated(), table: "locks", homeRegion };
+    const replicas = ["eu-west-1", "us-east-1"];
+    expect(await checkTable(options)).toMatchObject({ replicas });
+    expect(await createTable(options)).toMatchObject({ replicas });
+    const found = (await diagnose(options)).find(({ check }) => check === "replication");
+    expect(found).toMatchObject({ level: "ok" });
+  });
+
+  it("is refused by createTable() without a home region, and the error names both regions", async () => {
+    const creation = createTable({ client: replicated(), table: "locks" });
+    await expect(creation).rejects.toThrow(/\beu-west-1, us-east-1\b.*`homeRegion`/);
+  });
+});
+
 describe("a table under creation", () => {
   it("is awaited until it is active, even if the service does not know it at first", async () => {
     const client = stub({

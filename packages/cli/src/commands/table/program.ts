@@ -25,6 +25,7 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     TABLE_FORMATS,
   )
     .option("--wait <duration>", "how long to wait until the table is active; default 60s")
+    .option("--home-region <region>", "the single region in which all clients acquire locks")
     .addHelpText("after", EXIT_CODES_HELP)
     .action((options) =>
       onRun(async (output) => (await import("../index.js")).createTable(options, output)),

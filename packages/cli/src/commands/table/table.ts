@@ -6,12 +6,12 @@ import { jsonLine, type Output, printable } from "../../output/output.js";
 
 /** Creates the table, unless a fitting table exists. Returns the exit status. */
 export async function create(
-  options: CommonOptions & { readonly wait?: string },
+  options: CommonOptions & { readonly wait?: string; readonly homeRegion?: string },
   output: Output,
 ): Promise<number> {
-  const { wait } = options;
+  const { wait, homeRegion } = options;
   const table = await placeOf(options, output);
-  print(await createTable({ ...table, wait }), table.format, output);
+  print(await createTable({ ...table, wait, homeRegion }), table.format, output);
   return EXIT.ok;
 }
 
