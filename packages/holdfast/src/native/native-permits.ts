@@ -119,7 +119,13 @@ export function nativePermits(pk: string, codec: RecordCodec): PermitWrites {
           ? any(isAbsent(pk), all(KNOWN, isAbsent(CHANGES)))
           : all(KNOWN, equals(CHANGES, n(changes))),
       change: {
-        set: { ...created(fenceSeed, wallMs), limit: n(limit), [CHANGES]: n(changes + 1) },
+        set: {
+          ...created(fenceSeed, wallMs),
+          limit: n(limit),
+          [CHANGES]: n(changes + 1),
+          // The record may have been idle for almost a week: TTL would delete the new limit with it.
+          expiresAt: expiresAt(wallMs, 0),
+        },
         remove: [],
       },
     }),

@@ -4,6 +4,8 @@ import { World } from "../../../../test/support/world.js";
 import { setLimit } from "../../src/admin/index.js";
 import { semaphore } from "../../src/index.js";
 
+const HOUR_MS = 3_600_000;
+
 describe("setLimit", () => {
   it("changes the limit, and keeps the permits above a lower limit", async () => {
     const world = new World();
@@ -95,6 +97,21 @@ describe("setLimit", () => {
     await world.until(refused);
     await world.until(held.release());
     expect((await world.until(next)).isHeld).toBe(true);
+  });
+
+  // rule: protocol 112
+  it("keeps the limit for a week from the change, also after almost a week without use", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant();
+    const four = semaphore(locks, "s", { permits: 4 });
+    await world.until((await world.until(four.acquire())).release());
+    await world.time.advance((7 * 24 - 1) * HOUR_MS);
+    const set = await world.until(setLimit(locks, "s", 2));
+    expect(set).toEqual({ before: 4, limit: 2, used: 0 });
+    await world.time.advance(2 * HOUR_MS);
+    world.table.deleteExpired(Math.floor(world.time.wallMs / 1_000));
+    const refused = four.acquire({ weight: 3, wait: 0 });
+    await world.until(expectError(refused, { code: "limit-mismatch", lockName: "s" }));
   });
 
   it("sets the limit once when the answer is lost", async () => {
