@@ -11,6 +11,7 @@ import { type ListedEntry, listQueue } from "../../holdfast/src/admin/index.js";
 import { fairLock, Holdfast, mutex } from "../../holdfast/src/index.js";
 import { checkTable, createTable, diagnose, type Finding } from "../../holdfast/src/table/index.js";
 import { startMemoryServer } from "../../testing/src/index.js";
+import { listed, watchOf } from "../src/commands/table/diagnose.js";
 import { queueTroubles } from "../src/commands/table/diagnose-queues.js";
 import { CliWorld, pause } from "./support.js";
 
@@ -142,6 +143,18 @@ describe("diagnose", () => {
     expect(stdout).not.toContain('"alive"');
     await alive.release();
     await dead.release().catch(() => undefined);
+  });
+
+  it("keeps no user data of a lock in memory, and watches a million locks", async () => {
+    const lease = await mutex(world.locks, "big", { data: { text: "x".repeat(1_000) } }).acquire();
+    const { held } = await listed(world.locks, { prefix: "big" });
+    expect(held).toMatchObject([{ name: "big", kind: "lock", holder: lease.holder }]);
+    expect(held[0]).not.toHaveProperty("data");
+    expect(JSON.stringify(held, (_, value) => String(value))).not.toContain("xxx");
+    await lease.release();
+    const lengthsMs = Array.from({ length: 1_000_000 }, (_, at) => at);
+    expect(watchOf(lengthsMs, 600_000)).toBe(600_100);
+    expect([watchOf([20_000, 10_000], 600_000), watchOf([], 600_000)]).toEqual([20_100, 100]);
   });
 
   it("ends with the status of a signal during the watch, and tells of no holder", async () => {

@@ -103,7 +103,7 @@ async function recordFindings(
       ...own.map(({ acquirableInMs }) => acquirableInMs),
       ...waiting.map(({ acquirableInMs }) => acquirableInMs),
     ];
-    const waitMs = Math.min(Math.max(0, ...lengthsMs), watchMs) + MARGIN_MS;
+    const waitMs = watchOf(lengthsMs, watchMs);
     if (!output.isJson && lengthsMs.length > 0) {
       const what = `${own.length} held, ${waiting.length} queued`;
       output.note(`${what}; watching them for ${seconds(waitMs)}.`);
@@ -131,6 +131,13 @@ async function recordFindings(
   }
 }
 
+/** For how long to watch: until the longest lease ends, at most `mostMs`. Pure. */
+export function watchOf(lengthsMs: readonly number[], mostMs: number): number {
+  // Not as arguments of one call: a table may have a million.
+  const longestMs = lengthsMs.reduce((most, lengthMs) => Math.max(most, lengthMs), 0);
+  return Math.min(longestMs, mostMs) + MARGIN_MS;
+}
+
 /**
  * Reads each record whose lease has ended, as the listing shows: a strongly consistent read tells a dead holder without
  * a watch. Reads one at a time, because a whole table may have died.
@@ -138,16 +145,26 @@ async function recordFindings(
 async function readAfterEnd(
   locks: Holdfast<AnyLocks>,
   held: readonly HeldLock[],
-): Promise<Inspection<AnyLocks>[]> {
-  const read: Inspection<AnyLocks>[] = [];
+): Promise<HeldLock[]> {
+  const read: HeldLock[] = [];
   for (const lock of held) {
     const { name, namespace, kind, endsInMs = 0 } = lock;
-    read.push(endsInMs < 0 ? await inspect(locks, name, { kind, namespace }) : lock);
+    read.push(endsInMs < 0 ? heldOf(await inspect(locks, name, { kind, namespace }), kind) : lock);
   }
   return read;
 }
 
-type HeldLock = Inspection<AnyLocks> & { readonly kind: (typeof KINDS)[number] };
+type HeldLock = Omit<Inspection<AnyLocks>, "data" | "attributes"> & {
+  readonly kind: (typeof KINDS)[number];
+};
+
+/** The lock without its user data: the data of a whole table would not fit into memory. */
+function heldOf(
+  { data: _, attributes: __, ...lock }: Inspection<AnyLocks>,
+  kind: HeldLock["kind"],
+): HeldLock {
+  return { ...lock, kind };
+}
 
 interface Listed {
   readonly held: HeldLock[];
@@ -155,16 +172,17 @@ interface Listed {
   readonly unreadable: PrintedFinding[];
 }
 
-async function listed(
+/** Lists all holders and waiters, and the records that cannot be read. */
+export async function listed(
   locks: Holdfast<AnyLocks>,
-  { prefix }: DiagnoseCommandOptions,
+  { prefix }: Pick<DiagnoseCommandOptions, "prefix">,
 ): Promise<Listed> {
   const held: HeldLock[] = [];
   const queued: ListedEntry[] = [];
   const unreadable: PrintedFinding[] = [];
   for (const kind of KINDS) {
     for await (const page of listLocks(locks, { kind, prefix })) {
-      held.push(...page.locks.map((lock) => ({ ...lock, kind })));
+      held.push(...page.locks.map((lock) => heldOf(lock, kind)));
       queued.push(...page.queued);
       for (const { name, found } of page.unreadable) {
         unreadable.push(
