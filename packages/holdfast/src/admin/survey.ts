@@ -34,8 +34,8 @@ export interface SurveyOptions {
   /** Only names with this prefix, and all sessions. Does not make the scan cheaper. */
   readonly prefix?: string | undefined;
   /**
-   * Leaves out user data but the memory of schedules, cuts texts other than names to 200 characters, and ends the scan when the survey has about
-   * 64 MB. Default false.
+   * Leaves out user data but the memory of schedules, cuts texts other than names and ids of sessions to 200 characters, and
+   * ends the scan when the survey has about 64 MB. Default false.
    */
   readonly brief?: boolean | undefined;
 }

@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 import { World } from "../../../../test/support/world.js";
 import { survey } from "../../src/admin/index.js";
-import { mutex, semaphore } from "../../src/index.js";
+import { mutex, semaphore, sharedSession } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 import { schedule, scheduleState } from "../../src/schedule/index.js";
 
 const LABEL = { S: "o".repeat(190) };
 const LONG = "x".repeat(100_000);
 
-it("a brief survey leaves out user data, and cuts every text but names", async () => {
+it("a brief survey leaves out user data, and cuts every text but names and ids of sessions", async () => {
   const world = new World();
   const { locks } = world.inhabitant({ owner: "one" });
   const name = "n".repeat(1_500);
@@ -24,11 +24,22 @@ it("a brief survey leaves out user data, and cuts every text but names", async (
   const { locks: brief, permits, isWhole } = await world.until(survey(locks, { brief: true }));
   expect(brief).toHaveLength(1);
   expect(brief[0]?.lock).toMatchObject({ name, state: "held", data: undefined });
-  expect([brief[0]?.lock.owner?.length, brief[0]?.lock.session?.length]).toEqual([200, 200]);
+  expect([brief[0]?.lock.owner?.length, brief[0]?.lock.session?.length]).toEqual([200, 1_000]);
   expect(permits[0]?.lock.permits).toHaveLength(1);
   expect(isWhole).toBe(true);
   const { locks: whole } = await world.until(survey(locks));
   expect(whole[0]?.lock).toMatchObject({ data: { a: LONG }, owner: LONG });
+});
+
+it("a brief survey finds the session of a lock and of a permit, however long its id is", async () => {
+  const world = new World();
+  const sessionPrefix = `team/${"a".repeat(180)}/`;
+  const { locks } = world.inhabitant({ sessionPrefix, sharedSession: sharedSession() });
+  await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
+  await world.until(mutex(locks, "m").acquire());
+  await world.time.advance(60_000);
+  const { sessions } = await world.until(survey(world.inhabitant().locks, { brief: true }));
+  expect(sessions).toMatchObject([{ state: "alive", locks: ["m"], permits: [{ name: "s" }] }]);
 });
 
 it("a brief survey keeps the memory of a schedule, with its texts cut", async () => {
