@@ -20,7 +20,8 @@ import {
  * - `fair-lock`: fair locks and multi-locks; also mutexes of a name with a fair lock.
  * - `sessions`: as `lock`, for a table on which any client uses sessions or `sharedSession`.
  * - `permits`: semaphores and read-write locks.
- * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work.
+ * - `elect`: campaign, lead, observe and resign. `once`: run occurrences of scheduled work, and schedules. Leader tasks with
+ *   `remember` need both.
  * - `condition`: use `lease.condition()` or `conditions()` in the caller's own transaction.
  * - `observe`: inspect and list locks and leaderships; changes nothing.
  * - `operate`: observe, check the table, force releases, ask leaders to resign.

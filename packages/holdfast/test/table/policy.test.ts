@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { allowedBy, isFor, isLike, permissionsOf } from "../../../../test/support/permissions.js";
 import { FEATURES } from "../../../../test/support/policy-features.js";
@@ -5,8 +6,9 @@ import type { MemoryAccess } from "../../../testing/src/index.js";
 import { grantHistory } from "../../src/admin/grant-history.js";
 import { history } from "../../src/admin/index.js";
 import { assign } from "../../src/assign/index.js";
-import { election } from "../../src/election/index.js";
+import { election, leaderTasks } from "../../src/election/index.js";
 import { Holdfast, type Lease, mutex } from "../../src/index.js";
+import { inTable } from "../../src/schedule/index.js";
 import { POLICY_FEATURES, type PolicyFeature, policyFor } from "../../src/table/index.js";
 import { PermissionScene } from "./features.js";
 
@@ -273,6 +275,35 @@ describe("an assignment", () => {
     await scene.until(Promise.all([one?.stop(), two?.stop()]));
     expect(scene.asked.filter(({ isAllowed }) => !isAllowed)).toEqual([]);
     expect(scene.asked.map(({ access }) => access.action)).toContain("dynamodb:DeleteItem");
+  });
+});
+
+describe("leader tasks with a memory", () => {
+  async function remembering(features: readonly PolicyFeature[]) {
+    scene.allows = allowedBy(policyFor({ for: features, table: "locks" }).document);
+    let runs = 0;
+    const run = (): void => {
+      runs += 1;
+    };
+    const task = { name: "t", every: "1s", remember: inTable, run } as const;
+    const tasks = leaderTasks(scene.locks(), { name: "pool", failover: "5s", tasks: [task] });
+    tasks.start();
+    await scene.until(scene.pause(5_000));
+    await scene.until(tasks.stop());
+    const denied = scene.asked.filter(({ isAllowed }) => !isAllowed);
+    return { runs, denied: new Set(denied.map(({ access }) => access.leadingKey)) };
+  }
+
+  it("need the permissions of elections and of once(), as docs/schedule.md says", async () => {
+    const { runs, denied } = await remembering(["elect", "once"]);
+    expect(denied).toEqual(new Set());
+    expect(runs).toBeGreaterThan(0);
+    const docs = new URL("../../../../docs/schedule.md", import.meta.url);
+    expect(readFileSync(docs, "utf8")).toContain("`holdfast table policy --for elect,once`");
+  });
+
+  it("never run with the permissions of elections alone", async () => {
+    expect(await remembering(["elect"])).toEqual({ runs: 0, denied: new Set(["once#pool/t"]) });
   });
 });
 

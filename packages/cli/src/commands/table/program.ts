@@ -69,7 +69,7 @@ const POLICY_HELP = `
   sessions       as lock, if any client of the table uses sessions
   permits        semaphores and read-write locks
   elect          campaign, lead, observe and resign
-  once           run occurrences of scheduled work
+  once           run occurrences and schedules; with elect: leader tasks with \`remember\`
   condition      put lease.condition(), or conditions(), into transactions
   observe        inspect, ls, leader, watch, sessions; changes nothing
   operate        observe; free locks, ask leaders to resign, check the table
