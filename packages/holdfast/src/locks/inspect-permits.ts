@@ -106,7 +106,6 @@ function permitInspectionOf(
   const asked = permits.find(({ holder }) => holder === known?.request?.holder);
   const held = permits.length > 0 ? "held" : "free";
   const limit = known?.limit;
-  const isFull = limit !== undefined && known !== undefined && known.used >= limit;
   const inspection: PermitInspection = {
     ...NO_LEASE,
     kind: ref.kind as PermitKind,
@@ -121,9 +120,23 @@ function permitInspectionOf(
     forced: forcedReleaseIn(known),
     request: asked && pendingIn({ request: known?.request, holder: asked.holder }),
     appearsExpired: permits.some(({ appearsExpired }) => appearsExpired),
-    acquirableInMs: isFull ? Math.min(...permits.map(({ acquirableInMs }) => acquirableInMs)) : 0,
+    acquirableInMs: known === undefined ? 0 : roomInMs(permits, known),
   };
   return serialisable(inspection);
+}
+
+/** Milliseconds until a permit of weight 1 fits, if the holders stay silent: a limit below the use needs several to end. */
+function roomInMs(
+  permits: readonly InspectedPermit[],
+  { used, limit = Number.POSITIVE_INFINITY }: SharedRecord,
+): number {
+  let [left, inMs] = [used, 0];
+  for (const permit of permits.toSorted((a, b) => a.acquirableInMs - b.acquirableInMs)) {
+    if (left < limit) break;
+    left -= permit.weight;
+    inMs = permit.acquirableInMs;
+  }
+  return inMs;
 }
 
 // Each holder of a permit has its own.

@@ -3,6 +3,7 @@ import { expectError } from "../../../../../test/support/errors.js";
 import { readWriteLock } from "../../../../../test/support/read-write-lock.js";
 import { World } from "../../../../../test/support/world.js";
 import { unlocked } from "../../../../testing/src/local/local.js";
+import { setLimit } from "../../../src/admin/index.js";
 import { inspect, readLock, semaphore } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 
@@ -111,6 +112,22 @@ describe("an inspection of a semaphore", () => {
     const { permits } = await world.until(semaphore(locks, "s", { permits: 1 }).inspect());
     expect(permits).toMatchObject([{ appearsExpired: true, acquirableInMs: 0 }]);
     expect(permits[0]?.endsInMs).toBeLessThan(-10_000);
+  });
+
+  it("waits for as many holders as a limit below the use requires", async () => {
+    const world = new World(DATES);
+    const [dead, live, operator] = [world.inhabitant(), world.inhabitant(), world.inhabitant()];
+    await world.until(semaphore(dead.locks, "s", { permits: 3 }).acquire());
+    await world.until(semaphore(live.locks, "s", { permits: 3 }).acquire({ weight: 2 }));
+    await world.until(setLimit(operator.locks, "s", 2));
+    dead.process.kill();
+    await world.time.advance(120_000);
+    const limited = semaphore(operator.locks, "s", { permits: 2 });
+    const { acquirableInMs, permits } = await world.until(limited.inspect());
+    expect(permits).toMatchObject([{ acquirableInMs: 0 }, { appearsExpired: false }]);
+    expect(acquirableInMs).toBe(permits[1]?.acquirableInMs);
+    expect(acquirableInMs).toBeGreaterThan(0);
+    expect(await world.until(limited.tryAcquire())).toBeNull();
   });
 
   it("tells an unused name from a free semaphore", async () => {
