@@ -66,7 +66,8 @@ export class Dates {
 
   /** The findings about this machine's clock, and about the `Date`s themselves. */
   findings(): Finding[] {
-    if (this.#answers.length === 0) return [noDates()];
+    // Without an answer there is nothing to say about it.
+    if (this.#answers.length === 0) return this.#undated > 0 ? [noDates()] : [];
     return [this.#clockFinding(), this.#dateFinding()];
   }
 

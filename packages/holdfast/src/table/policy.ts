@@ -171,7 +171,7 @@ export function policyFor(options: PolicyOptions): Policy {
   return {
     document: { Version: "2012-10-17", Statement: statements },
     notes: [
-      ...(hasPrefixes ? notesOn(features, scans) : []),
+      ...(hasPrefixes ? notesOn(features, scans, options.bucket !== undefined) : []),
       ...(format === undefined ? [] : foreignNotes(features, format)),
     ],
   };
@@ -244,7 +244,7 @@ function commitStatements(options: PolicyOptions, arn: string): PolicyStatement[
   ];
 }
 
-function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
+function notesOn(features: readonly PolicyFeature[], scans: boolean, hasBucket: boolean): string[] {
   return [
     ...(scans
       ? [
@@ -263,6 +263,9 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean): string[] {
       : []),
     ...(features.includes("object-commit")
       ? ["The probe of the object store writes below `probePrefix`, which must be within a prefix."]
+      : []),
+    ...(hasBucket
+      ? ["`s3:ListBucket` is for the whole bucket: the process can list the names of all objects."]
       : []),
   ];
 }

@@ -69,6 +69,13 @@ describe("a probe", () => {
   });
 });
 
+it("the diagnosis for `table` sends no probe, and does not say that answers have no `Date`", async () => {
+  const client = memoryClient(new MemoryDynamoDB({ nowMs: () => 0 }));
+  await createTable({ client, table: "locks" });
+  const found = await diagnose({ client, table: "locks", for: ["table"] });
+  expect(found.filter(({ level }) => level !== "ok")).toEqual([]);
+});
+
 describe("a process with a policy for a prefix", () => {
   const features = POLICY_FEATURES.filter((feature) => feature !== "object-commit");
 

@@ -213,7 +213,9 @@ describe("policyFor", () => {
 
   it("lists the bucket's permissions for object commits, below the prefixes", () => {
     const options = { for: ["object-commit"], table: "commits", bucket: "reports" } as const;
-    const { document } = policyFor({ ...options, prefixes: ["a/", "b/"] });
+    const { document, notes } = policyFor({ ...options, prefixes: ["a/", "b/"] });
+    expect(notes.join()).toMatch(/`s3:ListBucket`.*\bwhole bucket\b/);
+    expect(policyFor(options).notes).toEqual([]);
     expect(document.Statement.slice(1)).toEqual([
       {
         Sid: "HoldfastObjects",
