@@ -29,6 +29,26 @@ export function noCredentials(client: string, cause: unknown): HoldfastError {
   );
 }
 
+// What the SDK says before it sends, in errors without a name of their own.
+const UNUSABLE = /^Region (?:is missing|not accepted)|^Resolved credential object is not valid/;
+
+/** Whether the SDK cannot send any request with the settings of its client. It then sent none. Pure. */
+export function isUnusable(error: unknown): boolean {
+  const { name, message, code, $metadata } = Object(error) as Record<string, unknown>;
+  if (Object($metadata).httpStatusCode !== undefined) return false;
+  return name === "EndpointError" || code === "ERR_INVALID_URL" || UNUSABLE.test(String(message));
+}
+
+/** The error of a client with settings that the SDK cannot use. `client` says which client. */
+export function unusable(client: string, cause: unknown): HoldfastError {
+  return new HoldfastError(
+    "misconfigured",
+    `The SDK cannot send a request with ${client}: ${said((cause as Partial<Error> | undefined)?.message)}. Nothing was ` +
+      "sent. Correct the client's `region`, `endpoint` and `credentials`.",
+    { cause },
+  );
+}
+
 /** What an error of the SDK says: its first line, below which the SDK adds advice for its developers. */
 export function said(message: unknown): string {
   const [line = ""] = String(message).split("\n", 1);

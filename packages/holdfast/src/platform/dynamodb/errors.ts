@@ -1,6 +1,6 @@
 import { HoldfastError } from "../../errors.js";
 import { shown } from "../../internal/shown.js";
-import { isWithoutCredentials, noCredentials, said } from "../credentials.js";
+import { isUnusable, isWithoutCredentials, noCredentials, said, unusable } from "../credentials.js";
 import type { Item, Misconfigured, NotNow, Unknown, WriteAnswer } from "../table.js";
 
 /** An SDK error, recognised by shape: class names do not survive bundlers or two copies of the SDK. */
@@ -117,12 +117,11 @@ export function answerOf(
   if (REFUSED.has(name) || $metadata?.httpStatusCode === 400) {
     return { kind: "misconfigured", error: refused(error, name, message, table, use) };
   }
-  // Only the message identifies this error of the SDK. Nothing was sent.
-  if (message === "Region is missing") {
-    return { kind: "misconfigured", error: noRegion(error, table) };
-  }
   if (code === "ERR_INVALID_URL") {
     return { kind: "misconfigured", error: noUrl(error, String(input), table) };
+  }
+  if (isUnusable(error)) {
+    return { kind: "misconfigured", error: unusable(`the client of table "${table}"`, error) };
   }
   return { kind: "unknown", cause: error };
 }
@@ -132,14 +131,6 @@ function noUrl(cause: unknown, endpoint: string, table: string): HoldfastError {
     "misconfigured",
     `The endpoint "${shown(endpoint)}" of the DynamoDB client of table "${table}" is not a URL such as ` +
       "http://127.0.0.1:8000. Correct the client's `endpoint`, or AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL.",
-    { cause },
-  );
-}
-
-function noRegion(cause: unknown, table: string): HoldfastError {
-  return new HoldfastError(
-    "misconfigured",
-    `The DynamoDB client of table "${table}" has no region. Give the client a \`region\`, or set AWS_REGION.`,
     { cause },
   );
 }

@@ -95,6 +95,15 @@ describe("an SDK error", () => {
     expect(kindOf(foreign("ThrottlingException", { $metadata }))).toBe("throttled");
   });
 
+  it("about settings of the client counts only without a status", () => {
+    for (const $metadata of [undefined, {}, { httpStatusCode: 500 }]) {
+      const kind = $metadata?.httpStatusCode === 500 ? "unknown" : "misconfigured";
+      expect(kindOf(foreign("EndpointError", { $metadata }))).toBe(kind);
+      const message = "Region not accepted: region=x";
+      expect(kindOf(foreign("Error", { message, $metadata }))).toBe(kind);
+    }
+  });
+
   it("quotes DynamoDB, and mentions keys only if DynamoDB does", () => {
     const messageOf = (message: string): string => {
       const answer = answerOf(foreign("ValidationException", { message }), "locks", "UpdateItem");
