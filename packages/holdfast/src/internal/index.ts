@@ -54,7 +54,12 @@ export {
   isoTimeOf,
   systemClock,
 } from "../platform/clock.js";
-export { isWithoutCredentials, noCredentials } from "../platform/credentials.js";
+export {
+  isUnusable,
+  isWithoutCredentials,
+  noCredentials,
+  unusable,
+} from "../platform/credentials.js";
 export { listenTo } from "../platform/diagnostics.js";
 export { FOR_COMMITS } from "../platform/dynamodb/errors.js";
 export { type DynamoDBLike, withoutRetries } from "../platform/dynamodb/sdk.js";

@@ -1,12 +1,14 @@
 import { HoldfastError } from "holdfast";
 import {
   causeText,
+  isUnusable,
   isWithoutCredentials,
   noCredentials,
   type ObjectAbsent,
   type ObjectRefused,
   type ObjectTrouble,
   shown,
+  unusable,
 } from "holdfast/internal";
 
 /**
@@ -60,6 +62,9 @@ export function objectAnswerOf(
   if (name === "NoSuchKey" || name === "NotFound") return { kind: "absent" };
   if (isWithoutCredentials(name)) {
     return { kind: "misconfigured", error: noCredentials(`bucket "${bucket}"`, error) };
+  }
+  if (isUnusable(error)) {
+    return { kind: "misconfigured", error: unusable(`the client of bucket "${bucket}"`, error) };
   }
   if (status === 401 || status === 403 || DENIED.has(name)) {
     return { kind: "misconfigured", error: denied(error, status, message, bucket, action) };

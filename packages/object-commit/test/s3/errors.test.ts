@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
-import type { PutObjectCommand } from "@aws-sdk/client-s3";
-import { describe, expect, it } from "vitest";
+import { type PutObjectCommand, S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { expectErrorToBe } from "../../../../test/support/errors.js";
 import type { ErrorCode } from "../../../holdfast/src/index.js";
+import { objectCommitter } from "../../src/committer.js";
 import { objectAnswerOf } from "../../src/s3/errors.js";
 import { S3Objects } from "../../src/s3/s3.js";
 
@@ -41,6 +42,39 @@ describe("a refusal by an object store", () => {
         message: expect.stringMatching(new RegExp(`${action}\\b.*"reports"`)),
       },
     });
+  });
+});
+
+describe("a client that the SDK refuses to send with", () => {
+  const credentials = { accessKeyId: "a", secretAccessKey: "b" };
+  const region = "eu-west-1";
+  const UNSET = undefined as unknown as string;
+  const unset = { accessKeyId: UNSET, secretAccessKey: UNSET };
+  afterEach(() => vi.unstubAllEnvs());
+
+  it.each<[string, S3ClientConfig]>([
+    ["no region", { credentials }],
+    ["a region with a blank", { region: "eu-west-1 ", credentials }],
+    ["an endpoint without a scheme", { region, endpoint: "127.0.0.1:9000", credentials }],
+    ["localhost without a scheme", { region, endpoint: "localhost:9000", credentials }],
+    [
+      "credentials of unset variables",
+      { region, endpoint: "http://127.0.0.1:9", credentials: unset },
+    ],
+  ])("with %s rejects at once, and the outcome is known", async (_, config) => {
+    for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"]) {
+      vi.stubEnv(name, undefined);
+    }
+    vi.stubEnv("AWS_CONFIG_FILE", "/nonexistent");
+    const s3 = new S3Client(config);
+    const committer = objectCommitter({ s3, bucket: "b", strategy: "conditional", wait: "2s" });
+    const fromMs = performance.now();
+    await expect(committer.putIfAbsent("k", "x")).rejects.toMatchObject({
+      code: "misconfigured",
+      message: expect.stringMatching(/"b".*Nothing was sent/),
+    });
+    expect(performance.now() - fromMs).toBeLessThan(1_000);
+    s3.destroy();
   });
 });
 
@@ -138,6 +172,8 @@ describe("the answer to an object store's error", () => {
     ["AccessDenied", 403, "access-denied"],
     ["AnyName", 401, "access-denied"],
     ["CredentialsProviderError", undefined, "misconfigured"],
+    ["EndpointError", undefined, "misconfigured"],
+    ["EndpointError", 500, "unknown"],
     ["NoSuchBucket", 404, "misconfigured"],
     ["NotImplemented", 501, "misconfigured"],
     ["InvalidArgument", 400, "misconfigured"],
