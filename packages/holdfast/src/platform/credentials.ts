@@ -29,8 +29,10 @@ export function noCredentials(client: string, cause: unknown): HoldfastError {
   );
 }
 
-// What the SDK says before it sends, in errors without a name of their own.
-const UNUSABLE = /^Region (?:is missing|not accepted)|^Resolved credential object is not valid/;
+// What the SDK says before it sends, in errors without a name of their own. The last: the client and its commands come from
+// two versions of the SDK.
+const UNUSABLE =
+  /^Region (?:is missing|not accepted)|^Resolved credential object is not valid|Middleware is not found when adding/;
 
 /** Whether the SDK cannot send any request with the settings of its client. It then sent none. Pure. */
 export function isUnusable(error: unknown): boolean {
@@ -44,7 +46,7 @@ export function unusable(client: string, cause: unknown): HoldfastError {
   return new HoldfastError(
     "misconfigured",
     `The SDK cannot send a request with ${client}: ${said((cause as Partial<Error> | undefined)?.message)}. Nothing was ` +
-      "sent. Correct the client's `region`, `endpoint` and `credentials`.",
+      "sent. Correct the client's `region`, `endpoint` and `credentials`; of several versions of the SDK, use one.",
     { cause },
   );
 }

@@ -14,7 +14,7 @@ import type { OnDate, Operation, Sender } from "./sender.js";
 
 /**
  * The part of an SDK v3 client that the library uses: a `DynamoDBClient`, or lib-dynamodb's document client.
- * Recognised by shape, so that a second copy of the SDK also works. The document client sends low-level
+ * Recognised by shape, so that a second copy of the same version also works. The document client sends low-level
  * commands through the same stack.
  */
 export interface DynamoDBLike {

@@ -53,6 +53,22 @@ it.each(UNUSABLE)("%s is a configuration error at once", async (_, config) => {
   client.destroy();
 });
 
+it("a client of another version of the SDK is a configuration error at once", async () => {
+  const client = new DynamoDBClient({ region, endpoint, credentials });
+  // What the SDK throws for a client of 3.830 with the commands of 3.1162.
+  const message =
+    "serializerMiddleware is not found when adding endpointV2Middleware middleware before serializerMiddleware";
+  const older = () => () => Promise.reject(new Error(message));
+  client.middlewareStack.add(older, { step: "initialize", name: "older" });
+  const locks = new Holdfast({ client, table: "locks" });
+  await expect(mutex(locks, "a").acquire({ wait: "2s" })).rejects.toMatchObject({
+    code: "misconfigured",
+    message: expect.stringContaining("of several versions of the SDK, use one"),
+  });
+  await locks.close();
+  client.destroy();
+});
+
 it("a provider of credentials that throws is a table that does not answer", async () => {
   const provider = () => Promise.reject(new Error("The vault is sealed."));
   const client = new DynamoDBClient({ region, endpoint, credentials: provider });
