@@ -326,7 +326,9 @@ function isSeenWanted({ context, ref }: Hold): boolean {
 /** Whether a grant can go on with these settings: a claim with them would write the same record. */
 function fits({ leaseMs, settings }: Hold, asked: HoldSettings): boolean {
   return (
-    asked.keep?.keepMs === settings.keep?.keepMs &&
+    // Another copy of this package cannot read a hold's private members.
+    asked.keep instanceof Keeping &&
+    asked.keep.keepMs === settings.keep?.keepMs &&
     asked.leaseMs === leaseMs &&
     asked.renewMs === settings.renewMs &&
     asked.owner === settings.owner &&

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import { awsLockClient } from "../../../formats/src/index.js";
@@ -731,5 +731,24 @@ describe("the option keep", () => {
     const check = condition(first);
     await first.release();
     expect(condition(await lock.acquire())).toEqual(check);
+  });
+
+  it("passes by the table between two copies of the package on one client", async () => {
+    const { world, holder, lock } = scene();
+    vi.resetModules();
+    const other = await import("../../src/index.js");
+    const { keepFor: otherKeepFor } = await import("../../src/keep/index.js");
+    expect(other.mutex).not.toBe(mutex);
+    const keep = otherKeepFor("5s") as never;
+    const ofOther = other.mutex(holder.locks as never, "a", { keep });
+    const first = await world.until(lock.acquire());
+    const waiting = ofOther.acquire();
+    await world.time.advance(100);
+    await world.until(first.release());
+    const second = await world.until(waiting);
+    expect(second.isHeld).toBe(true);
+    expect(second.fence).toBeGreaterThan(first.fence);
+    await world.until(second.release());
+    expect(await world.until(use(lock))).toBeGreaterThan(second.fence);
   });
 });
