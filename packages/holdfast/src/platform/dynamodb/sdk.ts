@@ -73,7 +73,7 @@ export function senderOver(client: DynamoDBLike): Sender {
   return Object.assign(send, {
     tellsDate: true,
     lastEndpoint,
-    connections: () => poolsOf(handler)[0]?.maxSockets,
+    connections: () => poolsOf(handler)[last?.protocol === "http:" ? 1 : 0]?.maxSockets,
     waitingForConnection: () => waitingForConnection(client),
   } as const);
 }
@@ -85,9 +85,9 @@ interface Pool {
 }
 
 /** Returns the pools of connections of the SDK's handler for Node.js, once it has sent a request. */
-function poolsOf(handler: Handler | undefined): readonly Pool[] {
+function poolsOf(handler: Handler | undefined): readonly (Pool | undefined)[] {
   const { httpAgent, httpsAgent } = handler?.httpHandlerConfigs?.() ?? {};
-  return [httpsAgent, httpAgent].filter((agent) => agent !== undefined);
+  return [httpsAgent, httpAgent];
 }
 
 /** Returns how many requests of the program wait for a connection of this client; 0 if not known. */
@@ -98,7 +98,7 @@ export function waitingForConnection(client: DynamoDBLike): number {
   return poolsOf(requestHandler).map(waitingIn).reduce(sum, 0);
 }
 
-const waitingIn = ({ requests = {} }: Pool): number =>
+const waitingIn = ({ requests = {} }: Pool = {}): number =>
   Object.values(requests)
     .map((waiting) => waiting?.length ?? 0)
     .reduce(sum, 0);

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { Agent, createServer, type Server } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type DynamoDBClient, GetItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
@@ -127,4 +128,14 @@ describe.each([true, false])("an SDK client with cacheMiddleware %s", (cacheMidd
     ]);
     client.destroy();
   });
+});
+
+it("counts the connections of the agent that the endpoint uses", async () => {
+  const httpAgent = new Agent({ maxSockets: 3 });
+  const httpsAgent = new HttpsAgent({ maxSockets: 7 });
+  const client = sdkClient(endpoint, { requestHandler: { httpAgent, httpsAgent } });
+  const send = senderOver(client);
+  await send("GetItem", input("ours"), new Abort(), () => undefined);
+  expect(send.connections?.()).toBe(3);
+  client.destroy();
 });
