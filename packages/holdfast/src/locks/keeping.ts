@@ -168,6 +168,7 @@ class Uses implements KeptGrant<Hold> {
   /** The hold of the grant while nobody uses it. */
   #idle: Hold | undefined;
   #isWanted = false;
+  /** The release that no call has begun, until a call waits for it. */
   #givingBack: Promise<void> | undefined;
 
   constructor(record: HeldRecord, { count }: FenceBlock, keepMs: number) {
@@ -246,7 +247,7 @@ class Uses implements KeptGrant<Hold> {
   /** For other processes: the lease is not handed to a waiter of this one. */
   #giveBack(): void {
     this.#isWanted = true;
-    void this.yields();
+    this.#givingBack = this.yields();
   }
 
   /** Takes the kept lease for its next use. */
@@ -268,7 +269,12 @@ class Uses implements KeptGrant<Hold> {
 
   yields(): Promise<void> | undefined {
     const idle = this.#idle;
-    if (idle === undefined) return this.#givingBack;
+    if (idle === undefined) {
+      // For one call: a second one without a wait would stand behind the first, and wait for as long as that holds.
+      const givingBack = this.#givingBack;
+      this.#givingBack = undefined;
+      return givingBack;
+    }
     this.#leaveIdle();
     const { context, ref, localQueue, settings } = idle;
     if (!idle.beginRelease()) return undefined;
@@ -283,8 +289,7 @@ class Uses implements KeptGrant<Hold> {
     );
     // No caller waits for it: an error is the client's.
     context.inBackground(() => released);
-    this.#givingBack = released.catch(() => undefined);
-    return this.#givingBack;
+    return released.catch(() => undefined);
   }
 
   ended(): void {

@@ -440,6 +440,24 @@ describe("a kept lock that others want", () => {
     },
   );
 
+  it.each(["a call without a wait", "a call that waits"])(
+    "keeps no further call without a wait waiting behind %s",
+    async (who) => {
+      const { world, holder } = scene();
+      const lock = mutex(holder.locks, "a", { ...KEEP, lease: "30s" });
+      await world.until(use(lock));
+      const isByTimer = who === "a call without a wait";
+      if (isByTimer) await world.time.advance(KEEP_MS);
+      const first = isByTimer ? lock.tryAcquire() : mutex(holder.locks, "a").acquire();
+      const second = lock.tryAcquire();
+      const got = await world.until<Lease | null>(first);
+      expect(got).not.toBeNull();
+      // While the first holds.
+      expect(await world.until(second, 1_000)).toBeNull();
+      await world.until(got?.release() ?? Promise.resolve());
+    },
+  );
+
   // docs/keep.md
   it.each([
     ["without `keep`, by a hand-off", (locks: Holdfast) => mutex(locks, "a").acquire(), 1],
