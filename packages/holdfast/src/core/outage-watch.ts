@@ -150,14 +150,16 @@ export class OutageWatch {
     const isNews = outages.isNews(last, nowMs, isWhole);
     // An operation that has been silent for long may be the first that shows a new silence of the whole table.
     if (!isNews && !isWhole && kind === "unknown") return;
-    if (kind !== "denied") {
-      // Only words that follow each other are rare: an outage after a long one is told as soon as the first.
-      const isSoon = nowMs - this.#toldAtMs <= 3 * this.#pauseMs;
-      this.#pauseMs = isSoon ? Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs) : this.#leastMs;
-    }
+    const isAgain = kind === this.#toldKind || nowMs - this.#toldAtMs <= 3 * this.#pauseMs;
     this.#toldKind = kind;
     this.#toldAtMs = nowMs;
     if (!isNews) return;
+    // Only words of one outage, or soon after each other, become rare: another outage is told as soon as the first.
+    if (kind !== "denied")
+      this.#pauseMs = Math.min(
+        LONGEST_PAUSE_MS,
+        Math.max(this.#leastMs, isAgain ? 2 * this.#pauseMs : 0),
+      );
     const what = isWhole ? undefined : outages.operationOf(last);
     const sinceMs = isWhole ? this.#fromMs : this.#sinceMs;
     this.#context.report(outageError(tableName, last, nowMs - sinceMs, what));

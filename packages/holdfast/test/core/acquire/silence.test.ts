@@ -476,6 +476,15 @@ describe("calls that wait in an outage", () => {
     expect(codes()).toEqual(["throttled", "unreachable", "throttled"]);
   });
 
+  it("are told seldom of one record, also if others are served seldom", async () => {
+    const [one, other] = [calling(), calling()];
+    for (let round = 0; round < 120; round += 1) {
+      await eachSecond(20, () => one.write(LOST));
+      await other.write();
+    }
+    expect(errors.length).toBeLessThan(20);
+  });
+
   it("are told of an outage in time, also just after refusals", async () => {
     const one = calling();
     for (let at = 0; at < 3; at += 1) {
