@@ -1,7 +1,7 @@
 import type { HoldfastError } from "../errors.js";
 import type { SignalLike } from "../platform/abort.js";
 import { type Clock, type Instant, instantOf } from "../platform/clock.js";
-import { isWithoutCredentials } from "../platform/credentials.js";
+import { isUnusable, isWithoutCredentials } from "../platform/credentials.js";
 import { hasSubscribers } from "../platform/diagnostics.js";
 import {
   type Backoff,
@@ -283,12 +283,13 @@ export class TableAccess {
   }
 
   /**
-   * Whether an error may heal while a caller waits: refused credentials or a refused permission; also missing credentials,
-   * once DynamoDB has served this client. A client that never had credentials is told at once.
+   * Whether an error may heal while a caller waits: refused credentials or a refused permission; also missing or incomplete
+   * credentials, once DynamoDB has served this client. A client that never had any is told at once.
    */
   mayHeal({ code, cause }: HoldfastError): boolean {
     if (code === "access-denied") return true;
-    return this.outages.wasServed && isWithoutCredentials((cause as Error | undefined)?.name);
+    const { name } = Object(cause) as Error;
+    return this.outages.wasServed && (isWithoutCredentials(name) || isUnusable(cause));
   }
 
   // A request without any answer does not show whether answers have a `Date`.

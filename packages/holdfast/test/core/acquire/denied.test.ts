@@ -24,6 +24,9 @@ function named(name: string, code: "access-denied" | "misconfigured" = "access-d
 const EXPIRED = named("ExpiredTokenException");
 const DENIED = { fault: "misconfigured", error: EXPIRED } as const;
 const MISSING = named("CredentialsProviderError", "misconfigured");
+const INCOMPLETE = new HoldfastError("misconfigured", "The SDK cannot send a request.", {
+  cause: new Error("Resolved credential object is not valid"),
+});
 
 let world: World;
 let other: Inhabitant;
@@ -308,15 +311,18 @@ describe("a call of once that waits for the end of a run", () => {
   });
 });
 
-describe("missing credentials", () => {
+describe.each([
+  ["missing", MISSING],
+  ["incomplete", INCOMPLETE],
+])("%s credentials", (_, error) => {
   it("end a wait of a client that never had any", async () => {
-    deny(MISSING);
-    await expect(world.until(mutex(mine.locks, "a").acquire(FOR_EVER))).rejects.toBe(MISSING);
+    deny(error);
+    await expect(world.until(mutex(mine.locks, "a").acquire(FOR_EVER))).rejects.toBe(error);
   });
 
   it("are waited for by a client that had some", async () => {
     await world.until(inspect(mine.locks, "a"));
-    deny(MISSING);
+    deny(error);
     const waiting = mutex(mine.locks, "a").acquire(FOR_EVER);
     await world.time.advance(OUTAGE_MS);
     expect(told).toMatchObject([{ code: "misconfigured" }]);
