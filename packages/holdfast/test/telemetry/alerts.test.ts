@@ -64,7 +64,7 @@ describe("the alert rules for Prometheus", () => {
     for (const [increase, metric, selected, window] of expr.matchAll(INCREASE)) {
       // Told again at each poll of a candidate.
       if (metric === "holdfast_election_gap_looks_total") continue;
-      const first = `max_over_time(${metric}{${selected}}[${window}]) unless ${metric} offset ${window}`;
+      const first = `max_over_time(${metric}{${selected}}[${window}]) unless last_over_time(${metric}[10m] offset ${window})`;
       expect(expr).toContain(`(${first} or ${increase})`);
     }
   });
