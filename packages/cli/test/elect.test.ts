@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { election } from "../../holdfast/src/election/index.js";
@@ -73,6 +73,30 @@ describe("holdfast elect", () => {
     await running.printed("not renewed in time", "stderr");
     dynamodb.handle = handle;
     await until(() => linesOf("runs").length === 2, "it runs again");
+    running.kill("SIGTERM");
+    await running.result;
+  });
+
+  it("runs again after a run that ended just after a late renewal", async () => {
+    const [log, go] = [world.file("runs"), world.file("go")];
+    const tidy = `echo term >> "${log}"; while [ ! -e "${go}" ]; do sleep 0.02; done; exit 1`;
+    const script = `trap '${tidy}' TERM; echo on >> "${log}"; while :; do sleep 0.02; done`;
+    const words = ["elect", "pool", "--lease", "6s", "--renew", "2s", "--every", "2s"];
+    const running = world.start([...words, "--", "sh", "-c", script]);
+    await until(() => linesOf("runs").length === 1, "it runs");
+    const { dynamodb } = world.server;
+    const { handle } = dynamodb;
+    const type = "com.amazon.coral.availability#ThrottlingException";
+    dynamodb.handle = () => ({ status: 400, body: { __type: type, message: "slower" } });
+    await until(() => linesOf("runs").length === 2, "the guard ends it");
+    dynamodb.handle = (operation, body) => {
+      // The late renewal, and then the end of the run.
+      if (operation === "UpdateItem") setTimeout(() => writeFileSync(go, ""), 50);
+      return handle.call(dynamodb, operation, body);
+    };
+    await until(() => linesOf("runs").length > 2, "it runs again");
+    expect(linesOf("runs")).toEqual(["on", "term", "on"]);
+    dynamodb.handle = handle;
     running.kill("SIGTERM");
     await running.result;
   });

@@ -39,6 +39,8 @@ const LONGEST_GRACE_MS = 2_000;
 // deliver the signal.
 const MARGIN_PART = 1 / 20;
 const LONGEST_MARGIN_MS = 250;
+/** The part of a lease that a guard needs at the most: with less left, it starts nothing. */
+export const GUARD_PART = GRACE_PART + MARGIN_PART;
 // How often the guard receives the deadline: often enough to learn of a renewal long before the grace period
 // starts.
 const TELLS_PER_LEASE = 12;

@@ -3,7 +3,7 @@ import { type Lease, lossSignal } from "holdfast";
 import { durationMs, election, sleep, systemTimers } from "holdfast/internal";
 import { locksOf } from "../../connection.js";
 import { commandLineOf, type GuardOptions } from "../../guard/command-line.js";
-import { type CommandLine, GuardedCommand } from "../../guard/guarded-command.js";
+import { type CommandLine, GUARD_PART, GuardedCommand } from "../../guard/guarded-command.js";
 import {
   environmentOf,
   exitCodeOfOutcome,
@@ -120,7 +120,8 @@ class Reign {
   async over(term: Lease<AnyLocks>, output: Output): Promise<void> {
     // Each run adds a listener, and a term can have thousands of runs.
     setMaxListeners(0, term.signal, lossSignal(term));
-    // What was left of the lease when a guard ended a run. Until a renewal, each further guard would end its run at once.
+    // What was left of the lease when a guard ended a run. Until a renewal, each further guard would end its run at once. At
+    // most what a guard needs: a late renewal may have come before the end of the run.
     let endedWithMs = Number.NEGATIVE_INFINITY;
     for (let dueMs = monotonicMs(); ; ) {
       await sleep(systemTimers, dueMs - monotonicMs(), true, term.signal);
@@ -129,7 +130,8 @@ class Reign {
         await this.#run(term).catch((error: unknown) => {
           if (failureOf(error).exitCode !== EXIT.lost) throw error;
           this.exitCode = tellFailure(output, error);
-          endedWithMs = term.remainingMs();
+          const neededMs = guardedMs(term.leaseMs, this.#times.maxHold) * GUARD_PART;
+          endedWithMs = Math.min(term.remainingMs(), neededMs);
         });
       }
       const { everyMs } = this.#times;
