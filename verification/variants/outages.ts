@@ -415,7 +415,8 @@ export const OUTAGES: readonly Variant[] = [
     ],
     caughtBy: {
       test: "packages/holdfast/test/core/acquire/silence.test.ts",
-      title: "is reported although reads were silent before, and served for no call since",
+      title:
+        "is reported in time after words that became rare, although reads are silent for longer",
     },
   },
 ];

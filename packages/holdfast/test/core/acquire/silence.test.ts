@@ -417,6 +417,21 @@ describe("calls that wait in an outage", () => {
     one.watch.dispose();
   });
 
+  it("is reported in time after words that became rare, although reads are silent for longer", async () => {
+    const [one, other] = [calling(), calling()];
+    await eachSecond(10, () => one.read(LOST));
+    for (let round = 0; round < 6; round += 1) {
+      await other.write();
+      await eachSecond(20, () => one.write(LOST));
+    }
+    await one.write();
+    await world.time.advance(120_000);
+    const before = errors.length;
+    await one.read(LOST);
+    await eachSecond(8, () => one.write(LOST));
+    expect(errors.length).toBe(before + 1);
+  });
+
   it.each([
     ["silent, then throttled", [LOST, THROTTLED]],
     ["throttled, then silent", [THROTTLED, LOST]],
