@@ -22,7 +22,7 @@ import { checkStart } from "./start.mjs";
 await built();
 
 // Two thirds are source maps with sources; a much larger package would contain another package's code, or data.
-const MOST_BYTES = 3_500_000;
+const MOST_BYTES = 3_600_000;
 // A file costs a user more than its bytes do: every install unpacks the file, every scanner opens the file. A third of them
 // are the documents of `holdfast`.
 const MOST_FILES = 114;
