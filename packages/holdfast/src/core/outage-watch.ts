@@ -156,10 +156,7 @@ export class OutageWatch {
     if (!isNews) return;
     // Only words of one outage, or soon after each other, become rare: another outage is told as soon as the first.
     if (kind !== "denied")
-      this.#pauseMs = Math.min(
-        LONGEST_PAUSE_MS,
-        Math.max(this.#leastMs, isAgain ? 2 * this.#pauseMs : 0),
-      );
+      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, (isAgain && 2 * this.#pauseMs) || this.#leastMs);
     const what = isWhole ? undefined : outages.operationOf(last);
     const sinceMs = isWhole ? this.#fromMs : this.#sinceMs;
     this.#context.report(outageError(tableName, last, nowMs - sinceMs, what));

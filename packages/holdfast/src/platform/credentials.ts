@@ -46,7 +46,7 @@ export function unusable(client: string, cause: unknown): HoldfastError {
   return new HoldfastError(
     "misconfigured",
     `The SDK cannot send a request with ${client}: ${said((cause as Partial<Error> | undefined)?.message)}. Nothing was ` +
-      "sent. Correct the client's `region` (or AWS_REGION), `endpoint` and `credentials`, and use one version of the SDK.",
+      "sent. Correct its `region` (or AWS_REGION), `endpoint` and `credentials`, and use one version of the SDK.",
     { cause },
   );
 }
