@@ -24,20 +24,17 @@ export interface MultiAcquire extends Acquisition {
  */
 export class MultiPlace implements Cancelling {
   readonly ticket: bigint;
-  readonly #cancellation: Cancelling;
+  readonly #together: MultiAcquire;
   readonly #places: readonly QueuePlace[];
   readonly #entries: readonly Entry[];
   /** The sessions that the caller has named for the permits. Without them, no permit can be granted. */
   readonly #sessions: readonly PermitPart["sessions"][];
   readonly #abort = new Abort();
 
-  readonly #together: MultiAcquire;
-
   private constructor(ticket: bigint, places: readonly QueuePlace[], together: MultiAcquire) {
     const { cancellation, permits } = together;
-    this.#together = together;
     this.ticket = ticket;
-    this.#cancellation = cancellation;
+    this.#together = together;
     this.#places = places;
     this.#entries = places.map((place) => new Entry(place, ticket, cancellation, together));
     this.#sessions = [...permits.values()].map(({ sessions }) => sessions);
@@ -78,22 +75,23 @@ export class MultiPlace implements Cancelling {
   }
 
   get waits(): boolean {
-    return this.#cancellation.waits;
+    return this.#together.cancellation.waits;
   }
 
   onWait(heldBy: string | undefined): void {
     // This client may have kept the lease of a use that was in progress when the wait began.
-    for (const { id } of this.#together.refs) void this.#together.context.localQueues.yields(id);
-    this.#cancellation.onWait(heldBy);
+    const { cancellation, context, refs } = this.#together;
+    for (const { id } of refs) void context.localQueues.yields(id);
+    cancellation.onWait(heldBy);
   }
 
   // The first entry stands for all: reads of one table fail together.
   onResponse(): void {
-    (this.#entries[0] ?? this.#cancellation).onResponse();
+    (this.#entries[0] ?? this.#together.cancellation).onResponse();
   }
 
   onNoResponse(unavailable: Unavailable): void {
-    (this.#entries[0] ?? this.#cancellation).onNoResponse(unavailable);
+    (this.#entries[0] ?? this.#together.cancellation).onNoResponse(unavailable);
   }
 
   /** Whether the place ended because this waiter could read nothing. */
@@ -104,7 +102,7 @@ export class MultiPlace implements Cancelling {
   error(): unknown {
     const refusal = this.#sessions.map((session) => session.refusal()).find(Boolean);
     if (refusal !== undefined) return refusal;
-    return (this.#entries.find((entry) => entry.isStopped) ?? this.#cancellation).error();
+    return (this.#entries.find((entry) => entry.isStopped) ?? this.#together.cancellation).error();
   }
 
   /** Leaves all queues, by one deletion each, in the background. */
