@@ -13,7 +13,7 @@ import { unavailableError } from "../core/unavailable.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { refuse } from "../internal/option-names.js";
 import { keysOf } from "../native/native-conditions.js";
-import { type Instant, instantOf } from "../platform/clock.js";
+import type { Instant } from "../platform/clock.js";
 import type { Timer } from "../platform/timers.js";
 
 /** For the option `keep` of a lock, from {@link keepFor}. */
@@ -79,6 +79,7 @@ export function keepFor(length: Duration): Keep {
  */
 const LONGEST_BURST_MS = 20;
 
+/** The deadline of a use is that of its grant. */
 const NO_START: Instant = Object.freeze({ monotonicMs: 0, wallMs: 0, bootMs: 0 });
 
 /** The kept grants of one client. */
@@ -232,10 +233,7 @@ class Uses implements KeptGrant<Hold> {
   }
 
   #goesOn(former: Hold, settings: HoldSettings, isIdle = false): GrantResult {
-    // Only the longest time of a use counts from its start: the deadline is that of the grant.
-    const isTimed = settings.maxHoldMs !== undefined && !isIdle;
-    const start = isTimed ? instantOf(former.context.clock) : NO_START;
-    return { record: this.#record, start, settings, former, isIdle };
+    return { record: this.#record, start: NO_START, settings, former, isIdle };
   }
 
   #keep(idle: Hold): void {

@@ -446,6 +446,18 @@ describe.each(KINDS)("a $kind", (kind) => {
       expect(told).toHaveLength(kind.keys.length);
     });
 
+    it("is not lost at its grant, whose answer took longer", async () => {
+      const { world, locks, network } = setUp(kind);
+      network.script(() => ({ fault: "delayed", delayMs: 700 }));
+      const lease = await world.until(kind.make(locks, { maxHold: "500ms" }).acquire());
+      network.script(undefined);
+      expect(lease.isHeld).toBe(true);
+      await world.time.advance(490);
+      expect(lease.isHeld).toBe(true);
+      await world.time.advance(20);
+      expect(lease.signal.reason).toMatchObject({ reason: "held-too-long" });
+    });
+
     it("is warned of once, and not too soon, by timers that fire early and keep no process alive", async () => {
       const { world, locks, process } = setUp(kind);
       const set = process.timers.set.bind(process.timers);

@@ -121,7 +121,7 @@ export class Hold implements Kept {
     const { maxHoldMs } = settings;
     // A place in a queue has the settings of its waiter.
     if (maxHoldMs !== undefined && ref.isEntry !== true && !isIdle) {
-      this.#longest = new LongestHold(this, start, maxHoldMs);
+      this.#longest = new LongestHold(this, maxHoldMs);
       this.#last = this.#longest.deadline;
     }
     context.holds.add(this);

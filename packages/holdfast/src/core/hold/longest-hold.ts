@@ -1,4 +1,4 @@
-import type { Instant } from "../../platform/clock.js";
+import { instantOf } from "../../platform/clock.js";
 import type { Timer } from "../../platform/timers.js";
 import type { ClientContext } from "../context.js";
 import { Deadline } from "./deadline.js";
@@ -15,17 +15,19 @@ interface Limited {
   check(): unknown;
 }
 
-/** Ends a hold that is renewed for too long: a holder that is stuck renews for ever. */
+/**
+ * Ends a hold that is renewed for too long: a holder that is stuck renews for ever. The time counts from when the caller has
+ * the lock: a slow answer to the grant must not use it up.
+ */
 export class LongestHold {
   /** The hold's deadline is never later. */
   readonly deadline: Deadline;
   readonly #hold: Limited;
   #timer: Timer | undefined;
 
-  /** `start`: the instant before the first send of the grant. */
-  constructor(hold: Limited, start: Instant, maxHoldMs: number) {
+  constructor(hold: Limited, maxHoldMs: number) {
     this.#hold = hold;
-    this.deadline = new Deadline(hold.context.clock, start, maxHoldMs);
+    this.deadline = new Deadline(hold.context.clock, instantOf(hold.context.clock), maxHoldMs);
     this.#wait(maxHoldMs * WARNED_PART);
   }
 
