@@ -254,6 +254,7 @@ describe("the check of waiting calls reports", () => {
     told: Readonly<Record<number, Told>>,
     wait?: number,
     servesQueries = false,
+    untilMs = 10_500,
   ): Promise<string[]> {
     const { time } = new World();
     const { clock, timers } = time.process();
@@ -274,7 +275,7 @@ describe("the check of waiting calls reports", () => {
       }
     };
     void silence.watch("waited", wait === undefined ? {} : { wait }, call);
-    await time.advance(10_500);
+    await time.advance(untilMs);
     return wrong;
   }
 
@@ -294,6 +295,16 @@ describe("the check of waiting calls reports", () => {
     const twice = (sentMs: number) => (Math.floor(sentMs / 1_000) === 4 ? found : unknown());
     expect(await waiting(twice, { 2000: "unreachable" })).toHaveLength(1);
     expect(await waiting(twice, { 2000: "unreachable", 7000: "unreachable" })).toEqual([]);
+  });
+
+  it("a later outage that is not told when words have become rare", async () => {
+    const often = (sentMs: number) => (Math.floor(sentMs / 1_000) % 4 === 0 ? found : unknown());
+    const rare = { 3000: "unreachable", 7000: "unreachable" } as const;
+    expect(await waiting(often, rare)).toEqual([]);
+    expect(await waiting(often, rare, undefined, false, 15_500)).toHaveLength(1);
+    expect(
+      await waiting(often, { ...rare, 13000: "unreachable" }, undefined, false, 15_500),
+    ).toEqual([]);
   });
 
   it("throttling that is not told, but not a single refused request", async () => {

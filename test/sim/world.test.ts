@@ -334,6 +334,37 @@ const BAD: readonly Case[] = [
     ),
   },
   {
+    invariant: "heard in time",
+    because: "a holder that listens is not told of an interruption",
+    history: of(
+      { kind: "process", by: "p1", what: "started" },
+      { ...record("p1", 1n, "h1"), leaseMs: 60_000 } as Draft,
+      { ...p1, kind: "listens", everyMs: 100 },
+      { ...p1, kind: "asked", what: "interrupt", isTold: true, isNow: false },
+      ...Array.from({ length: 6 }, (): Draft => ({ ...p1, kind: "acted" })),
+    ),
+  },
+  {
+    invariant: "longest",
+    because: "a holder acts after its longest time",
+    history: of(
+      { ...p1, kind: "limited", maxHoldMs: 1_500 },
+      { ...p1, kind: "granted" },
+      { ...p1, kind: "acted" },
+      { ...p1, kind: "acted" },
+    ),
+  },
+  {
+    invariant: "longest",
+    because: "a lease without faults is lost before its longest time",
+    history: of(
+      { ...p1, kind: "limited", maxHoldMs: 9_000 },
+      { ...p1, kind: "granted" },
+      { ...p1, kind: "lost", reason: "held-too-long" },
+    ),
+    terms: { losesNothing: true },
+  },
+  {
     invariant: "no passed ticket",
     because: "a process keeps taking tickets below the last granted one",
     history: of(

@@ -149,6 +149,24 @@ export type Event =
       readonly of: bigint;
       readonly keepMs: number;
     }
+  /** A holder reads its record every `everyMs`, so that a request reaches it soon. */
+  | {
+      readonly kind: "listens";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly everyMs: number;
+    }
+  /** A holder was told that another caller interrupts it. */
+  | { readonly kind: "heard"; readonly by: string; readonly name: string; readonly fence: bigint }
+  /** A process holds the lease for so long at most. */
+  | {
+      readonly kind: "limited";
+      readonly by: string;
+      readonly name: string;
+      readonly fence: bigint;
+      readonly maxHoldMs: number;
+    }
   /** A waiter that interrupts has taken its number in a record, with this id. */
   | { readonly kind: "number"; readonly by: string; readonly name: string; readonly asker: string }
   /** A grant left the id of a waiter that interrupts in its record. */

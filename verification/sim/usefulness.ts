@@ -8,8 +8,8 @@ const keyOf = (event: { readonly name: string; readonly fence: bigint }): string
   `"${event.name}" with fence ${event.fence}`;
 
 /**
- * A lease without faults is kept: none is lost, and each ends by its own release, by a forced release, or when its
- * process closes the session, unless the process was killed.
+ * A lease without faults is kept: none is lost, and each ends by its own release, by a forced release, when its
+ * process closes the session, or after its longest time, unless the process was killed.
  */
 export const kept: Checker = (history, { losesNothing }) => {
   if (losesNothing !== true) return [];
@@ -19,8 +19,11 @@ export const kept: Checker = (history, { losesNothing }) => {
   const worked = new Set<string>();
   const closedMs = new Map<string, number>();
   const forced = new Forced();
+  // `longest` judges these.
+  const limited = new Set<string>();
   for (const event of history) {
     forced.see(event);
+    if (event.kind === "limited") limited.add(keyOf(event));
     if (event.kind === "process" && event.what === "killed") killed.add(event.by);
     if (event.kind === "session over" && event.why === "closed") closedMs.set(event.by, event.atMs);
     if (event.kind === "session over" && event.why === "lost") {
@@ -38,6 +41,8 @@ export const kept: Checker = (history, { losesNothing }) => {
     if (event.reason === "closed" && closedMs.get(event.by) === event.atMs) continue;
     // `once` keeps the lease for a while after its work.
     if (event.reason === "closed" && worked.has(keyOf(event))) continue;
+    const isLimit = event.reason === "held-too-long" || event.reason === "lost-with-another";
+    if (isLimit && limited.has(keyOf(event))) continue;
     const what = `${event.by} lost ${keyOf(event)} (${event.reason}), without a fault`;
     found.push({ invariant: "kept", atMs: event.atMs, what });
   }

@@ -7,6 +7,7 @@ import { SessionKeepAlive } from "../../packages/holdfast/src/core/session/keep-
 import { interrupt } from "../../packages/holdfast/src/locks/asking.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import { queueCondition } from "../../packages/holdfast/src/native/native-conditions.js";
+import { listen } from "../../packages/holdfast/src/requests/requests.js";
 import type { Variant } from "./variant.js";
 
 const TEST = "packages/holdfast/test/locks/interrupt.test.ts";
@@ -25,6 +26,52 @@ export const REQUESTS: readonly Variant[] = [
       },
     ],
     caughtBy: { test: TEST, title: "rejects with `lost` after an interruption and the end of %s" },
+  },
+  {
+    name: "section-cut-off",
+    what: "An interruption reaches a holder in a shielded section.",
+    rules: [],
+    edits: [{ in: { Requested }, from: "if (this.#shields > 0 || this", to: "if (this" }],
+    caughtBy: { invariant: "shielded", within: 200, of: "calm world" },
+  },
+  {
+    name: "interruption-forgotten-in-a-section",
+    what: "An interruption that came in a shielded section is never told.",
+    rules: [],
+    edits: [
+      {
+        in: { Requested },
+        from: "this.#shields -= 1;\n    this.#obey();",
+        to: "this.#shields -= 1;",
+      },
+    ],
+    caughtBy: { invariant: "shielded", within: 200, of: "calm world" },
+  },
+  {
+    name: "reads-that-hear-nothing",
+    what: "A holder that listens learns of a request by its renewals alone.",
+    rules: [],
+    edits: [
+      {
+        in: { listen },
+        from: 'if (found.state === "held") this.#hold.hear(found);',
+        to: "void found;",
+      },
+    ],
+    caughtBy: { invariant: "heard in time", within: 200, of: "late world" },
+  },
+  {
+    name: "longest-time-without-end",
+    what: "A renewal moves the deadline of a lease past its longest time.",
+    rules: [],
+    edits: [
+      {
+        in: { Hold },
+        from: "return this.#last === undefined ? deadline : deadline.earlier(this.#last);",
+        to: "return deadline;",
+      },
+    ],
+    caughtBy: { invariant: "longest", within: 200, of: "calm world" },
   },
   {
     name: "interrupted-process-claims-at-once",

@@ -58,8 +58,8 @@ interface Watched {
 /**
  * Expects that a call that waits is not left in silence: `onError` receives an outage within two request timeouts of the
  * first failure that the call saw, an outage of reads or of writes alone with its third failure, at the earliest after as
- * long, and a refusal of the credentials at once; each once, until the table serves the process again. Reads the clock and
- * the timers of the process, which a pause stops.
+ * long, and a refusal of the credentials at once; each once, until the table serves the process again, and ever more rarely
+ * if outages follow each other. Reads the clock and the timers of the process, which a pause stops.
  */
 export class Silence {
   readonly #watched: Watched;
@@ -70,6 +70,8 @@ export class Silence {
   readonly #servedOfKindMs = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();
   #toldMs = Number.NEGATIVE_INFINITY;
+  /** How long after the last word the next may come: words that follow each other become rare. */
+  #pauseMs = 0;
   #toldDeniedMs = Number.NEGATIVE_INFINITY;
 
   constructor(watched: Watched) {
@@ -112,7 +114,11 @@ export class Silence {
   /** `onError` received an error. */
   told({ code, lockName }: HoldfastError): void {
     if (lockName !== undefined) return;
-    if (["unreachable", "throttled", "access-denied"].includes(code)) this.#toldMs = this.#nowMs;
+    if (["unreachable", "throttled", "access-denied"].includes(code)) {
+      const isSoon = this.#nowMs - this.#toldMs <= 3 * this.#pauseMs;
+      this.#pauseMs = isSoon ? 2 * this.#pauseMs : this.#boundMs;
+      this.#toldMs = this.#nowMs;
+    }
     if (code === "access-denied") this.#toldDeniedMs = this.#nowMs;
   }
 
@@ -219,6 +225,8 @@ export class Silence {
       const servedOfMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
       const beganMs = isSilence ? Math.min(this.#servedMs, servedOfMs) : refusedMs;
       if (this.#toldMs >= beganMs) return again(this.#boundMs);
+      const pausedMs = this.#toldMs + this.#pauseMs + this.#boundMs - this.#nowMs;
+      if (this.#pauseMs > this.#boundMs && pausedMs > 0) return again(pausedMs);
       if (!isSure) return this.#expectLater(waiter, run, SLACK_MS, true);
       this.#fail(waiter, `within ${this.#boundMs} ms of requests that are ${trouble}`, sinceMs);
     });

@@ -1,9 +1,10 @@
 import type { Checker } from "../../checker.js";
 import { grants } from "./grants.js";
+import { longest } from "./longest.js";
 import { occurrences } from "./occurrences.js";
 import { permitLimit, permitRecords } from "./permits.js";
 import { queues } from "./queues.js";
-import { newestFirst, obedience, toldInTime } from "./requests.js";
+import { heardInTime, newestFirst, obedience, toldInTime } from "./requests.js";
 import { uses, usesInTime } from "./uses.js";
 import { ids, starvation, undone } from "./waiting.js";
 
@@ -12,6 +13,8 @@ export const worldCheckers = {
   grants,
   obedience,
   toldInTime,
+  heardInTime,
+  longest,
   newestFirst,
   uses,
   usesInTime,

@@ -93,6 +93,55 @@ export const toldInTime: Checker = (history, { told: bound }) => {
   return found;
 };
 
+// Lost, late and stale answers of several reads.
+const LEAST_HEARD_MS = 3_000;
+const HEARD_READS = 8;
+
+/**
+ * A holder that listens hears of an interruption by one of its next reads, and not only by a renewal; judged where a lease
+ * is long.
+ */
+export const heardInTime: Checker = (history) => {
+  const found: Violation[] = [];
+  const scene = new Scene();
+  const grants = new Map<string, string>();
+  const leasesMs = new Map<string, number>();
+  const askedMs = new Map<string, number>();
+  const listening = new Map<string, { readonly fromMs: number; readonly everyMs: number }>();
+  const heard = new Set<string>();
+  for (const event of history) {
+    scene.see(event);
+    if (!("fence" in event)) continue;
+    const key = keyOf(event);
+    const { atMs } = event;
+    if (event.kind === "record" && event.leaseMs !== undefined) leasesMs.set(key, event.leaseMs);
+    if (event.kind === "use") {
+      const of = keyOf({ name: event.name, fence: event.of });
+      grants.set(key, of);
+      // Each use listens for itself.
+      listening.delete(of);
+    }
+    if (event.kind === "listens") listening.set(key, { fromMs: atMs, everyMs: event.everyMs });
+    if (event.kind === "heard") heard.add(key);
+    if (event.kind === "asked" && event.what === "interrupt" && !askedMs.has(key))
+      askedMs.set(key, atMs);
+    if (event.kind !== "acted") continue;
+    const { by, name } = event;
+    const grant = grants.get(key) ?? key;
+    const ears = listening.get(grant);
+    if (ears === undefined || heard.has(grant)) continue;
+    const sinceMs = Math.max(askedMs.get(grant) ?? Number.POSITIVE_INFINITY, ears.fromMs);
+    const withinMs = LEAST_HEARD_MS + HEARD_READS * ears.everyMs;
+    // With a short lease, a renewal shows it as well.
+    if (atMs <= sinceMs + withinMs || withinMs > (leasesMs.get(grant) ?? 0) / 6) continue;
+    if ((scene.ableSinceMs(by) ?? Number.POSITIVE_INFINITY) > sinceMs) continue;
+    heard.add(grant);
+    const what = `${by} acted on "${name}" and had not heard of an interruption, for which it listened`;
+    found.push({ invariant: "heard in time", atMs, what });
+  }
+  return found;
+};
+
 function keyOf({ name, fence }: { readonly name: string; readonly fence: bigint }): string {
   return `${fence} ${name}`;
 }

@@ -87,7 +87,8 @@ function begin(self: Incarnation, grant: Grant, waited: boolean): void {
   else lossSignal.addEventListener("abort", lost, { once: true });
 }
 
-function act(self: Incarnation, grant: Grant): boolean {
+/** Acts, if the grant is held. */
+export function act(self: Incarnation, grant: Grant): boolean {
   if (!grant.isHeld()) return false;
   for (const { name, fence } of grant.parts) self.note({ kind: "acted", name, fence });
   return true;

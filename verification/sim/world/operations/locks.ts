@@ -39,6 +39,7 @@ import {
   unreadableIn,
 } from "./holding.js";
 import { grantFenceOf, keepingOf, noteUse } from "./keeping.js";
+import { beginTalk, limitOf, type Manners, mannersOf, NO_MANNERS, shielded } from "./talking.js";
 
 // Longer than a process needs for any request, so that what an abandoned import leaves behind shows.
 const LONG_RESERVATION_MS = 60_000;
@@ -56,7 +57,9 @@ export async function oneLock(
   const isGreedy = random.chance(plan.world?.greed ?? 0);
   for (let times = isGreedy ? random.integer(2, 12) : 1; times > 0 && !run.isOver; times -= 1) {
     const keeping = keepingOf(self, random);
-    const options = keeping?.options ?? keptAliveBy(self, random, random.integer(...plan.leaseMs));
+    const manners = mannersOf(self, random);
+    const alive = keeping?.options ?? keptAliveBy(self, random, random.integer(...plan.leaseMs));
+    const options = { ...alive, ...limitOf(manners) };
     const limitMs = aimAt(self, random, name, options);
     const asks = kind === "mutex" ? asksOf(self, random) : undefined;
     const { ifHeld } = asks ?? {};
@@ -85,7 +88,7 @@ export async function oneLock(
     const isOnSession =
       keeping !== undefined || options.session !== undefined || self.holdsBy === "shared";
     const isStopped = asks && watchInterruption(self, entered, asks);
-    await use(self, random, entered, lease.waited, !isOnSession, isStopped);
+    await use(self, random, entered, lease.waited, !isOnSession, isStopped, manners);
   }
 }
 
@@ -124,7 +127,9 @@ export async function manyLocks(self: Incarnation, random: SeededRandom): Promis
   const names = [...self.run.plan.names];
   const count = random.integer(2, 3);
   while (names.length > count) names.splice(random.integer(0, names.length - 1), 1);
-  const options = keptAliveBy(self, random, self.run.plan.leaseMs[0]);
+  const manners = mannersOf(self, random);
+  const alive = keptAliveBy(self, random, self.run.plan.leaseMs[0]);
+  const options = { ...alive, ...limitOf(manners) };
   const lock = all(self.locks, names, options);
   const given = await taken(
     self,
@@ -145,7 +150,9 @@ export async function manyLocks(self: Incarnation, random: SeededRandom): Promis
     self.run.fail("all or none", `${self.name} got ${parts.length} of ${names.length} locks`);
   }
   self.note({ kind: "granted together", parts });
+  beginTalk(self, given.lease, grant, manners);
   await hold(self, random, grant, { waited: false });
+  if (manners.shields) await shielded(self, random, given.lease, grant);
   self.asked();
   await end(self, grant, () => given.lease.release());
 }
@@ -196,12 +203,15 @@ async function use(
   waited: boolean,
   isExportable: boolean,
   isStopped: () => boolean = () => false,
+  manners: Manners = NO_MANNERS,
 ): Promise<void> {
   const { run } = self;
   const grant = ofOne(self, random, lease);
   const grantedMs = run.time.nowMs;
   const isBesideUpdate = self.holdsBy === "shared" && random.chance(0.15);
+  beginTalk(self, lease, grant, manners);
   await hold(self, random, grant, { waited, isDone: () => isBesideUpdate || isStopped() });
+  if (manners.shields) await shielded(self, random, lease, grant);
   if (isBesideUpdate) await updateAtFirstRenewal(self, random, lease, grantedMs);
   self.asked();
   const isExported = isExportable && lease.isHeld && random.chance(run.plan.world?.exports ?? 0);
