@@ -1,6 +1,7 @@
 import { PERMITS } from "../../native/native-permits.js";
 import { instantOf } from "../../platform/clock.js";
-import { retry } from "../../platform/retry.js";
+import { type Backoff, retry } from "../../platform/retry.js";
+import { retryPauseMs, spread } from "../backoff.js";
 import { Hold } from "../hold/hold.js";
 import { forcedIn } from "../hold/loss.js";
 import { freeOnce } from "../hold/release.js";
@@ -50,8 +51,11 @@ export async function exchange(from: Hold, { ref, weight, limit }: Exchange): Pr
   const write = permits.exchange(from.ref, held, grant);
   const own = permits.permitOf(ref, { holder, weight, leavesMark: false });
   context.ownPermits.add(holder);
-  const attempt = () => context.writeWithin(write, () => from.remainingMs());
-  const { backoff } = from;
+  // Only the session's end counts: the old permit has ended, and the longest time of its holder may be over.
+  const leftMs = () => life.deadline.remainingMs();
+  const attempt = () => context.writeWithin(write, leftMs);
+  const backoff: Backoff = (fraction) =>
+    spread(retryPauseMs(life.leaseMs, leftMs(), context.clock, context.throttledBy()), fraction);
   const isOver = (): boolean => !life.isHeld;
   let to: Hold | undefined;
   try {

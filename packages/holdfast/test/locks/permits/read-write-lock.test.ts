@@ -135,6 +135,26 @@ describe("a read-write lock", () => {
     expect(await world.until(listSessions(locks))).toEqual([]);
   });
 
+  it("downgrades at the end of its longest time, after an outage of its record, in a few writes", async () => {
+    const world = new World(DATES);
+    const { locks, network } = world.inhabitant();
+    const writer = await world.until(writeLock(locks, "c", { maxHold: "10s" }).acquire());
+    await world.time.advance(9_000);
+    let sends = 0;
+    network.script((request) => {
+      if (request.kind !== "write" || !JSON.stringify(request.write.key).includes("read-write#")) {
+        return undefined;
+      }
+      sends += 1;
+      return { fault: "request-lost", unknownAfterMs: 100 };
+    });
+    const reading = downgrade(writer);
+    await world.time.advance(12_000);
+    network.clear();
+    expect((await world.until(reading)).isHeld).toBe(true);
+    expect(sends).toBeLessThan(20);
+  });
+
   // rule: protocol 56
   it.each([
     ["at once", 0],
