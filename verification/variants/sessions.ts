@@ -50,13 +50,13 @@ export const SESSIONS: readonly Variant[] = [
   },
   {
     name: "record-unread-while-sessions-are-refused",
-    what: "A waiter whose requests about a session are refused does not read the record, which may be free.",
+    what: "A waiter whose requests about a session are not served does not read the record, which may be free.",
     rules: [],
     edits: [
       {
         in: { AcquireLoop },
-        from: "if (!isRefused || !this.#cancellation.waits) return answer;",
-        to: "if (isRefused || !this.#cancellation.waits) return answer;",
+        from: "if (isServed || !this.#cancellation.waits || this.#cancellation.isStopped) return",
+        to: "if (isServed || this.#cancellation.waits || this.#cancellation.isStopped) return",
       },
     ],
     caughtBy: {

@@ -1,4 +1,4 @@
-import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
+import { isJudged, type ReadAnswer, type WriteAnswer } from "../../platform/table.js";
 import { Hold, type HoldQueue } from "../hold/hold.js";
 import { Pacer } from "../pacer.js";
 import type { Decision } from "../record/decide.js";
@@ -345,8 +345,9 @@ export class AcquireLoop {
   }
 
   /**
-   * Sends a request about the session that the record names until DynamoDB answers, or the record names it no more. A policy
-   * may refuse all requests about sessions: without a read of the record, the waiter would never see its release.
+   * Sends a request about the session that the record names until DynamoDB serves it, or the record names it no more. A
+   * policy may refuse all requests about sessions, and the partition of one may not answer: without a read of the record, the
+   * waiter would never see its release.
    */
   #askOfSession(
     session: string,
@@ -354,8 +355,8 @@ export class AcquireLoop {
   ): Promise<void> {
     return this.#untilAnswered(async (timeoutMs) => {
       const answer = await ask(timeoutMs);
-      const isRefused = answer.kind === "misconfigured" || answer.kind === "throttled";
-      if (!isRefused || !this.#cancellation.waits) return answer;
+      const isServed = answer.kind === "found" || isJudged(answer);
+      if (isServed || !this.#cancellation.waits || this.#cancellation.isStopped) return answer;
       const read = await this.#read("strong", timeoutMs);
       if (read.kind !== "found") return answer;
       const record = this.#context.seeRecord(this.#ref, read, "strong");

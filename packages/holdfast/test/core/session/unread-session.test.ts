@@ -14,7 +14,11 @@ import {
 const DENIED = new HoldfastError("access-denied", "No permission for this session.", {
   cause: Object.assign(new Error("refused"), { name: "AccessDeniedException" }),
 });
-const FAULTS = [{ fault: "throttled" }, { fault: "misconfigured", error: DENIED }] as const;
+const FAULTS = [
+  { fault: "throttled" },
+  { fault: "misconfigured", error: DENIED },
+  { fault: "request-lost" },
+] as const;
 
 describe.each(["read", "write"] as const)(
   "a waiter whose %ss of the holder's session are not served",
