@@ -34,6 +34,8 @@ export class PermitLoop {
   readonly #pace: PollPace;
   #seen: Seen | undefined;
   #silences = 0;
+  /** How often DynamoDB did not serve a request about the session of a holder. */
+  #unserved = 0;
   /** The sessions of holders that {@link PermitLoop.#notifySessions} still has to ask; undefined before its time. */
   #unnotified: Set<string> | undefined;
   #retries: Retries | undefined;
@@ -81,10 +83,10 @@ export class PermitLoop {
           this.#pacer.paused();
           break;
         case "look-at-session":
-          if (!(await this.#lookAtSessions("look-at-session"))) await this.#wait();
+          if (!(await this.#lookAtSessions("look-at-session"))) await this.#waitUnserved();
           break;
         case "end-session":
-          if (!(await this.#endSession(decision))) await this.#wait();
+          if (!(await this.#endSession(decision))) await this.#waitUnserved();
           break;
         case "wait":
           cancellation.onWait(this.#holders[0]?.owner);
@@ -113,7 +115,7 @@ export class PermitLoop {
     const { weight, limit, adopted } = this.#wish;
     // A waiter in the queue goes by a limit that an operator changes during the wait, as new callers do.
     const adopts = adopted !== undefined || place !== undefined;
-    const wish = { weight, limit, adopts, passage: settings.passage };
+    const wish = { weight, limit, adopts, passage: settings.passage, unserved: this.#unserved };
     return decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
   }
 
@@ -153,6 +155,11 @@ export class PermitLoop {
       freeOnce(context, dead, { known: { holder, fence } }, { keepData: false }),
     );
     this.#note(sharedRecord(this.#contending, answer));
+  }
+
+  #waitUnserved(): Promise<void> {
+    this.#unserved += 1;
+    return this.#wait();
   }
 
   /** Pauses, and reads the record again. Does not read before a holder may count as dead. */

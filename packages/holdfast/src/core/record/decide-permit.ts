@@ -10,6 +10,8 @@ interface PermitWish {
   /** Whether the caller goes by another limit in the record. */
   readonly adopts: boolean;
   readonly passage?: Passage | undefined;
+  /** How often DynamoDB did not serve a request about a session: each time another holder has its turn. Default 0. */
+  readonly unserved?: number;
 }
 
 /** The next step of an acquisition of a permit. */
@@ -31,7 +33,7 @@ export type PermitDecision =
  */
 export function decidePermit(
   record: AbsentRecord | SharedRecord | undefined,
-  { weight, limit: own, adopts, passage }: PermitWish,
+  { weight, limit: own, adopts, passage, unserved = 0 }: PermitWish,
   holderOf: (permit: PermitInRecord) => Decision,
 ): PermitDecision {
   if (record === undefined || record.state === "absent") return { kind: "grant" };
@@ -41,14 +43,16 @@ export function decidePermit(
   const inQueue = standing(record.queue, passage);
   if (inQueue !== "open") return { kind: inQueue };
   if (record.used + weight <= limit) return { kind: "grant" };
+  const endings: PermitDecision[] = [];
   let unseen: PermitDecision | undefined;
   let untilMs = Number.POSITIVE_INFINITY;
   for (const permit of record.permits) {
     const decision = holderOf(permit);
     if (decision.kind === "take-over") return { kind: "remove", permit };
-    if (decision.kind === "end-session") return decision;
+    if (decision.kind === "end-session") endings.push(decision);
     if (decision.kind === "look-at-session") unseen ??= decision;
     if (decision.kind === "wait") untilMs = Math.min(untilMs, decision.acquirableAtMs);
   }
-  return unseen ?? { kind: "wait", untilMs };
+  const steps = unseen === undefined ? endings : [...endings, unseen];
+  return steps[unserved % steps.length] ?? { kind: "wait", untilMs };
 }

@@ -36,6 +36,7 @@ const CASES: readonly {
   readonly weight?: number;
   readonly refuses?: boolean;
   readonly ticket?: bigint;
+  readonly unserved?: number;
   readonly holders?: Readonly<Record<string, Decision>>;
   readonly next: PermitDecision;
 }[] = [
@@ -110,6 +111,20 @@ const CASES: readonly {
     next: { kind: "end-session", session: "session of b", watched: undefined },
   },
   {
+    what: "two holders count as dead, and the session of the first could not be ended",
+    record: recordOf([A, B]),
+    unserved: 1,
+    holders: { a: { ...ending, session: "session of a" }, b: ending },
+    next: { kind: "end-session", session: "session of b", watched: undefined },
+  },
+  {
+    what: "a session was never seen, and that of another holder could not be ended",
+    record: recordOf([A, B]),
+    unserved: 1,
+    holders: { a: { ...ending, session: "session of a" }, b: unseen },
+    next: { kind: "look-at-session", session: "session of b" },
+  },
+  {
     what: "a session was never seen",
     record: recordOf([A, B]),
     holders: { a: alive, b: unseen },
@@ -126,11 +141,11 @@ const CASES: readonly {
 describe("a waiter for a permit", () => {
   it.each(CASES)(
     "decides, if $what: $next.kind",
-    ({ record, weight = 1, refuses = false, ticket, holders, next }) => {
+    ({ record, weight = 1, refuses = false, ticket, unserved, holders, next }) => {
       const passage = ticket === undefined ? undefined : ({ kind: "ticket", ticket } as const);
       const decision = decidePermit(
         record,
-        { weight, limit: 3, adopts: !refuses, passage },
+        { weight, limit: 3, adopts: !refuses, passage, ...(unserved && { unserved }) },
         ({ holder }) => {
           const known = holders?.[holder];
           if (known === undefined)

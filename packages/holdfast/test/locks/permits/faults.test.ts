@@ -343,6 +343,23 @@ describe("a waiter for a permit", () => {
     expect(strong).toBe(1);
   });
 
+  it.each(["throttled", "request-lost"] as const)(
+    "takes the permit of a dead holder while the session of another one cannot be ended: %s",
+    async (fault) => {
+      const world = new World(DATES);
+      const [first, second] = [world.inhabitant(), world.inhabitant()];
+      const c = await withSession(world);
+      const session = await world.until(openSession(first.locks));
+      await world.until(semaphore(first.locks, "s", { permits: 2, session }).acquire());
+      await world.until(semaphoreOf(second, 2).acquire());
+      for (const { process } of [first, second]) process.kill();
+      const isOfFirst = (request: FaultRequest): boolean =>
+        request.kind === "write" && JSON.stringify(request.write.key).includes(session.id);
+      faults(c, isOfFirst, { fault });
+      expect((await world.until(semaphoreOf(c, 2).acquire({ wait: "5m" }))).isHeld).toBe(true);
+    },
+  );
+
   it("does not sleep past the moment at which a holder may count as dead", async () => {
     const world = new World(DATES);
     const [a, b] = [await withSession(world), await withSession(world)];
