@@ -74,17 +74,22 @@ export interface PermitParts extends ClientParts {
   readonly marks: PermitMarks;
   /** The limits in the table that are not the caller's. */
   readonly limits: AdoptedLimits;
-  /** The session of the client's permits. */
-  readonly sessions: PermitSessions & KeepAliveSource<Hold>;
+  /** Returns the session of the client's permits. Throws `invalid-argument` if the client's leases are renewed by hand. */
+  readonly sessions: () => PermitSessions & KeepAliveSource<Hold>;
 }
 
 const parts = new WeakMap<ClientParts, PermitParts>();
 
-/** Returns the parts of a client's semaphores and read-write locks, the same at each call. Throws `invalid-argument`. */
+/** Returns the parts of a client's semaphores and read-write locks, the same at each call. */
 export function permitPartsOf(client: ClientParts): PermitParts {
   const known = parts.get(client);
   if (known !== undefined) return known;
-  const sessions = client.shared ?? permitSessions(client);
+  let own = client.shared;
+  // A caller with a session of its own needs none of the client.
+  const sessions = () => {
+    own ??= permitSessions(client);
+    return own;
+  };
   const made = { ...client, marks: new PermitMarks(), limits: new AdoptedLimits(), sessions };
   parts.set(client, made);
   return made;
@@ -255,9 +260,9 @@ function tooManyHolders(ref: RecordRef, error: unknown): HoldfastError | undefin
   );
 }
 
-/** Returns what keeps the permits alive. Throws `invalid-argument` for a session of another client. */
+/** Returns what keeps the permits alive. Throws `invalid-argument` for a session of another client, and if there is none. */
 function sessionsOf({ context, sessions }: PermitParts, session: Session | undefined) {
-  if (session === undefined) return sessions;
+  if (session === undefined) return sessions();
   const life = lifeOfSession(session);
   // Others look for the session in the table of the permits, and count a permit without one as dead.
   life.accepts(context, life.leaseMs, life.renewMs);

@@ -300,10 +300,10 @@ describe("a semaphore", () => {
 describe.each([
   [
     "semaphore",
-    (locks: Holdfast, session: Session) => semaphore(locks, "s", { permits: 1, session }),
+    (locks: Holdfast, session?: Session) => semaphore(locks, "s", { permits: 1, session }),
   ],
-  ["read lock", (locks: Holdfast, session: Session) => readLock(locks, "s", { session })],
-  ["write lock", (locks: Holdfast, session: Session) => writeLock(locks, "s", { session })],
+  ["read lock", (locks: Holdfast, session?: Session) => readLock(locks, "s", { session })],
+  ["write lock", (locks: Holdfast, session?: Session) => writeLock(locks, "s", { session })],
 ])("a %s", (_, make) => {
   it("cannot use a session of another client, which others would not find in the table", async () => {
     const world = new World();
@@ -314,6 +314,17 @@ describe.each([
       mentions: ["`session`", /\banother client\b/],
     });
     expect(make(other.locks, session).name).toBe("s");
+  });
+
+  it("needs a session of its caller if the client's leases are renewed by hand", async () => {
+    const world = new World(DATES);
+    const { locks } = world.inhabitant({ renew: "manual" });
+    expectThrown(() => make(locks, undefined), {
+      code: "invalid-argument",
+      mentions: ["manual", "`session`"],
+    });
+    const session = await world.until(openSession(locks, { renew: "10s" }));
+    expect((await world.until(make(locks, session).acquire())).isHeld).toBe(true);
   });
 });
 
