@@ -10,6 +10,7 @@ import type { QueueOptions } from "../queue/options.js";
 import type { SessionKeepAlive } from "../session/keep-alive.js";
 import { hasExpired } from "../session/open.js";
 import { isOutageError, tooSlow, type Unavailable } from "../unavailable.js";
+import { checkPermits } from "./grant.js";
 import { PermitLoop } from "./loop.js";
 import type { Wish } from "./wish.js";
 
@@ -112,7 +113,9 @@ export async function openedOrLater(
 ): Promise<SessionKeepAlive | undefined> {
   const { context, ref, settings, cancellation } = opening;
   try {
-    return await openedOrCancelled(opening, user);
+    const life = await openedOrCancelled(opening, user);
+    life.checkPermitsBy((asked) => checkPermits({ context, ref: asked }, life));
+    return life;
   } catch (error) {
     const isExpired = hasExpired(error);
     if (cancellation.waits && !cancellation.isStopped && (isExpired || isPassing(context, error))) {

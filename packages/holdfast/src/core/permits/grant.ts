@@ -56,8 +56,6 @@ export class PermitGrantWrite {
     const repetition = new GrantRetry(this.#contending, turn);
     const write = requireCapability(context.format, PERMITS).grant(ref, this.#grant);
     context.ownPermits.add(holder);
-    const { life } = this.#wish;
-    life.checkPermitsBy((asked) => checked({ context, ref: asked }, life));
     let sends = 0;
     return repetition.run<WriteAnswer, PermitAnswer>({
       send: (timeoutMs) => {
@@ -178,7 +176,11 @@ export function freeStrays(
   }
 }
 
-async function checked(
+/**
+ * Reads a record that a waiter has asked the session about, and frees the permits that no part of this client uses.
+ * Resolves to whether DynamoDB answered.
+ */
+export async function checkPermits(
   { context, ref }: Pick<Contending, "context" | "ref">,
   life: Wish["life"],
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { World } from "../../../../../test/support/world.js";
-import { mutex, openSession } from "../../../src/index.js";
+import { all, mutex, openSession, semaphore } from "../../../src/index.js";
 import { interrupt } from "../../../src/requests/index.js";
 
 it("the notes of interrupted holders that have released do not stay in the session's row", async () => {
@@ -17,6 +17,21 @@ it("the notes of interrupted holders that have released do not stay in the sessi
     await world.until((await world.until(asked)).release());
   }
   await world.time.advance(10_000);
+  const row = world.table.item({ pk: { S: `session#${session.id}` }, sk: { S: "lease" } }) ?? {};
+  expect(Object.keys(row).filter((one) => one.startsWith("request#"))).toEqual([]);
+});
+
+it("the notes of waiters for permits among several locks do not stay in the session's row", async () => {
+  const world = new World();
+  const [holder, waiter] = [world.inhabitant(), world.inhabitant()];
+  const session = await world.until(openSession(holder.locks));
+  const limited = semaphore(holder.locks, "s", { permits: 1, session });
+  const lease = await world.until(all(holder.locks, [limited]).acquire());
+  const waiting = semaphore(waiter.locks, "s", { permits: 1 }).acquire({ wait: "10m" });
+  await world.time.advance(90_000);
+  await world.until(lease.release());
+  await world.until(waiting);
+  await world.time.advance(15_000);
   const row = world.table.item({ pk: { S: `session#${session.id}` }, sk: { S: "lease" } }) ?? {};
   expect(Object.keys(row).filter((one) => one.startsWith("request#"))).toEqual([]);
 });
