@@ -113,7 +113,9 @@ class Ear {
     const { context, ref } = this.#hold;
     if (!this.#hold.isHeld || this.#hold.requested.isInterrupted) return this.stop();
     const { codec } = context.format;
-    const read = { key: ref.key, consistent: false, attributes: codec.pollAttributes };
+    // A permit is an attribute of its own.
+    const attributes = ref.permit === undefined ? { attributes: codec.pollAttributes } : {};
+    const read = { key: ref.key, consistent: false, ...attributes };
     const answer = await context.read(read, context.timeoutWithin(this.#hold.remainingMs()));
     if (answer.kind !== "found") return;
     // A stale answer may lack the request, or name an earlier holder. It decides nothing else.

@@ -12,6 +12,7 @@ import {
   type HoldfastError,
   type Lease,
   mutex,
+  semaphore,
   sharedSession,
   writeLock,
 } from "../../src/index.js";
@@ -785,6 +786,20 @@ describe("listen()", () => {
     expect([reads, readUnits]).toEqual([10, 5]);
     await world.until(idle.release());
     expect((await world.requests(pause)).reads).toBe(0);
+  });
+
+  it.each([
+    ["semaphore", (locks: Holdfast) => semaphore(locks, "a", { permits: 1 })],
+    ["write lock", (locks: Holdfast) => writeLock(locks, "a")],
+  ] as const)("hears of the queue of a %s", async (_, of) => {
+    const { world, holder, asker } = scene();
+    const lease = await world.until(of(holder.locks).acquire());
+    listen(lease, "100ms");
+    const waiting = of(asker.locks).acquire();
+    await world.time.advance(3_000);
+    expect(wanted(lease)).toEqual({ kind: "queue", by: undefined });
+    await world.until(lease.release());
+    await world.until(waiting);
   });
 
   it("survives a table that does not answer, and hears again", async () => {
