@@ -22,14 +22,9 @@ export const KEEPING: readonly Variant[] = [
       },
       { in: { keepFor }, from: " || idle.check() < LEAST_LEFT * idle.leaseMs", to: "" },
       {
-        in: { keepFor },
-        from: "const start = isTimed ? instantOf(former.context.clock) : NO_START;",
-        to: "const start = instantOf(former.context.clock);",
-      },
-      {
         in: { Hold },
         from: "this.living = former?.living ?? this.#livingFrom(start, record);",
-        to: "this.living = this.#livingFrom(start, record);",
+        to: "this.living = this.#livingFrom(instantOf(context.clock), record);",
       },
     ],
     caughtBy: { test: TEST, title: "is not used after its deadline, however late the timers are" },
