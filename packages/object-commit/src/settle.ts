@@ -11,7 +11,6 @@ import {
 import { type AfterLook, afterAnswer, afterLook, isMet, type SentState } from "./decide.js";
 import { unmet } from "./errors.js";
 import type { CommitTarget } from "./format.js";
-import { readHead } from "./read.js";
 
 /** One write of an object: a put, a copy or a delete. */
 export interface ObjectWrite {
@@ -141,12 +140,22 @@ export class Settling {
 
   /** Reads the object until the outcome is known, or the write must be sent again. */
   #readUntilKnown(answer: StoreAnswer): Promise<Outcome | undefined> {
+    const { target } = this.#write;
+    const { objects, settings } = this.#context;
     return this.#untilKnown(async (): Promise<Known<Outcome | undefined> | Again> => {
-      const read = await readHead(this.#context, this.#write.target.key, this.#limit);
-      if (read.kind === "trouble") return { kind: "known", outcome: await this.#atTheEnd() };
-      const verdict = this.#verdictOf(read.head);
+      const call = callWithin(this.#limit, settings.requestTimeoutMs);
+      const read = await objects.head(target.key, call);
+      if (read.kind === "misconfigured") {
+        // A refused read says nothing about an unanswered send. Expired credentials may be replaced within the limit.
+        this.#cause = read.error;
+        if (this.#unanswered > 0) return AGAIN;
+        return { kind: "known", outcome: { kind: "failed", error: read.error } };
+      }
+      if (read.kind !== "found" && read.kind !== "absent") return AGAIN;
+      const head = read.kind === "found" ? read.head : undefined;
+      const verdict = this.#verdictOf(head);
       if (verdict === "wait") return AGAIN;
-      return { kind: "known", outcome: this.#outcomeOf(verdict, read.head, answer) };
+      return { kind: "known", outcome: this.#outcomeOf(verdict, head, answer) };
     });
   }
 

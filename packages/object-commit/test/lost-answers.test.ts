@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { HoldfastError } from "../../holdfast/src/errors.js";
+import { HoldfastError } from "../../holdfast/src/errors.js";
 import { CommitWorld, errorOf, type Writer, type WriterOptions } from "./world.js";
 
 const STRATEGIES = [["conditional"], ["dynamo"], ["both"]] as const;
@@ -8,6 +8,11 @@ const STRATEGIES = [["conditional"], ["dynamo"], ["both"]] as const;
 function worldOf(strategy: string): CommitWorld {
   return new CommitWorld({ conditions: strategy === "dynamo" ? "ignored" : "honoured" });
 }
+
+const DENIED = {
+  fault: "misconfigured",
+  error: new HoldfastError("access-denied", "The token has expired."),
+} as const;
 
 describe.each(STRATEGIES)("with %s, a writer recognises its own write", (strategy) => {
   it("when the answer is lost", async () => {
@@ -51,6 +56,18 @@ describe.each(STRATEGIES)("with %s, a writer recognises its own write", (strateg
       strategy === "conditional" ? "outcome-unknown" : "renamed",
     );
     expect(world.objects.keys()).toEqual(["to", "warm-up"]);
+  });
+
+  it("when the reads after a lost answer are denied for a while, as with expired credentials", async () => {
+    const world = worldOf(strategy);
+    const { committer, store } = world.writer({ strategy });
+    store.next("put", { fault: "response-lost", unknownAfterMs: 10 });
+    store.script((kind) => {
+      const isDenied = kind === "head" && store.requests.put > 0 && world.time.nowMs < 2_000;
+      return isDenied ? DENIED : undefined;
+    });
+    await world.until(committer.putIfAbsent("a", "1"), 4_000);
+    expect(world.text("a")).toBe("1");
   });
 
   it("when the write is applied late, but within the wait", async () => {
@@ -144,6 +161,17 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
   });
 });
 
+it("ends the record after a refused write, also if the read that should explain it is denied", async () => {
+  const world = worldOf("both");
+  const { committer, store } = world.writer({ strategy: "both" });
+  store.script((kind) => {
+    if (kind === "put") world.objects.putByHand("a", "other");
+    return store.requests.put > 0 && kind === "head" ? DENIED : undefined;
+  });
+  expect(await world.error(committer.putIfAbsent("a", "1"))).toBe(DENIED.error);
+  expect(world.record("a")).toMatchObject({ timeout: "0" });
+});
+
 describe("an unknown outcome", () => {
   it.each(STRATEGIES)("is reported with %s, with the commit id to look for", async (strategy) => {
     const world = worldOf(strategy);
@@ -157,6 +185,22 @@ describe("an unknown outcome", () => {
     expect(error).toMatchObject({ code: "outcome-unknown", objectKey: "a" });
     expect(error.message).toContain(error.commitId);
   });
+
+  it.each(STRATEGIES)(
+    "is reported with %s, and not the denial of every later read",
+    async (strategy) => {
+      const world = worldOf(strategy);
+      const { committer, store } = world.writer({ strategy });
+      const { etag } = world.objects.putByHand("a", "1");
+      store.script((kind) => {
+        if (kind === "put") return { fault: "response-lost", unknownAfterMs: 10 };
+        return store.requests.put > 0 ? DENIED : undefined;
+      });
+      const replaced = await world.error(committer.putIfMatch("a", etag, "2"));
+      expect(replaced).toMatchObject({ code: "outcome-unknown", cause: DENIED.error });
+      expect(world.text("a")).toBe("2");
+    },
+  );
 
   // rule: object-commit 10
   it("is found by a later read when the write was applied after all", async () => {
