@@ -253,9 +253,12 @@ export class ObjectCommitter {
 
   async #put(target: CommitTarget, content: PutContent, patience: Patience): Promise<Committed> {
     const write = putWrite(this.#context, target, content, this.#context.random.id());
+    const { stream } = content.body as Partial<StreamBody>;
+    // A stream may fail before the put reads it, and without a listener this would end the process. The read throws the
+    // error again.
+    if (stream instanceof Readable) stream.on("error", () => undefined);
     const committed = await this.#commit(write, patience).catch((error: unknown) => {
       // Nobody reads a stream whose put was never sent, such as of an object that exists.
-      const { stream } = content.body as Partial<StreamBody>;
       if (stream instanceof Readable) stream.destroy();
       throw error;
     });

@@ -1,3 +1,4 @@
+import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { HoldfastError } from "../../holdfast/src/errors.js";
@@ -337,6 +338,24 @@ describe("a stream", () => {
       expect(world.text("a")).toBeUndefined();
     }
   });
+
+  it.each(STRATEGIES)(
+    "that fails before it is read fails only its put, with %s",
+    async (strategy) => {
+      const world = worldOf(strategy);
+      const latency = () => ({ requestMs: 50, responseMs: 50 });
+      const { committer } = world.writer({ strategy, latency });
+      const missing = createReadStream("/nonexistent/file");
+      const failed = errorOf(committer.putIfAbsent("a", { stream: missing, length: 4 }));
+      // Without a listener, this event ends the process.
+      await new Promise<void>((resolve) => missing.once("close", () => resolve()));
+      expect(await world.until(failed)).toMatchObject({
+        code: "invalid-argument",
+        cause: { code: "ENOENT" },
+      });
+      expect(world.text("a")).toBeUndefined();
+    },
+  );
 
   type Prepare = (world: CommitWorld, writer: Writer, aborting: AbortController) => unknown;
 
