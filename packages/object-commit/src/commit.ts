@@ -15,7 +15,9 @@ export async function commitConditionally(
 ): Promise<string> {
   const how = { withConditions: true, mayRepeatUnsure: true, isUnderRecord: false };
   const settled = await new Settling(context, write, how, patience).run();
-  return etagOf(write, settled, (cause) => notSent(write, patience, cause));
+  return etagOf(write, settled, patience, () =>
+    onNoResponse(write.target, "object store", { kind: "throttled", cause: undefined }),
+  );
 }
 
 /**
@@ -39,7 +41,9 @@ export async function commitUnderRecord(
     if (isWorthAnother(write, settled) && patience.remainingMs() > 0) continue;
     // While the store may still apply a send, the record must block other writers.
     if (settled.isQuiet) await lock.end(held.record);
-    return etagOf(write, settled, (cause) => notWritten(context, write, patience, cause));
+    return etagOf(write, settled, patience, () =>
+      leaseRanOut(write.target, context.settings.timeoutMs),
+    );
   }
 }
 
@@ -70,9 +74,14 @@ async function readAgain(
   write: ObjectWrite,
   held: Held,
 ): Promise<Settled["outcome"] | undefined> {
+  // Ended by the record before its own timeout, a read does not show whether the store answers.
+  const isShort = held.remainingMs() < context.settings.requestTimeoutMs;
   try {
     const read = await readHead(context, write.target.key, held);
-    if (read.kind === "trouble") return { kind: "spent", cause: read.trouble.cause };
+    if (read.kind === "trouble") {
+      const isShown = !isShort || read.trouble.kind !== "unknown";
+      return { kind: "spent", trouble: isShown ? read.trouble : undefined };
+    }
     if (isMet(write.target, read.head)) return undefined;
     return { kind: "failed", error: unmet(write.target, read.head) };
   } catch (error) {
@@ -81,10 +90,12 @@ async function readAgain(
   }
 }
 
+/** The ETag, or the error of the outcome; `ranOut`: that of a limit that was over before any request. */
 function etagOf(
-  write: ObjectWrite,
+  { target, inDoubt }: ObjectWrite,
   { outcome }: Settled,
-  spent: (cause: unknown) => HoldfastError,
+  limit: Limit,
+  ranOut: () => HoldfastError,
 ): string {
   switch (outcome.kind) {
     case "committed":
@@ -92,23 +103,10 @@ function etagOf(
     case "failed":
       throw outcome.error;
     case "unknown":
-      throw write.inDoubt(outcome.cause);
+      throw inDoubt(outcome.cause);
     case "spent":
-      throw spent(outcome.cause);
+      limit.signal?.throwIfAborted();
+      if (outcome.trouble === undefined) throw ranOut();
+      throw onNoResponse(target, "object store", outcome.trouble);
   }
-}
-
-function notSent({ target }: ObjectWrite, limit: Limit, cause: unknown): HoldfastError {
-  limit.signal?.throwIfAborted();
-  return onNoResponse(target, "object store", { kind: "throttled", cause });
-}
-
-function notWritten(
-  context: CommitContext,
-  { target }: ObjectWrite,
-  limit: Limit,
-  cause: unknown,
-): HoldfastError {
-  limit.signal?.throwIfAborted();
-  return leaseRanOut(target, context.settings.timeoutMs, cause);
 }

@@ -74,16 +74,12 @@ export function deletionUnknown({ key, etag }: CommitTarget, cause: unknown): Ho
 }
 
 /** The record expired before the committer could send the write. */
-export function leaseRanOut(
-  target: CommitTarget,
-  timeoutMs: number,
-  cause: unknown,
-): HoldfastError {
+export function leaseRanOut(target: CommitTarget, timeoutMs: number): HoldfastError {
   return new HoldfastError(
     "lost",
     `Object "${target.key}" was not written: this writer's commit record expired after ${timeoutMs} ms, ` +
       "before the write could be sent. Try again, or choose a longer `timeout`.",
-    { objectKey: target.key, reason: "expired", cause },
+    { objectKey: target.key, reason: "expired" },
   );
 }
 

@@ -1,5 +1,12 @@
 import type { HoldfastError } from "holdfast";
-import { AGAIN, type Again, type Call, type ObjectHead, type StoreAnswer } from "holdfast/internal";
+import {
+  AGAIN,
+  type Again,
+  type Call,
+  type NoAnswer,
+  type ObjectHead,
+  type StoreAnswer,
+} from "holdfast/internal";
 import {
   type CommitContext,
   callBeyond,
@@ -36,8 +43,11 @@ export interface Settled {
     | { readonly kind: "committed"; readonly etag: string }
     /** Not applied, for this reason. */
     | { readonly kind: "failed"; readonly error: HoldfastError }
-    /** Not applied within the limit: nothing was sent, or every send was declined. */
-    | { readonly kind: "spent"; readonly cause: unknown }
+    /**
+     * Not applied within the limit: nothing was sent, or every send was declined. `trouble`: of the last request; undefined
+     * if the limit was over before one.
+     */
+    | { readonly kind: "spent"; readonly trouble: NoAnswer | undefined }
     | { readonly kind: "unknown"; readonly cause: unknown };
   /** No send of this write can still be applied. */
   readonly isQuiet: boolean;
@@ -77,7 +87,7 @@ export class Settling {
   readonly #pauses: Pauses;
   #sent = 0;
   #unanswered = 0;
-  #cause: unknown;
+  #trouble: NoAnswer | undefined;
 
   constructor(context: CommitContext, write: ObjectWrite, how: SendingHow, limit: Limit) {
     this.#context = context;
@@ -117,7 +127,8 @@ export class Settling {
     const call = callWithin(this.#limit, this.#context.settings.transferTimeoutMs);
     this.#sent += 1;
     const answer = await this.#write.send(this.#how.withConditions, call);
-    if ("cause" in answer) this.#cause = answer.cause;
+    if (answer.kind === "refused") this.#trouble = { kind: "throttled", cause: answer.cause };
+    else if ("cause" in answer) this.#trouble = answer;
     const isRepeated = answer.kind === "refused" && answer.isRepeated === true;
     if (answer.kind === "unknown" || isRepeated) this.#unanswered += 1;
     return answer;
@@ -133,7 +144,7 @@ export class Settling {
     if (next === "failed") {
       return answer.kind === "misconfigured"
         ? { kind: "failed", error: answer.error }
-        : { kind: "spent", cause: this.#cause };
+        : { kind: "spent", trouble: this.#trouble };
     }
     return this.#readUntilKnown(answer);
   }
@@ -147,11 +158,14 @@ export class Settling {
       const read = await objects.head(target.key, call);
       if (read.kind === "misconfigured") {
         // A refused read says nothing about an unanswered send. Expired credentials may be replaced within the limit.
-        this.#cause = read.error;
+        this.#trouble = { kind: "unknown", cause: read.error };
         if (this.#unanswered > 0) return AGAIN;
         return { kind: "known", outcome: { kind: "failed", error: read.error } };
       }
-      if (read.kind !== "found" && read.kind !== "absent") return AGAIN;
+      if (read.kind !== "found" && read.kind !== "absent") {
+        this.#trouble = read;
+        return AGAIN;
+      }
       const head = read.kind === "found" ? read.head : undefined;
       const verdict = this.#verdictOf(head);
       if (verdict === "wait") return AGAIN;
@@ -182,7 +196,7 @@ export class Settling {
     const { target, explain } = this.#write;
     if (verdict === "committed") return { kind: "committed", etag: found?.etag ?? "" };
     if (verdict === "unmet") return { kind: "failed", error: unmet(target, found) };
-    if (verdict === "unknown") return { kind: "unknown", cause: this.#cause };
+    if (verdict === "unknown") return { kind: "unknown", cause: this.#trouble?.cause };
     const isTold = answer?.kind === "refused" || answer?.kind === "absent";
     if (verdict === "again" && isTold && explain !== undefined) {
       return { kind: "failed", error: explain(answer.kind) };
@@ -192,14 +206,14 @@ export class Settling {
 
   /** At the end of the limit, or after an abort: if a send was unanswered, read the object once more. */
   async #atTheEnd(): Promise<Outcome> {
-    if (this.#unanswered === 0) return { kind: "spent", cause: this.#cause };
+    if (this.#unanswered === 0) return { kind: "spent", trouble: this.#trouble };
     const { key } = this.#write.target;
     const answer = await this.#context.objects.head(key, callBeyond(this.#context));
     if (answer.kind === "found" || answer.kind === "absent") {
       const found = answer.kind === "found" ? answer.head : undefined;
       if (this.#isMine(found)) return { kind: "committed", etag: found?.etag ?? "" };
     }
-    return { kind: "unknown", cause: this.#limit.signal?.reason ?? this.#cause };
+    return { kind: "unknown", cause: this.#limit.signal?.reason ?? this.#trouble?.cause };
   }
 
   #settled(outcome: Outcome): Settled {

@@ -383,7 +383,7 @@ describe("a stream", () => {
   it.each(STRATEGIES)("is not sent again with %s after any fault", async (strategy) => {
     const faults = [
       ["request-lost", "outcome-unknown"],
-      ["throttled", strategy === "conditional" ? "throttled" : "lost"],
+      ["throttled", "throttled"],
     ] as const;
     for (const [fault, code] of faults) {
       const world = worldOf(strategy);

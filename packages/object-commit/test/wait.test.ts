@@ -58,6 +58,31 @@ describe("the wait of a commit", () => {
   });
 });
 
+describe.each(["conditional", "dynamo", "both"] as const)("with %s", (strategy) => {
+  it("a store that throttles every put for the whole wait is told so", async () => {
+    const world = new CommitWorld();
+    const { committer, store } = world.writer({ strategy });
+    store.script((kind) => (kind === "put" ? { fault: "throttled" } : undefined));
+    expect((await world.error(committer.putIfAbsent("a", "1"))).code).toBe("throttled");
+    expect(world.time.nowMs).toBeGreaterThanOrEqual(80_000);
+  });
+
+  it("a store that answers nothing after the first read or write is told so", async () => {
+    const world = new CommitWorld({ conditions: "honoured" });
+    const { committer, store } = world.writer({ strategy });
+    world.objects.putByHand("a", "1");
+    store.script((kind, _key, ordinal) =>
+      kind === "head" && (strategy === "conditional" || ordinal > 1)
+        ? { fault: "request-lost" }
+        : undefined,
+    );
+    const { etag } = world.objects.object("a")?.head ?? {};
+    const expected = strategy === "conditional" ? '"other"' : (etag ?? "");
+    expect((await world.error(committer.putIfMatch("a", expected, "2"))).code).toBe("unreachable");
+    expect(world.time.nowMs).toBeGreaterThanOrEqual(80_000);
+  });
+});
+
 describe("a store that declines every request", () => {
   const committerOn = (name: string, httpStatusCode: number) =>
     objectCommitter({
