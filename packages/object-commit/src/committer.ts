@@ -22,7 +22,7 @@ import {
 } from "./content.js";
 import { type CommitContext, Patience, Pauses } from "./context.js";
 import { isMet } from "./decide.js";
-import { onNoResponse, sourceMissing, unmet } from "./errors.js";
+import { halfRenamed, onNoResponse, sourceMissing, unmet } from "./errors.js";
 import type { CommitTarget } from "./format.js";
 import {
   type CommitterSettings,
@@ -169,8 +169,9 @@ export class ObjectCommitter {
   /**
    * Copies an object, and then deletes exactly the source that was copied.
    *
-   * These are two steps: after a crash, or a refused delete, both objects may exist. Rejects with the errors of
-   * {@link copyIfAbsent}, and of {@link delete} with `ifMatch`.
+   * These are two steps: after a crash, or a delete that fails, both objects may exist. Rejects with the errors of
+   * {@link copyIfAbsent}. After the copy, rejects with `precondition-failed` if the source was changed or deleted, and else
+   * with `outcome-unknown`: the message says that the copy exists, and `cause` is the error of the delete.
    */
   async renameIfAbsent(
     from: string,
@@ -180,7 +181,11 @@ export class ObjectCommitter {
     checkApart(from, to);
     const patience = this.#begin("renameIfAbsent()", options, OPERATION_NAMES);
     const { committed, sourceEtag } = await this.#copy(from, to, patience);
-    await this.delete(from, { ...options, ifMatch: sourceEtag });
+    try {
+      await this.delete(from, { ...options, ifMatch: sourceEtag });
+    } catch (error) {
+      throw halfRenamed(from, committed, error);
+    }
     return committed;
   }
 

@@ -28,7 +28,7 @@ export interface Progress {
 export interface OperationOptions {
   /**
    * An abort of this signal ends the operation. The operation then rejects with the signal's reason if nothing was
-   * written, and with `outcome-unknown` if a send was not answered.
+   * written, and with `outcome-unknown` if a send was not answered, or a rename has made its copy.
    */
   readonly signal?: AbortSignal | undefined;
 }

@@ -1,4 +1,4 @@
-import { HoldfastError } from "holdfast";
+import { HoldfastError, isHoldfastError } from "holdfast";
 import { causeText, type NoAnswer, noAnswerText, type ObjectHead, shown } from "holdfast/internal";
 import type { Patience } from "./context.js";
 import type { CommitRecord, CommitTarget } from "./format.js";
@@ -43,6 +43,25 @@ export function sourceChanged(from: string, to: string, etag: string): HoldfastE
     "precondition-failed",
     `Object "${from}" was not copied to "${to}": the source no longer has ETag ${etag}. Copy it again.`,
     { objectKey: from },
+  );
+}
+
+/**
+ * A rename copied the object, and its delete of the source failed. Never the code of an operation that wrote nothing: who
+ * repeats the rename because of it finds the copy in the way.
+ */
+export function halfRenamed(
+  from: string,
+  to: { readonly key: string; readonly commitId: string },
+  cause: unknown,
+): HoldfastError {
+  const unmet = isHoldfastError(cause, "precondition-failed") ? cause : undefined;
+  const why = isHoldfastError(cause) ? ` (${cause.code})` : causeText(cause);
+  return new HoldfastError(
+    unmet?.code ?? "outcome-unknown",
+    `Object "${from}" was copied to "${to.key}", but then the delete of "${from}" failed${why}. Read both objects, and ` +
+      "delete the one that you do not need.",
+    { objectKey: from, etag: unmet?.etag, commitId: to.commitId, cause },
   );
 }
 

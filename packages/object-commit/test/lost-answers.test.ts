@@ -249,6 +249,31 @@ describe("an unknown outcome", () => {
   });
 });
 
+describe.each(STRATEGIES)("with %s, a rename that has made its copy", (strategy) => {
+  it.each<[string, (abort: AbortController) => typeof DENIED | undefined]>([
+    ["is aborted", (abort) => void abort.abort(new Error("enough"))],
+    ["is denied the delete", () => DENIED],
+  ])("and %s does not say that nothing was written", async (_what, meet) => {
+    const world = worldOf(strategy);
+    const { committer, store } = world.writer({ strategy });
+    world.objects.putByHand("from", "1");
+    await world.until(committer.copyIfAbsent("from", "warm-up"));
+    const abort = new AbortController();
+    store.script((kind, key) =>
+      kind === "head" && key === "from" && world.text("to") === "1" ? meet(abort) : undefined,
+    );
+    const { signal } = abort;
+    const error = await world.error(committer.renameIfAbsent("from", "to", { signal }));
+    expect(world.objects.keys()).toEqual(["from", "to", "warm-up"]);
+    expect(error).toMatchObject({
+      code: "outcome-unknown",
+      message: expect.stringContaining('copied to "to"'),
+      commitId: world.objects.object("to")?.head.commitId,
+      cause: signal.aborted ? signal.reason : DENIED.error,
+    });
+  });
+});
+
 describe("a write that stays on the wire for longer than any wait", () => {
   async function lateWrite(strategy: "conditional" | "dynamo" | "both"): Promise<string[]> {
     const world = worldOf(strategy);
