@@ -1,9 +1,4 @@
-import {
-  type NoAnswer,
-  type ObjectHead,
-  serialisable,
-  unlessMisconfigured,
-} from "holdfast/internal";
+import { type NoAnswer, type ObjectHead, serialisable } from "holdfast/internal";
 import { type CommitContext, callWithin, type Limit, retryWithin } from "./context.js";
 import { isMet } from "./decide.js";
 import { onNoResponse, unmet } from "./errors.js";
@@ -95,15 +90,18 @@ async function recordOf(
   limit: Limit,
 ): Promise<InspectedRecord | undefined> {
   const target = { key, etag };
-  if (context.table === undefined) return undefined;
-  const answer = unlessMisconfigured(
-    await context.table.read(
-      { key: commitKeyOf(target), consistent: true },
-      callWithin(limit, context.settings.requestTimeoutMs),
-    ),
+  const { table, settings } = context;
+  if (table === undefined) return undefined;
+  const request = { key: commitKeyOf(target), consistent: true };
+  const asked = await retryWithin(context, limit, () =>
+    table.read(request, callWithin(limit, settings.requestTimeoutMs)),
   );
-  if (answer.kind !== "found") throw onNoResponse(target, "table", answer);
-  return answer.item && inspected(etag, readCommit(target, answer.item));
+  if (asked.kind === "over") {
+    limit.signal?.throwIfAborted();
+    throw onNoResponse(target, "table", asked.trouble as NoAnswer);
+  }
+  const { item } = asked.answer;
+  return item && inspected(etag, readCommit(target, item));
 }
 
 function inspected(etag: string | undefined, record: CommitRecord): InspectedRecord {

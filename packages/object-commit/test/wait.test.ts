@@ -58,6 +58,29 @@ describe("the wait of a commit", () => {
   });
 });
 
+describe("an inspection, while it reads the records,", () => {
+  it("reads again after a throttled read", async () => {
+    const world = new CommitWorld();
+    const { committer, table } = world.writer();
+    world.putRecord("a");
+    table.next("read", { fault: "throttled" });
+    const { records } = await world.until(committer.inspect("a"));
+    expect(records).toMatchObject([{ timeoutMs: 20_000 }]);
+  });
+
+  it("rejects with the reason of an abort", async () => {
+    const world = new CommitWorld();
+    const { committer, table } = world.writer();
+    table.script(() => ({ fault: "request-lost" }));
+    const abort = new AbortController();
+    const failed = errorOf(committer.inspect("a", { signal: abort.signal }));
+    await world.time.advance(1_000);
+    abort.abort(new Error("enough"));
+    expect(await world.until(failed)).toBe(abort.signal.reason);
+    expect(world.time.nowMs).toBe(1_000);
+  });
+});
+
 describe.each(["conditional", "dynamo", "both"] as const)("with %s", (strategy) => {
   it("a store that throttles every put for the whole wait is told so", async () => {
     const world = new CommitWorld();
