@@ -382,6 +382,14 @@ describe("a stream", () => {
     },
   );
 
+  it("of texts is sent as UTF-8, as by an `S3Client`", async () => {
+    const world = worldOf("conditional");
+    const { committer } = world.writer({ strategy: "conditional" });
+    const stream = Readable.from(["hé", "llo"]);
+    await world.until(committer.putIfAbsent("a", { stream, length: 6 }));
+    expect(world.text("a")).toBe("héllo");
+  });
+
   type Prepare = (world: CommitWorld, writer: Writer, aborting: AbortController) => unknown;
 
   it.each<[string, WriterOptions["strategy"], Prepare]>([

@@ -205,7 +205,9 @@ async function whole(
   const chunks: Uint8Array[] = [];
   let sent = 0;
   try {
-    for await (const chunk of stream) {
+    for await (const read of stream as AsyncIterable<Uint8Array | string>) {
+      // A `Readable` with an encoding has texts, which an `S3Client` sends as UTF-8.
+      const chunk = typeof read === "string" ? Buffer.from(read) : read;
       chunks.push(chunk);
       sent += chunk.length;
       if (sent > length) throw new Error(`It has more than ${length} bytes.`);
