@@ -9,23 +9,38 @@ function typeOf(value: AttributeValue): string {
   return Object.keys(value)[0] ?? "";
 }
 
+const DEEPEST_NESTING = 31;
+
 /**
  * A normalised copy of the value, as DynamoDB returns values. Throws where DynamoDB would refuse the value.
  */
-function normalValue(value: AttributeValue): AttributeValue {
+function normalValue(value: AttributeValue, depth = 0): AttributeValue {
   if ("N" in value) return { N: normalDecimal(value.N) };
-  if ("NS" in value) return { NS: value.NS.map(normalDecimal) };
+  if ("SS" in value) return { SS: distinct([...value.SS]) };
+  if ("NS" in value) return { NS: distinct(value.NS.map(normalDecimal)) };
   if ("B" in value) return { B: value.B.slice() };
-  if ("BS" in value) return { BS: value.BS.map((bytes) => bytes.slice()) };
-  if ("L" in value) return { L: value.L.map(normalValue) };
-  if ("M" in value) return { M: normalItem(value.M) };
+  if ("BS" in value) {
+    distinct(value.BS.map(hex));
+    return { BS: value.BS.map((bytes) => bytes.slice()) };
+  }
+  if (("L" in value || "M" in value) && depth >= DEEPEST_NESTING) {
+    throw new HoldfastError("misconfigured", "Nesting Levels have exceeded supported limits.");
+  }
+  if ("L" in value) return { L: value.L.map((member) => normalValue(member, depth + 1)) };
+  if ("M" in value) return { M: normalItem(value.M, depth + 1) };
   return { ...value };
 }
 
+/** The members of a set, which has at least one, and none twice. */
+function distinct(members: string[]): string[] {
+  if (members.length > 0 && new Set(members).size === members.length) return members;
+  throw new HoldfastError("misconfigured", "A set must not be empty, or contain duplicates.");
+}
+
 /** Every attribute of an item, normal. */
-export function normalItem(item: Item): Item {
+export function normalItem(item: Item, depth = 0): Item {
   return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [name, normalValue(value)]),
+    Object.entries(item).map(([name, value]) => [name, normalValue(value, depth)]),
   );
 }
 

@@ -28,6 +28,11 @@ const ofOperators = (operators: number): Condition => {
   return { kind: "all", of };
 };
 
+/** A value within so many lists. */
+function nested(levels: number): AttributeValue {
+  return levels === 0 ? { S: "x" } : { L: [nested(levels - 1)] };
+}
+
 describe("MemoryTable", () => {
   it("creates an item with the key, and refuses with the existing item", async () => {
     const table = new MemoryTable({ keyAttributes: ["pk", "sk"], tellsDate: false });
@@ -85,6 +90,11 @@ describe("MemoryTable", () => {
       write({}, ALWAYS, ["sk"]),
       write({ holder: { incrementFrom: "0" } }),
       write({ a: N("twelve") }),
+      write({ a: { SS: [] } }),
+      write({ a: { SS: ["a", "a"] } }),
+      write({ a: { NS: ["1", "1.0"] } }),
+      write({ a: { BS: [new Uint8Array([1]), new Uint8Array([1])] } }),
+      write({ a: nested(32) }),
       write({ a: { S: "x".repeat(500_000) } }),
       write({}, { kind: "any", of: [{ kind: "below", attribute: "a", value: { BOOL: true } }] }),
       write({}, ofOperators(301)),
@@ -97,6 +107,10 @@ describe("MemoryTable", () => {
     }
     expect(table.counts.writes).toBe(0);
     expect(table.log).toHaveLength(1);
+  });
+
+  it("applies a write of the deepest value that DynamoDB allows", () => {
+    expect(new MemoryTable().apply(write({ a: nested(31) })).kind).toBe("applied");
   });
 
   it("applies a write whose condition has the most operators that DynamoDB allows", () => {
