@@ -4,6 +4,7 @@ import {
   type Instant,
   type Item,
   instantOf,
+  type Misconfigured,
   mayBeApplied,
   type NoAnswer,
   retry,
@@ -131,6 +132,7 @@ export class CommitLock {
     let wasUnanswered = false;
     const send = () => this.#table.write(write, callWithin(limit, settings.requestTimeoutMs));
     const sent = await retryWithin(this.#context, limit, send, {
+      onMisconfigured: "end",
       onNoAnswer: (answer) => {
         wasUnanswered ||= answer.kind === "unknown";
       },
@@ -138,7 +140,8 @@ export class CommitLock {
     if (sent.kind === "over") {
       // DynamoDB may have applied the claim, or may apply it later. This process can only try to end the record.
       if (wasUnanswered) await this.end(wanted);
-      return this.#giveUpClaim(limit, sent.trouble as NoAnswer, sent.isCutShort);
+      const trouble = unlessMisconfigured(sent.trouble as NoAnswer | Misconfigured);
+      return this.#giveUpClaim(limit, trouble, sent.isCutShort);
     }
     const { answer } = sent;
     if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);

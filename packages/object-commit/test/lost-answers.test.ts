@@ -146,6 +146,15 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
 
+  it("is ended when the claim was given up after a lost answer and a denied repetition", async () => {
+    const world = worldOf(strategy);
+    const { committer, table } = world.writer({ strategy });
+    table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+    table.next("write", DENIED);
+    expect(await world.error(committer.putIfAbsent("a", "1"))).toBe(DENIED.error);
+    expect(world.record("a")).toMatchObject({ timeout: "0" });
+  });
+
   it("is ended when the claim was given up after a lost answer and throttled repetitions", async () => {
     const world = worldOf(strategy);
     const writer = world.writer({ strategy });
