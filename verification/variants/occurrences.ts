@@ -29,8 +29,8 @@ export const OCCURRENCES: readonly Variant[] = [
     edits: [
       {
         in: { Occurrences },
-        from: "    lease.leave({ occurrence, ended: true } satisfies Begun);\n",
-        to: "",
+        from: "lease.leave({ occurrence, ended: true } satisfies Begun);",
+        to: "lease.leave(undefined);",
       },
       { in: { Occurrences }, from: "    lease.leave(ended, true);\n", to: "" },
     ],
@@ -186,8 +186,8 @@ export const OCCURRENCES: readonly Variant[] = [
     edits: [
       {
         in: { Occurrences },
-        from: "if (signal?.aborted === true) { lease.leave({ ...last, ended: hasEnded });",
-        to: "if (signal === null) { lease.leave({ ...last, ended: hasEnded });",
+        from: "if (signal?.aborted === true || isClosing) {",
+        to: "if (isClosing) {",
       },
     ],
     caughtBy: {
@@ -201,16 +201,28 @@ export const OCCURRENCES: readonly Variant[] = [
     what: "After an abort before the work, the record goes on naming the occurrence, which then nobody runs.",
     rules: [],
     edits: [
-      {
-        in: { Occurrences },
-        from: "lease.leave({ ...last, ended: hasEnded }); void lease",
-        to: "void lease",
-      },
+      { in: { Occurrences }, from: "lease.leave({ ...last, ended: hasEnded }, true);", to: "" },
     ],
     caughtBy: {
       test: TEST,
       title:
         "gives the claim back after an abort before the record is known to name the occurrence: the write is %s",
+    },
+  },
+  {
+    name: "closed-occurrence-stays-named",
+    what: "After a close before the work, the record goes on naming the occurrence, which then nobody runs.",
+    rules: [],
+    edits: [
+      {
+        in: { Occurrences },
+        from: "lease.leave({ ...last, ended: hasEnded }, true);",
+        to: "lease.leave({ ...last, ended: hasEnded });",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "leaves the occurrence to others if the client closes before the work begins: %s",
     },
   },
   {

@@ -228,10 +228,11 @@ export class Occurrences {
     const order = this.#compare(occurrence, last?.occurrence);
     // The data that the grant found decide: another caller may have run the occurrence after the first read.
     const hasEnded = this.#hasEnded(ref, last, how !== "takeover");
+    // Until the work begins, the release, also that of `close()`, leaves the record to the last occurrence: nobody would run
+    // one that it names without a run. It also records, without another write, whether the last one has ended, as far as this
+    // client knows.
+    lease.leave({ ...last, ended: hasEnded }, true);
     if (last !== undefined && (order < 0 || (order === 0 && (hasEnded || !call.reruns)))) {
-      // This release also records, without another write, whether the last occurrence has ended, as far as this client
-      // knows.
-      lease.leave({ ...last, ended: hasEnded } satisfies Begun);
       await lease[Symbol.asyncDispose]();
       return { kind: "already" };
     }
@@ -243,15 +244,14 @@ export class Occurrences {
       // Before the release, which may take as long as the refusal.
       this.#tellOfRefusal(error, telling);
       await lease[Symbol.asyncDispose]();
-      throw error;
+      throw isHoldfastError(error, "lost") && error.reason === "closed" ? closed(ref.name) : error;
     } finally {
       if (telling !== watch) telling.dispose();
     }
-    if (signal?.aborted === true) {
-      // Nothing has run, so the record must not go on naming this occurrence: nobody would run it.
-      lease.leave({ ...last, ended: hasEnded });
+    const isClosing = this.#context.closing.aborted;
+    if (signal?.aborted === true || isClosing) {
       void lease[Symbol.asyncDispose]();
-      throw signal.reason;
+      throw isClosing ? closed(ref.name) : signal?.reason;
     }
     if (last !== undefined && occurrence < last.occurrence) {
       this.#context.report(wrongClockRepaired(ref.name, last.occurrence, occurrence));

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
 import type { Fault } from "../../../testing/src/faults/fault-plan.js";
 
+import { election } from "../../src/election/index.js";
 import { HoldfastError, type OnceOptions, type OnceResult, once } from "../../src/index.js";
 
 let world: World;
@@ -361,6 +362,26 @@ describe("once", () => {
       a.network.clear();
       await world.until(a.locks.drain());
       expect(occurrences()).toEqual(earlier === undefined ? [] : [earlier]);
+      expect(await world.until(call(b, TEN))).toMatchObject({ ran: true });
+    },
+  );
+
+  it.each(["at once", "after the callback of a leader"])(
+    "leaves the occurrence to others if the client closes before the work begins: %s",
+    async (when) => {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      await world.until(call(a, NINE));
+      if (when !== "at once") {
+        const ends = () => new Promise<void>((end) => a.process.timers.set(2_000, true, end));
+        void election(a.locks, "leader").lead(ends);
+        await world.time.advance(1_000);
+      }
+      const begun = call(a, TEN).catch((error: unknown) => error);
+      // Granted, and the write that names the occurrence is on its way.
+      await world.time.advance(22);
+      await world.until(a.locks.close());
+      expect(await world.until(begun)).toMatchObject({ code: "closed" });
+      expect(occurrences()).toEqual([NINE]);
       expect(await world.until(call(b, TEN))).toMatchObject({ ran: true });
     },
   );

@@ -290,10 +290,13 @@ export class HeldLease implements Handle {
     return this.#release;
   }
 
-  /** Sets the data for the release, in the same request, or for that of `close()`, too. Needs `keepData`. */
+  /**
+   * Sets the data for the release, in the same request, or for that of `close()`, too, which otherwise keeps what the record
+   * has. Needs `keepData`.
+   */
   leave(lastData: unknown, alsoAtClose = false): void {
     this.#lastData = lastData;
-    if (alsoAtClose) this.#hold.userData.leaveAtClose(lastData);
+    this.#hold.userData.leaveAtClose(alsoAtClose ? lastData : undefined);
   }
 
   /** Ends the hold in this process and leaves the record to expire: the callback may still act. */
