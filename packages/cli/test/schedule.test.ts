@@ -131,6 +131,23 @@ describe("holdfast schedule", () => {
     expect(stdout).toMatch(/^by +me$/m);
   });
 
+  it.each([
+    [0, "completed"],
+    [3, "failed"],
+  ])("ends with its command at a signal: status %s is %s", async (status, last) => {
+    const log = world.file(`${last}.log`);
+    const script = `trap 'exit ${status}' TERM; echo begun > "${log}"; while :; do sleep 0.05; done`;
+    const words = ["schedule", last, "--every", "1s", "--retries", "2", "--retry-after", "1h"];
+    const running = world.start([...words, ...sh(script)]);
+    await until(() => lines(log).length === 1, "a run");
+    running.kill("SIGTERM");
+    expect((await running.result).status).toBe(143);
+    const { retryAt, ...told } = JSON.parse((await world.run(["runs", last, "--json"])).stdout);
+    expect(told).toMatchObject({ last, attempt: 1 });
+    // Another machine repeats a command that has failed at once.
+    expect(retryAt).toBe(status === 0 ? undefined : told.ended);
+  });
+
   it("repeats a failed command as --retries says, and `runs` tells the failure", async () => {
     const log = world.file("failures.log");
     const script = `echo "$HOLDFAST_ATTEMPT" >> "${log}"; exit 9`;

@@ -130,9 +130,18 @@ export async function schedule(
         HOLDFAST_ATTEMPT: String(run.attempt),
         HOLDFAST_LAST_SUCCESS: run.lastSuccess?.toISOString(),
       };
-      await runs.run(run.lease, run.signal, told).finally(() => {
-        if (exitCode !== undefined) stopping.abort();
+      const stop = (): void => {
+        if (exitCode === undefined) return;
+        stopping.abort();
+        void job.stop();
+      };
+      await runs.run(run.lease, run.signal, told).catch((failed: unknown) => {
+        // Before the run has ended: another machine then repeats it at once.
+        stop();
+        throw failed;
       });
+      // After it: a command that ends with status 0 at a signal has done its work.
+      setImmediate(stop);
     });
     await Promise.race([aborted(interruptions.ending), assertServed(locks, name)]);
     if (!interruptions.ending.aborted) job.start();

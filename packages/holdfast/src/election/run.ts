@@ -11,7 +11,7 @@ import type { Term } from "./term.js";
 export interface Ended {
   /** The error of the run; undefined if there is no error, or if the error only repeats the signal's reason. */
   readonly failure: { readonly error: unknown } | undefined;
-  /** The reason of the signal, if the run threw because of it. */
+  /** The reason of the signal, if it aborted and the run has no error of its own. */
   readonly cutOffBy?: Error | undefined;
 }
 
@@ -81,11 +81,11 @@ export class Run {
         attempt: this.#due?.attempt ?? 1,
         lastSuccess: this.#due?.lastSuccess,
       });
-      return { failure: undefined };
+      return { failure: undefined, cutOffBy: this.#cutOffBy };
     } catch (error) {
-      const isAborted = this.#abortedAtMs !== undefined;
-      return isAborted && isConsequence(error, signal)
-        ? { failure: undefined, cutOffBy: signal.reason as Error }
+      const cutOffBy = this.#cutOffBy;
+      return cutOffBy !== undefined && isConsequence(error, signal)
+        ? { failure: undefined, cutOffBy }
         : { failure: { error } };
     } finally {
       this.#isOver = true;
@@ -93,6 +93,10 @@ export class Run {
       termSignal.removeEventListener("abort", follow);
       this.#due?.signal.removeEventListener("abort", follow);
     }
+  }
+
+  get #cutOffBy(): Error | undefined {
+    return this.#abortedAtMs === undefined ? undefined : this.#signal.reason;
   }
 
   #check(): void {

@@ -125,9 +125,9 @@ export class ScheduledJob implements AsyncDisposable {
   }
 
   /**
-   * Aborts the signal of a run in this process, waits until it has ended, and records its end: as failed if it threw, so that
-   * another process repeats it at once if `retries` allow. So a run must not await it. `close()` of the client does the same,
-   * and waits for at most `closeTimeout`. Idempotent.
+   * Aborts the signal of a run in this process, waits until it has ended, and records its end: as failed, also if it ends
+   * without an error, so that another process repeats it at once if `retries` allow. So a run must not await it. `close()` of
+   * the client does the same, and waits for at most `closeTimeout`. Idempotent.
    */
   async stop(): Promise<void> {
     this.#stopping.abort(this.#stopped());
@@ -349,19 +349,13 @@ export class ScheduledJob implements AsyncDisposable {
         error: reason,
       };
     }
-    const isFinal = next.signal.aborted;
-    if (result.ended.kind === "completed") {
-      if (!isFinal) return result;
-      // Work that ends quietly at the abort has not done all, and `lastSuccess` would say that it has.
-      const ended: Ended = {
-        kind: "failed",
-        error: "interrupted: its next instant was due",
-        isFinal,
-      };
-      return { ended, error: next.signal.reason as unknown };
-    }
-    const atOnce = this.#stopping.signal.aborted;
-    return { ...result, ended: { ...result.ended, isFinal, atOnce } };
+    const how = { isFinal: next.signal.aborted, atOnce: stopped.signal.aborted };
+    if (result.ended.kind === "failed") return { ...result, ended: { ...result.ended, ...how } };
+    if (!either.aborted) return result;
+    // Work that ends quietly at the abort has not done all, and `lastSuccess` would say that it has.
+    const what = how.isFinal ? "next instant was due" : "schedule was stopped";
+    const ended: Ended = { kind: "failed", error: `interrupted: its ${what}`, ...how };
+    return { ended, error: either.reason as unknown };
   }
 
   async #end(lease: HeldLease, memory: Memory): Promise<void> {

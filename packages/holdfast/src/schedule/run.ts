@@ -23,7 +23,7 @@ export interface ScheduledRun {
   readonly lease: Lease;
 }
 
-/** The work of a schedule. A run has failed if it throws. */
+/** The work of a schedule. A run has failed if it throws, and if its signal aborts before it ends. */
 export type ScheduledWork = (run: ScheduledRun) => unknown;
 
 const MOST_CHARACTERS = 300;

@@ -272,6 +272,25 @@ describe("a schedule", () => {
       await world.time.advance(5_000);
       expect(attempts()).toEqual([1, 2]);
     });
+    it.each(["stop", "close"])(
+      "a run that ends quietly has failed, and its period is not lost: by %s",
+      async (how) => {
+        const options = { every: "1h", retries: 1 };
+        const [one] = fleet(1, options, { takesMs: 10 * MINUTE, isQuiet: true });
+        await world.time.advance(HOUR + MINUTE);
+        const [next] = fleet(1, options);
+        await world.time.advance(1_000);
+        await world.until(
+          (how === "stop" ? one?.job.stop() : one?.who.locks.close()) ?? Promise.resolve(),
+        );
+        await world.time.advance(2 * MINUTE);
+        expect(ran.map(({ attempt, last }) => [attempt, last])).toEqual([
+          [1, undefined],
+          [2, undefined],
+        ]);
+        expect(next?.job.health().lastFailure?.error).toContain("its schedule was stopped");
+      },
+    );
     it("a client that closes waits until the run has ended", async () => {
       const [one] = fleet(
         1,
