@@ -125,6 +125,21 @@ describe("a leader task that remembers its runs", () => {
     },
   );
 
+  it("with `resignOnError` is repeated by the next leader, 30 s later and then less often", async () => {
+    const failed: { readonly who: Inhabitant; readonly atMs: number }[] = [];
+    for (const who of [world.inhabitant(), world.inhabitant()]) {
+      const run = () => {
+        failed.push({ who, atMs: world.time.nowMs });
+        throw new Error("no such host");
+      };
+      tasksOf(who, { run, resignOnError: true });
+    }
+    await advanceHours(25);
+    const pauses = failed.slice(1).map(({ atMs }, at) => (atMs - (failed[at]?.atMs ?? atMs)) / 1e3);
+    expect(pauses.map((s) => Math.floor(Math.log2(s / 30)))).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(new Set(failed.slice(0, 2).map(({ who }) => who)).size).toBe(2);
+  });
+
   it("is reported as overdue once, two intervals after the next run was due, while a run hangs", async () => {
     const heard = listen<TaskRunEvent>("tick");
     const overdue = () => heard.events.filter(({ phase }) => phase === "overdue");

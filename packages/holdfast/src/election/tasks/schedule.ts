@@ -142,11 +142,15 @@ export class Schedule {
     return ended;
   }
 
-  // A schedule itself reports a failed run.
-  #failed(term: Term, cause: unknown, isReported: boolean): void {
-    const { name } = this.#worker;
-    if (!isReported) this.#report(term, cause);
-    if (this.#worker.resignOnError) term.end(`its task "${name}" failed`);
+  #failed(term: Term, cause: unknown, isRemembered: boolean): void {
+    const { name, resignOnError } = this.#worker;
+    // A schedule itself reports a failed run.
+    if (!isRemembered) this.#report(term, cause);
+    if (!resignOnError) return;
+    const resign = (): void => term.end(`its task "${name}" failed`);
+    // The end of the term stops the schedule: during the run, the next leader would repeat it without a pause.
+    if (isRemembered) this.#candidate.context.timers.set(0, true, resign);
+    else resign();
   }
 
   #report(term: Term, cause: unknown): void {
