@@ -100,6 +100,11 @@ export class ScheduledJob implements AsyncDisposable {
     return this.#nextMs === undefined ? undefined : dateAt(this.#nextMs);
   }
 
+  /** @internal By how much the table's time is past {@link next}; negative before it. */
+  get lateMs(): number | undefined {
+    return this.#nextMs === undefined ? undefined : this.#time.nowMs() - this.#nextMs;
+  }
+
   /**
    * Runs the work at each instant, until stopped or the client closes. The process stays alive. Idempotent. Throws `closed`,
    * also after `stop()`.

@@ -163,6 +163,35 @@ describe("a leader task that remembers its runs", () => {
     heard.stop();
   });
 
+  it.each([24, -24])(
+    "is late by the table's time, with a clock that is %s h wrong",
+    async (hours) => {
+      world = new World({ dates: (trueMs) => trueMs });
+      const heard = listen<TaskRunEvent>("tick");
+      const a = world.inhabitant({ process: { wallOffsetMs: hours * HOUR_MS } });
+      const tasks = tasksOf(a, { every: "1h" }, HOUR_MS / 2);
+      await advanceHours(3.2);
+      expect(heard.events.map(({ phase }) => phase)).toEqual([
+        "start",
+        "end",
+        "start",
+        "end",
+        "start",
+      ]);
+      expect(Math.max(...heard.events.map(({ lateMs }) => lateMs))).toBeLessThan(1_000);
+      await advanceHours(0.5);
+      // The leader goes on leading, and only the memory of its task is out of reach.
+      a.network.script((request) =>
+        JSON.stringify(request).includes("once#") ? { fault: "request-lost" } : undefined,
+      );
+      await advanceHours(2.2);
+      expect(tasks.health()).toMatchObject({ state: "leader", tasks: [{ isOverdue: false }] });
+      await advanceHours(1);
+      expect(tasks.health()).toMatchObject({ state: "leader", tasks: [{ isOverdue: true }] });
+      heard.stop();
+    },
+  );
+
   it.each<[string, Partial<LeaderTask>]>([
     ["jitter", { jitter: "1s" }],
     ["runAtStart", { runAtStart: true }],

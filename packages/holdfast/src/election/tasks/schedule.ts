@@ -90,7 +90,7 @@ export class Schedule {
     const { context } = this.#candidate;
     await this.#until(term, context.nowMs(), due.signal);
     due.signal.throwIfAborted();
-    const lateMs = Math.max(0, context.wallMs() - due.due.getTime());
+    const lateMs = Math.max(0, this.#job?.lateMs ?? 0);
     const { failure, cutOffBy } = await this.#tick(term, lateMs, due);
     if (failure !== undefined) throw failure.error;
     if (cutOffBy !== undefined) throw cutOffBy;
@@ -98,10 +98,8 @@ export class Schedule {
 
   health(): TaskHealth {
     const nowMs = this.#candidate.context.nowMs();
-    // During a run, `next` is the instant of this run, which has begun.
-    const next = this.#run === undefined ? this.#job?.next : undefined;
-    const nextMs = next?.getTime() ?? Number.POSITIVE_INFINITY;
-    const lateMs = this.#candidate.context.wallMs() - nextMs;
+    // During a run, the job tells of the instant of this run, which has begun.
+    const lateMs = (this.#run === undefined ? this.#job?.lateMs : undefined) ?? 0;
     return {
       name: this.#worker.name,
       isRunning: this.#run !== undefined,

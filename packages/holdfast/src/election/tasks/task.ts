@@ -52,7 +52,7 @@ export interface RemembersRuns extends TaskMemory {
     parts: Pick<ClientParts, "context" | "running" | "defaultOwner">,
     task: { readonly name: string; readonly everyMs: number },
     run: (due: DueRun) => Promise<void>,
-  ): { readonly next: Date | undefined; start(): void; stop(): Promise<void> };
+  ): { readonly lateMs: number | undefined; start(): void; stop(): Promise<void> };
 }
 
 const TASK_NAMES: OptionNames<LeaderTask> = {
