@@ -143,7 +143,8 @@ export const SCHEDULES: readonly Variant[] = [
     ],
     caughtBy: {
       test: TEST,
-      title: "tells of a dead run, also if the claim that replaces its record stays unanswered",
+      title:
+        "tells of a dead run, also if the claim that replaces its record stays unanswered: retries %s",
     },
   },
   {

@@ -12,8 +12,8 @@ export interface ScheduleRunEvent {
   readonly owner: string;
   /**
    * `start`; then `completed`, or `failed`: the run threw, was stopped, or lost its lease; or `interrupted`, in place of
-   * all three, when this process finds that the run of another one was cut off. If the table does not answer then, a second
-   * process may tell of the same run.
+   * all three, when this process finds that the run of another one was cut off. The process that runs the instant again, or the
+   * next one, tells of it. If none does so at once, or the table does not answer then, each process may tell of the same run.
    */
   readonly phase: "start" | "completed" | "failed" | "interrupted";
   /** The due instant, in milliseconds since 1970. */

@@ -220,7 +220,8 @@ export class ScheduledJob implements AsyncDisposable {
     const { seen } = shown;
     const nowMs = this.#time.nowMs();
     this.#fromMs ??= nowMs;
-    this.#memory = seen.memory;
+    const failure = interruptedIn(seen, nowMs) ?? seen.memory?.failure;
+    this.#memory = seen.memory && { ...seen.memory, failure };
     // A record without an instant is that of a task of `once()`, whose occurrences are other text.
     const isNew = shown.onto !== undefined && seen.memory === undefined;
     if (isNew) return this.#remember(shown, nowMs);
@@ -237,6 +238,8 @@ export class ScheduledJob implements AsyncDisposable {
         return { atMs: step.atMs, afterMs: this.#watchMs(shown.overInMs) };
       case "look":
         this.#nextMs = step.atMs;
+        // No run replaces it soon, and the next one may be a day away.
+        this.#tellOfInterrupted(seen, nowMs);
         // Without a table, nothing but this object remembers the runs.
         if (this.#place.context.isUnlocked) this.#known = shown;
         return step.atMs === undefined ? NEVER : { atMs: step.atMs };

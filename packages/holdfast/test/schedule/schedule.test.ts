@@ -256,6 +256,22 @@ describe("a schedule", () => {
       expect(attempts()).toEqual([1, 1]);
       expect(JSON.stringify(data())).toContain("interrupted");
     });
+    it("tells of it as soon as another process finds it, also without `retries`", async () => {
+      const told: unknown[] = [];
+      const hear = (event: unknown): void => void told.push((event as ScheduleRunEvent).phase);
+      subscribe(SCHEDULE_CHANNEL, hear);
+      const [one] = fleet(1, { every: "1d" }, { takesMs: 10 * MINUTE });
+      await world.time.advance(DAY);
+      const [other] = fleet(1, { every: "1d" });
+      await world.time.advance(MINUTE);
+      one?.who.process.kill();
+      await world.time.advance(2 * MINUTE);
+      expect(told).toEqual(["start", "interrupted"]);
+      expect(other?.job.health().lastFailure?.error).toContain("its process ended");
+      await world.time.advance(DAY);
+      unsubscribe(SCHEDULE_CHANNEL, hear);
+      expect(told).toEqual(["start", "interrupted", "start", "completed"]);
+    });
     it("another process goes on at once after a stop, if `retries` allow", async () => {
       const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
       await world.time.advance(HOUR + MINUTE);
@@ -614,30 +630,34 @@ describe("the record of a schedule", () => {
     expect(attempts()).toEqual([1]);
   });
 
-  it("tells of a dead run, also if the claim that replaces its record stays unanswered", async () => {
-    const told: string[] = [];
-    const note = (message: unknown): void => {
-      const { phase, dueMs } = message as ScheduleRunEvent;
-      if (phase === "interrupted") told.push(new Date(dueMs).toISOString().slice(5, 16));
-    };
-    subscribe(SCHEDULE_CHANNEL, note);
-    try {
-      const [one] = fleet(1, { every: "1h" }, long);
-      await world.time.advance(HOUR);
-      one?.who.process.kill();
-      const [other] = fleet(1, { every: "1h" });
-      await world.time.advance(HOUR - MINUTE);
-      other?.who.network.script(({ kind }) =>
-        kind === "write" ? { fault: "response-lost" } : undefined,
-      );
-      await world.time.advance(MINUTE + 10_000);
-      other?.who.network.clear();
-      await world.time.advance(10 * MINUTE);
-      expect([dues(), told]).toEqual([["01-01T01:00", "01-01T02:00"], ["01-01T01:00"]]);
-    } finally {
-      unsubscribe(SCHEDULE_CHANNEL, note);
-    }
-  });
+  it.each([0, 1])(
+    "tells of a dead run, also if the claim that replaces its record stays unanswered: retries %s",
+    async (retries) => {
+      const told: string[] = [];
+      const note = (message: unknown): void => {
+        const { phase, dueMs } = message as ScheduleRunEvent;
+        if (phase === "interrupted") told.push(new Date(dueMs).toISOString().slice(5, 16));
+      };
+      subscribe(SCHEDULE_CHANNEL, note);
+      try {
+        const [one] = fleet(1, { every: "1h", retries }, long);
+        await world.time.advance(HOUR);
+        one?.who.process.kill();
+        const [other] = fleet(1, { every: "1h", retries });
+        if (retries === 0) await world.time.advance(HOUR - MINUTE);
+        other?.who.network.script(({ kind }) =>
+          kind === "write" ? { fault: "response-lost" } : undefined,
+        );
+        await world.time.advance((retries === 0 ? 1 : 3) * MINUTE + 10_000);
+        other?.who.network.clear();
+        await world.time.advance(10 * MINUTE);
+        const again = retries === 0 ? "01-01T02:00" : "01-01T01:00";
+        expect([dues(), told]).toEqual([["01-01T01:00", again], ["01-01T01:00"]]);
+      } finally {
+        unsubscribe(SCHEDULE_CHANNEL, note);
+      }
+    },
+  );
 
   it("continues the memory of the grant that it takes over, after a stale read", async () => {
     const options = { every: "10m", retries: 1 };
