@@ -24,7 +24,10 @@ export interface OnceOptions {
   readonly occurrence: Occurrence;
   /** How long the run of a dead process blocks later occurrences. A live process renews the lease. Default 60 s. */
   readonly atMostFor?: Duration | undefined;
-  /** The minimum time from the start of a run during which no other occurrence runs. Default 0. */
+  /**
+   * The minimum time from the start of a run during which no other occurrence runs. A client that closes before frees the
+   * record at once. Default 0.
+   */
   readonly atLeastFor?: Duration | undefined;
   /**
    * Whether to run an occurrence again after an interruption: its process died, its lease was lost, or its client
