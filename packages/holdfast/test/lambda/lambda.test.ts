@@ -171,14 +171,17 @@ describe("a handler with a lock", () => {
     },
   );
 
-  /** Answers no write after the one that grants. */
-  function silentAfterGrant() {
+  /** Answers no write after the one that grants, or refuses each. */
+  function silentAfterGrant(refusal?: Error) {
     const state = { hasLock: false };
     const failing: DynamoDBLike = {
       config: client.config,
       send: async (command, more) => {
         const isWrite = (command as object).constructor.name === "UpdateItemCommand";
-        if (isWrite && state.hasLock) return new Promise(() => undefined);
+        if (isWrite && state.hasLock) {
+          if (refusal !== undefined) throw refusal;
+          return new Promise(() => undefined);
+        }
         const answer = await client.send(command, more);
         if (isWrite) state.hasLock = true;
         return answer;
@@ -207,6 +210,26 @@ describe("a handler with a lock", () => {
     await theirs.release();
     expect(await running).toBe("done");
     state.hasLock = false;
+    await mine.close();
+  });
+
+  it("runs although the table refuses the write that shortens the lease, and reports it", async () => {
+    const { failing, state } = silentAfterGrant(
+      Object.assign(new Error("No."), { name: "AccessDeniedException" }),
+    );
+    const theirs = await mutex(rivals, "order/42").acquire();
+    const reported: HoldfastError[] = [];
+    const onError = (error: HoldfastError): void => void reported.push(error);
+    const mine = new Holdfast({ client: failing, table: "locks", onError, poll });
+    const handler = withLock(options({ locks: mine, wait: "2s", needs: 0 }), () => {
+      state.hasLock = false;
+      return "done";
+    });
+    const running = handler("42", context(3_000));
+    await pause(500);
+    await theirs.release();
+    expect(await running).toBe("done");
+    expect(reported.map(({ code }) => code)).toContain("access-denied");
     await mine.close();
   });
 
