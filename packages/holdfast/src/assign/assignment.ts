@@ -17,7 +17,7 @@ import { Claims } from "./claims.js";
 import { type AssignmentChange, ChangeMonitor } from "./events.js";
 import { Group, type Told } from "./group.js";
 import { type AssignOptions, type AssignSettings, checkedNames, resolveAssign } from "./options.js";
-import { Place, type Running } from "./place.js";
+import { ASKS_AT_ONCE, Place, type Running } from "./place.js";
 import { digestOf } from "./share.js";
 import { Targets } from "./targets.js";
 
@@ -25,6 +25,8 @@ import { Targets } from "./targets.js";
 const LONGEST_SESSION_BYTES = 1_024 - "member/".length;
 const JOIN_PART = 1 / 10;
 const SOON_MS = 1_000;
+/** So many renewals without an ask end the frequent ones. */
+const QUIET_RENEWALS = 3;
 /** A single look without an answer is no news. */
 const LOOKS_TOLD = 2;
 
@@ -52,6 +54,9 @@ export class Assignment implements AsyncDisposable {
   #session: Session | undefined;
   /** How often this member has given up a name. */
   #freed = 0;
+  /** How many asks this member has followed since it last renewed because of them. */
+  #asks = 0;
+  #hearing: Promise<void> | undefined;
   #timer: Timer | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
   #round: Promise<void> | undefined;
@@ -269,9 +274,29 @@ export class Assignment implements AsyncDisposable {
   }
 
   #onWanted(place: Place): void {
-    if (this.#isToMove(place)) place.revoke("moved");
     // The one that waits may know of a member that this one has not seen.
-    else this.#soon(SOON_MS);
+    if (!this.#isToMove(place)) {
+      this.#soon(SOON_MS);
+      return;
+    }
+    place.revoke("moved");
+    this.#asks += 1;
+    // Who asks for so many may have more to ask for once these are heard.
+    if (this.#asks >= ASKS_AT_ONCE) this.#hearing ??= this.#hear();
+  }
+
+  /** Renews the session every second, which shows who asks, until nobody does. Never rejects. */
+  async #hear(): Promise<void> {
+    const session = this.#session;
+    for (let quiet = 0; quiet < QUIET_RENEWALS; quiet = this.#asks > 0 ? 0 : quiet + 1) {
+      this.#asks = 0;
+      await sleep(this.#parts.context.timers, SOON_MS, true, this.#stop);
+      if (this.#stop.aborted || session?.isHeld !== true) break;
+      await lifeOfSession(session)
+        .renewNow()
+        .catch(() => undefined);
+    }
+    this.#hearing = undefined;
   }
 
   #granted(name: string, lease: HeldLease): void {

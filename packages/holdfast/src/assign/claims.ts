@@ -9,6 +9,7 @@ import { isOutageError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { inMs } from "../internal/duration.js";
 import { IdMemory } from "../internal/id-memory.js";
+import { settlesWithin } from "../internal/settles-within.js";
 import { shown } from "../internal/shown.js";
 import { announce } from "../locks/asking.js";
 import { mutex } from "../locks/mutex.js";
@@ -16,7 +17,7 @@ import type { MemberRow } from "../native/native-members.js";
 import { Abort, abortSignalOf } from "../platform/abort.js";
 import type { ChangeMonitor } from "./events.js";
 import { type AssignSettings, lockNameOf } from "./options.js";
-import { askMs } from "./place.js";
+import { ASKS_AT_ONCE, askMs } from "./place.js";
 import type { Targets } from "./targets.js";
 
 /** What the claims need of their assignment. */
@@ -57,10 +58,19 @@ interface Missing {
   readonly failure: string | undefined;
 }
 
+/** A name that this member is to ask for. */
+interface Ask {
+  readonly session: string;
+  readonly missing: Missing;
+  readonly round: Round;
+}
+
 /** Requests at once: the connections of the transport, and the table, are also there for others. */
 const CLAIMS_AT_ONCE = 64;
 /** The polls of a waiter: a name moves within seconds. */
 const POLL = { min: "500ms", max: "2s" } as const;
+/** How often this member compares what it has seen of the session of a holder that it asks. */
+const HEARD_MS = 1_000;
 const LONGEST_PAUSE_PERIODS = 10;
 const MOST_STRANGERS = 100;
 
@@ -70,6 +80,10 @@ export class Claims {
   readonly #missing = new Map<string, Missing>();
   /** The waits that go on, by name. */
   readonly #waits = new Map<string, { readonly stop: Abort; readonly ended: Promise<void> }>();
+  /** The asks that have not begun, by name. */
+  readonly #asks = new Map<string, Ask>();
+  /** How many asks each session has not heard, as far as this member knows. */
+  readonly #unheard = new Map<string, number>();
   readonly #stop = new Abort();
   /** The sessions of those that have names, and are told of as no members. */
   readonly #strangers = new IdMemory(MOST_STRANGERS);
@@ -83,6 +97,7 @@ export class Claims {
   /** Ends all waits. */
   stop(): void {
     this.#stop.abort();
+    this.#asks.clear();
     for (const { stop } of this.#waits.values()) stop.abort();
   }
 
@@ -100,7 +115,9 @@ export class Claims {
     const due = new Set(round.targets.namesOf(round.me));
     for (const name of this.#missing.keys()) if (!due.has(name)) this.#missing.delete(name);
     for (const [name, { stop }] of this.#waits) if (!due.has(name)) stop.abort();
-    const open = [...due].filter((name) => !round.isHere(name) && !this.#waits.has(name));
+    for (const name of this.#asks.keys()) if (!due.has(name)) this.#asks.delete(name);
+    const isWaiting = (name: string) => this.#waits.has(name) || this.#asks.has(name);
+    const open = [...due].filter((name) => !round.isHere(name) && !isWaiting(name));
     let got = 0;
     await inParts(
       open.filter((name) => this.#mayBeFree(name, round)),
@@ -113,14 +130,52 @@ export class Claims {
     for (const [name, missing] of this.#missing) {
       if (missing.failure !== undefined || round.isHere(name) || this.#waits.has(name)) continue;
       if (this.#of.context.nowMs() < missing.retryAtMs) continue;
-      const row = missing.session === undefined ? undefined : round.rows.get(missing.session);
-      if (row === undefined || row.isLeaving) this.#wait(name, missing, round, row !== undefined);
-      else held.push([name, missing, row]);
+      const { session } = missing;
+      const row = session === undefined ? undefined : round.rows.get(session);
+      if (session === undefined || row === undefined) {
+        this.#asks.delete(name);
+        void this.#wait(name, missing, round, false);
+      } else if (row.isLeaving || this.#asks.has(name)) {
+        this.#asks.set(name, { session, missing, round });
+      } else held.push([name, missing, row]);
     }
     // What this member waits for counts: else it would ask living members although dead ones leave it enough.
-    const isShort = round.targets.isShort(round.me, round.count + got + this.#waits.size);
+    const waiting = this.#waits.size + this.#asks.size;
+    const isShort = round.targets.isShort(round.me, round.count + got + waiting);
     for (const [name, missing, row] of held) {
-      if (round.targets.mayAsk(row, isShort)) this.#wait(name, missing, round, true);
+      if (!round.targets.mayAsk(row, isShort)) continue;
+      this.#asks.set(name, { session: row.session, missing, round });
+    }
+    this.#ask();
+  }
+
+  /** Begins as many asks as the sessions of the holders have room for. */
+  #ask(): void {
+    for (const [name, { session, missing, round }] of this.#asks) {
+      const unheard = this.#unheard.get(session) ?? 0;
+      if (unheard >= ASKS_AT_ONCE) continue;
+      this.#asks.delete(name);
+      // The next round asks by another session.
+      if (!round.session.isHeld) continue;
+      this.#unheard.set(session, unheard + 1);
+      void this.#heard(session, this.#wait(name, missing, round, true)).then(() => {
+        const left = (this.#unheard.get(session) ?? 1) - 1;
+        if (left > 0) this.#unheard.set(session, left);
+        else this.#unheard.delete(session);
+        this.#ask();
+      });
+    }
+  }
+
+  /**
+   * Resolves at the end of the wait, or when its polls have shown a renewal of the holder's session: the holder has read
+   * its notes then, and removes them. The run of a name may take longer to end.
+   */
+  async #heard(session: string, ended: Promise<void>): Promise<void> {
+    const { sessions, timers } = this.#of.context;
+    const fromMs = sessions.of(session)?.sinceMs;
+    while (!(await settlesWithin(timers, HEARD_MS, ended))) {
+      if (sessions.of(session)?.sinceMs !== fromMs) return;
     }
   }
 
@@ -148,7 +203,7 @@ export class Claims {
   }
 
   /** Waits for the holder, in the background: asks it, or waits for its end. */
-  #wait(name: string, before: Missing, round: Round, asks: boolean): void {
+  #wait(name: string, before: Missing, round: Round, asks: boolean): Promise<void> {
     const { settings } = this.#of;
     const stop = new Abort();
     const waitMs = asks ? askMs(settings) : 2 * settings.leaseMs;
@@ -167,7 +222,9 @@ export class Claims {
         this.#waits.delete(name);
       }
     };
-    this.#waits.set(name, { stop, ended: waiting() });
+    const ended = waiting();
+    this.#waits.set(name, { stop, ended });
+    return ended;
   }
 
   #lock(name: string, { session }: Round) {

@@ -19,6 +19,8 @@ export interface Running {
   onWanted(place: Place): void;
 }
 
+/** How many asks of a member another one need not have heard yet. All are in one item, and each makes the next one dearer. */
+export const ASKS_AT_ONCE = 64;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 300_000;
 

@@ -175,6 +175,27 @@ describe("assign", () => {
     expect(Math.max(...ledger.pausesMs())).toBeLessThan(2_600);
   });
 
+  it("moves 300 names at about a unit a write, although each ask is in the one record of a session", async () => {
+    await startAll(1, { names: namesOf(600) });
+    await world.time.advance(2 * PERIOD_MS);
+    const before = world.table.counts;
+    await startAll(1, { names: namesOf(600) });
+    await world.time.advance(2 * PERIOD_MS);
+    const { writes, writeUnits } = world.table.counts;
+    expect(counts()).toEqual([300, 300]);
+    expect(writeUnits - before.writeUnits).toBeLessThan(1.5 * (writes - before.writes));
+    expect(Math.max(...ledger.pausesMs())).toBeLessThan(2_600);
+  });
+
+  it("hands over 300 names when a member stops, each within a poll", async () => {
+    const [first] = await startAll(2, { names: namesOf(600) });
+    await world.time.advance(2 * PERIOD_MS);
+    await world.until(first?.assignment.stop() ?? Promise.resolve());
+    await world.time.advance(PERIOD_MS);
+    expect(ledger.running.size).toBe(600);
+    expect(Math.max(...ledger.pausesMs())).toBeLessThan(2_600);
+  });
+
   it("hands over within stopTimeout and a look when a member stops, each name within a poll", async () => {
     const [first] = await startAll(5, { names: namesOf(100), stopTimeout: "5s" }, 2_000);
     await world.time.advance(2 * PERIOD_MS);
