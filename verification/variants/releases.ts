@@ -473,8 +473,8 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { rollBack },
-        from: "context.healing(await freeOnce(context, ref, from, { keepData: true }))",
-        to: "await freeOnce(context, ref, from, { keepData: true })",
+        from: "context.healing(await freeOnce(context, ref, from, options))",
+        to: "await freeOnce(context, ref, from, options)",
       },
     ],
     caughtBy: {

@@ -167,13 +167,16 @@ function leaseWrites(dialect: Dialect): LeaseWrites {
     handOver: (ref, grant, from) => granting(ref, grant, holdersCondition(ref, from)),
     renew: beat,
     changeLength: beat,
-    free: (ref, from, { keepData, mark }) =>
-      keepData
+    free: (ref, from, { keepData, keepRecord, mark }) =>
+      keepData || keepRecord === true
         ? {
             key: ref.key,
             condition: holdersCondition(ref, from),
             // A new version, so that a peer's watch of the former version does not count the record as dead.
-            change: { set: { [RELEASED]: s("1"), [VERSION]: s(mark) }, remove: [] },
+            change: {
+              set: { [RELEASED]: s("1"), [VERSION]: s(mark) },
+              remove: keepData ? [] : [DATA],
+            },
           }
         : { key: ref.key, condition: holdersCondition(ref, from), change: NOTHING, as: "delete" },
     heldCondition,

@@ -131,7 +131,10 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
     | undefined;
   /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
-  /** Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind. */
+  /**
+   * Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind; with `keepData` or
+   * `existingData: "keep"` perhaps its `data`.
+   */
   readonly signal?: AbortSignal | undefined;
   /** User data to store with the lock: any JSON value, or the data type of the format. */
   readonly data?: S extends NativeTypes ? unknown : S["data"] | undefined;

@@ -175,6 +175,7 @@ export class GrantManyWrite {
         replaced: replacedBy(decision),
         sends: this.#repetition.unanswered,
         pauseMs: this.#settings.retryMs,
+        keepData: this.#settings.keepData || grant.existingData === "keep",
       });
     }
   }

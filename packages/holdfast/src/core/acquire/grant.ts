@@ -166,13 +166,14 @@ export class GrantWrite {
   }
 
   #giveUp(isSilent: boolean): void {
-    const { leaseMs, retryMs: pauseMs } = this.#settings;
+    const { leaseMs, retryMs: pauseMs, keepData, existingData } = this.#settings;
     rollBack(this.#context, this.#ref, {
       attempt: this.#grant.holder,
       leaseMs,
       replaced: replacedBy(this.#decision),
       sends: this.#repetition.unanswered,
       pauseMs,
+      keepData: keepData || existingData === "keep",
       silencePauseMs: isSilent ? longestPauseMs(this.#settings, pauseMs) : undefined,
     });
   }

@@ -151,7 +151,8 @@ async function reserve(hold: Hold, leaseMs: number, lengthMs: number) {
   }
   const { holder: attempt } = grant;
   // No process uses either of the two grants, so the lock need not stay held until it expires.
-  rollBack(context, ref, { attempt, leaseMs, replaced: { known: held }, sends, pauseMs });
+  const replaced = { known: held };
+  rollBack(context, ref, { attempt, leaseMs, replaced, sends, pauseMs, keepData: true });
   throw new HoldfastError(
     "outcome-unknown",
     `DynamoDB did not acknowledge the export of lock "${ref.name}". This holder has lost the lock. The lock is ` +

@@ -293,6 +293,8 @@ function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
   );
 }
 
+type FreeingOptions = Pick<FreeOptions, "keepData" | "keepRecord" | "lastData" | "served">;
+
 /**
  * Frees a record, or deletes a queue entry, with one write. The write requires that the item still names one of the
  * holders in `from`. Of thousands of writes in one turn of the event loop, most come later.
@@ -301,7 +303,7 @@ export function freeOnce(
   context: ClientContext,
   ref: RecordRef,
   from: Holders,
-  options: Pick<FreeOptions, "keepData" | "lastData" | "served">,
+  options: FreeingOptions,
   timeoutMs?: number,
   signal?: SignalLike,
 ): Promise<WriteAnswer> {
@@ -315,7 +317,7 @@ async function freeNow(
   context: ClientContext,
   ref: RecordRef,
   from: Holders,
-  options: Pick<FreeOptions, "keepData" | "lastData" | "served">,
+  options: FreeingOptions,
   timeoutMs = context.settings.requestTimeoutMs,
   signal?: SignalLike,
 ): Promise<WriteAnswer> {

@@ -16,6 +16,8 @@ interface AbandonedGrant {
   /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
   readonly sends: number;
   readonly pauseMs: number;
+  /** Whether the data in the record may be another's, or are to outlast their holder. Else they are this grant's. */
+  readonly keepData: boolean;
   /**
    * The pause before each attempt, also before the first, if DynamoDB has not answered for half of a lease: the
    * acquisition reads the record itself, and this must not double the load when DynamoDB answers again.
@@ -33,7 +35,9 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
-  const { pauseMs, silencePauseMs, sends } = grant;
+  const { pauseMs, silencePauseMs, sends, keepData } = grant;
+  // Without the record, a late copy of the claim would find the state that it needs.
+  const options = { keepData, keepRecord: true };
   const from = { ...grant.replaced, maybe: [grant.attempt] };
   let landed = 0;
   let isFreeing = false;
@@ -43,7 +47,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
     if (isFreeing || isOver() || context.holds.ofRecord(ref.id) !== undefined) return AGAIN;
     isFreeing = true;
     // Credentials expire and are replaced, so a refused rollback is sent again, too.
-    const answer = context.healing(await freeOnce(context, ref, from, { keepData: true }));
+    const answer = context.healing(await freeOnce(context, ref, from, options));
     isFreeing = false;
     if (answer.kind === "applied") landed += 1;
     return answer;

@@ -74,6 +74,8 @@ export interface Holders {
 /** The values of a release. */
 export interface FreeOptions {
   readonly keepData: boolean;
+  /** Whether the record stays without its data, too, in a format whose releases delete it. */
+  readonly keepRecord?: boolean | undefined;
   /** User data to write, only with `keepData`. If undefined, the record keeps its data. */
   readonly lastData?: unknown;
   /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fixedProcess } from "../../../../../test/support/fixed.js";
 import { World } from "../../../../../test/support/world.js";
-import { HoldfastError, mutex } from "../../../src/index.js";
+import { awsLockClient, dynamolock } from "../../../../formats/src/index.js";
+import { FaultyTable, MemoryTable, VirtualTime } from "../../../../testing/src/index.js";
+import { Holdfast, HoldfastError, inspect, mutex } from "../../../src/index.js";
 import type { Write } from "../../../src/platform/table.js";
 
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
@@ -58,6 +60,29 @@ describe("the rollback of a claim", () => {
     await scene.world.time.advance(1_000);
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
     expect(scene.world.record("a")?.["data"]).toEqual({ S: "kept" });
+  });
+
+  it.each([
+    ["native", undefined, {}],
+    ["aws-lock-client", awsLockClient(), {}],
+    ["dynamolock", dynamolock(), { existingData: "replace", keepData: false }],
+  ] as const)("removes its own data, and keeps the record: %s", async (_, format, options) => {
+    const time = new VirtualTime();
+    const process = time.process();
+    const table = new FaultyTable(new MemoryTable({ time }), process);
+    const locks = new Holdfast({
+      client: table,
+      table: "locks",
+      environment: process,
+      format,
+    } as never);
+    table.next("write", APPLIED);
+    const data = format === undefined ? "abandoned" : Buffer.from("abandoned");
+    const given = mutex(locks, "a").acquire({ wait: "15ms", data, ...options } as never);
+    await expect(time.runUntil(given)).rejects.toMatchObject({ code: "unreachable" });
+    await time.advance(5_000);
+    const { state, data: left } = await time.runUntil(inspect(locks, "a"));
+    expect({ state, left }).toEqual({ state: "free", left: undefined });
   });
 
   it("ends at a wrong configuration", async () => {
