@@ -63,7 +63,10 @@ export async function settle(
         onNoAnswer(answer);
       },
     });
-    if (retried.kind === "answered") return retried.answer;
+    if (retried.kind === "answered") {
+      if (retried.answer.kind === "settled") context.rings?.freed(ref);
+      return retried.answer;
+    }
     throw releaseNotAcknowledged(ref, retried.last, false);
   });
   return settled.finally(() => context.releasing.delete(hold));
@@ -76,6 +79,7 @@ async function settleOnce(hold: Hold, covered: bigint): Promise<WriteAnswer> {
   const mark = context.format.facts.freeNeedsMark ? context.random.id() : "";
   const write = requireCapability(context.format, RUNS).settle(ref, held, covered, {
     ...{ keepData: true, lastHolder: held.holder, wallMs: context.wallMs(), mark },
+    hasRings: context.rings !== undefined,
   });
   const answer = await context.write(write, context.timeoutWithin(leaseMs), undefined, GIVE_UP);
   if (answer.kind === "applied") {

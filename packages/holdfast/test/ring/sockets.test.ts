@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { type LineServer, lineServer } from "../../../../test/support/line-server.js";
 import { MemoryTable } from "../../../testing/src/table/memory-table.js";
+import { coalesce } from "../../src/coalesce/index.js";
 import {
   type AcquireOptions,
   Holdfast,
@@ -104,6 +105,24 @@ async function handOver(
     reads: reads - before.eventualReads - before.consistentReads,
   };
 }
+
+it("rings the waiters at the end of a shared run", async () => {
+  const over = table();
+  const [holder, waiter] = [
+    client(over, ring({ host: LOOPBACK })),
+    client(over, ring({ host: LOOPBACK })),
+  ];
+  let end = (): void => undefined;
+  const run = coalesce(holder, "a", () => new Promise<void>((resolve) => (end = resolve)));
+  await settled(60);
+  const waiting = mutex(waiter, "a").acquire({ poll: SLOW });
+  await settled(150);
+  const fromMs = performance.now();
+  end();
+  await run;
+  await (await waiting).release();
+  expect(performance.now() - fromMs).toBeLessThan(2_500);
+});
 
 const bytesOf = (token: string) => Buffer.from(encodeFrame({ kind: "wait", token }));
 const FORGED = "f".repeat(32);
