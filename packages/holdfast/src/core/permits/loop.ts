@@ -115,7 +115,9 @@ export class PermitLoop {
     const { weight, limit, adopted } = this.#wish;
     // A waiter in the queue goes by a limit that an operator changes during the wait, as new callers do.
     const adopts = adopted !== undefined || place !== undefined;
-    const wish = { weight, limit, adopts, passage: settings.passage, unserved: this.#unserved };
+    const tries = settings.waitMs === 0;
+    const unserved = this.#unserved;
+    const wish = { weight, limit, adopts, passage: settings.passage, unserved, tries };
     return decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
   }
 

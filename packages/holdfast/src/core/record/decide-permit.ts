@@ -12,6 +12,8 @@ interface PermitWish {
   readonly passage?: Passage | undefined;
   /** How often DynamoDB did not serve a request about a session: each time another holder has its turn. Default 0. */
   readonly unserved?: number;
+  /** Whether the caller gives up if there is no room, so that a queue which may be left by all its waiters costs nothing. */
+  readonly tries?: boolean;
 }
 
 /** The next step of an acquisition of a permit. */
@@ -33,7 +35,7 @@ export type PermitDecision =
  */
 export function decidePermit(
   record: AbsentRecord | SharedRecord | undefined,
-  { weight, limit: own, adopts, passage, unserved = 0 }: PermitWish,
+  { weight, limit: own, adopts, passage, unserved = 0, tries = false }: PermitWish,
   holderOf: (permit: PermitInRecord) => Decision,
 ): PermitDecision {
   if (record === undefined || record.state === "absent") return { kind: "grant" };
@@ -41,7 +43,19 @@ export function decidePermit(
   const mayGoBy = limit === own || (adopts && weight <= limit);
   if (!mayGoBy) return { kind: "limit-mismatch", limit };
   const inQueue = standing(record.queue, passage);
-  if (inQueue !== "open") return { kind: inQueue };
+  if (inQueue === "passed-over" || (inQueue === "queued" && !tries)) return { kind: inQueue };
+  const decision = decideRoom(record, weight, limit, unserved, holderOf);
+  const grants = decision.kind === "grant" || decision.kind === "remove";
+  return grants && inQueue === "queued" ? { kind: inQueue } : decision;
+}
+
+function decideRoom(
+  record: SharedRecord,
+  weight: number,
+  limit: number,
+  unserved: number,
+  holderOf: (permit: PermitInRecord) => Decision,
+): PermitDecision {
   if (record.used + weight <= limit) return { kind: "grant" };
   const endings: PermitDecision[] = [];
   let unseen: PermitDecision | undefined;

@@ -35,6 +35,7 @@ const CASES: readonly {
   readonly record: Parameters<typeof decidePermit>[0];
   readonly weight?: number;
   readonly refuses?: boolean;
+  readonly tries?: boolean;
   readonly ticket?: bigint;
   readonly unserved?: number;
   readonly holders?: Readonly<Record<string, Decision>>;
@@ -78,6 +79,25 @@ const CASES: readonly {
     next: { kind: "limit-mismatch", limit: 1 },
   },
   { what: "others are queued", record: recordOf([], queued), next: { kind: "queued" } },
+  {
+    what: "others are queued, and there is no room",
+    record: recordOf([A, B], queued),
+    next: { kind: "queued" },
+  },
+  {
+    what: "others are queued, and there is no room for a try",
+    record: recordOf([A, B], queued),
+    tries: true,
+    holders: { a: later, b: alive },
+    next: { kind: "wait", untilMs: 500 },
+  },
+  {
+    what: "others are queued, and a holder is dead, for a try",
+    record: recordOf([A, B], queued),
+    tries: true,
+    holders: { a: alive, b: dead("b") },
+    next: { kind: "queued" },
+  },
   { what: "its ticket is next", record: recordOf([], queued), ticket: 4n, next: { kind: "grant" } },
   {
     what: "its ticket was passed over",
@@ -141,11 +161,11 @@ const CASES: readonly {
 describe("a waiter for a permit", () => {
   it.each(CASES)(
     "decides, if $what: $next.kind",
-    ({ record, weight = 1, refuses = false, ticket, unserved, holders, next }) => {
+    ({ record, weight = 1, refuses = false, tries = false, ticket, unserved, holders, next }) => {
       const passage = ticket === undefined ? undefined : ({ kind: "ticket", ticket } as const);
       const decision = decidePermit(
         record,
-        { weight, limit: 3, adopts: !refuses, passage, ...(unserved && { unserved }) },
+        { weight, limit: 3, adopts: !refuses, passage, tries, ...(unserved && { unserved }) },
         ({ holder }) => {
           const known = holders?.[holder];
           if (known === undefined)

@@ -45,6 +45,20 @@ describe("a semaphore", () => {
     expect(stateOf(world)).toEqual([0, "0"]);
   });
 
+  it("costs a try of a full one 1 write, and no ticket, also after a waiter gave up", async () => {
+    const world = new World();
+    const of = () => semaphore(world.inhabitant().locks, "s", { permits: 1 });
+    const [mine, other] = [of(), of()];
+    await world.until(mine.acquire());
+    await world.until(other.acquire({ wait: "3s" }).catch(() => undefined));
+    await world.time.advance(30_000);
+    await world.until(other.tryAcquire());
+    const tail = record(world)?.["tail"];
+    const { result, writes, readUnits } = await world.requests(() => other.tryAcquire());
+    expect({ result, writes, readUnits }).toEqual({ result: null, writes: 1, readUnits: 0 });
+    expect(record(world)?.["tail"]).toEqual(tail);
+  });
+
   it("costs one write to acquire, to try on a full semaphore and to release, and none to hold", async () => {
     const world = new World(DATES);
     const [a, b] = [world.inhabitant({ renew: "15s" }), world.inhabitant({ renew: "15s" })];
