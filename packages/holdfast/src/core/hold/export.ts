@@ -54,8 +54,9 @@ const LEASE_RANGE = { leastMs: SHORTEST_LEASE_MS, mostMs: 365 * 24 * 3_600_000 }
  * Transfers a lock to one other process, which gets a lease from the returned handle: see {@link LeaseTransfer}. The lease
  * ends in this process first, as lost with reason `exported`. After the answer every condition on the fence of this
  * lease fails. Unless a process adopts it, the lock is free when the lease expires. Sends one request without faults.
- * Rejects with `lost` after an earlier loss, and with `outcome-unknown` without an acknowledgement: the lease has ended
- * then, too. Rejects with `invalid-argument` for a lease on a session, for a lease with several handles by reentry, for
+ * Rejects with `lost` after an earlier loss, and without an acknowledgement for half of the reservation with
+ * `outcome-unknown`, or with `access-denied` if DynamoDB refuses the credentials to the end: the lease has ended then,
+ * too. Rejects with `invalid-argument` for a lease on a session, for a lease with several handles by reentry, for
  * several locks together, and for another client's format.
  */
 export async function exportLease(
@@ -126,7 +127,9 @@ async function reserve(hold: Hold, leaseMs: number, lengthMs: number) {
   const pauseMs = settings.retryMs;
   let sends = 0;
   // Half of the usual timeout leaves time for a second send within the first half of the reservation.
-  const send = () => context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2);
+  // Credentials expire and are replaced, so a refused export is sent again, too.
+  const send = async () =>
+    context.healing(await context.write(write, context.timeoutWithin(deadline.remainingMs()) / 2));
   // A long reservation makes this a long wait.
   const watch = new OutageWatch(context);
   const retried = await retry(context, send, {
@@ -153,10 +156,12 @@ async function reserve(hold: Hold, leaseMs: number, lengthMs: number) {
   // No process uses either of the two grants, so the lock need not stay held until it expires.
   const replaced = { known: held };
   rollBack(context, ref, { attempt, leaseMs, replaced, sends, pauseMs, keepData: true });
+  const { last } = retried;
+  const isDenied = last?.kind === "denied";
   throw new HoldfastError(
-    "outcome-unknown",
+    isDenied ? last.cause.code : "outcome-unknown",
     `DynamoDB did not acknowledge the export of lock "${ref.name}". This holder has lost the lock. The lock is ` +
-      "free now, or when its lease expires. Acquire it again.",
-    { lockName: ref.name, cause: causeOf(retried.last) },
+      `free now, or when its lease expires. ${isDenied ? last.cause.message : "Acquire it again."}`,
+    { lockName: ref.name, cause: causeOf(last) },
   );
 }
