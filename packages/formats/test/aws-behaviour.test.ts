@@ -446,6 +446,21 @@ describe("a renewal", () => {
     expect(lease.isHeld).toBe(true);
   });
 
+  it.each(["update()", "renew({ data })"])(
+    "%s keeps the length of a change in flight",
+    async (how) => {
+      const here = world();
+      const { locks } = here.client();
+      const lease = await here.until(mutex(locks, "a").acquire());
+      const changing = lease.renew({ lease: "10m" });
+      const data = bytes("1");
+      await here.until(how === "update()" ? lease.update(data) : lease.renew({ data }));
+      await here.until(changing);
+      expect(here.item(key("a"))).toMatchObject({ leaseDuration: s("600000"), data: { B: data } });
+      expect(lease.leaseMs).toBe(600_000);
+    },
+  );
+
   it("67. fails after the lease has expired", async () => {
     const here = world();
     const { locks } = here.client();

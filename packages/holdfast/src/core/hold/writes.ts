@@ -52,7 +52,7 @@ async function renewLife(hold: Hold): Promise<void> {
 /** Renews and stores user data. A retry sends the same request, with the same number. */
 export async function renewWithData(hold: Hold, data: NumberedData): Promise<void> {
   if (hold.context.format.lease.updateData === undefined)
-    return changeLength(hold, hold.leaseMs, data);
+    return changeLength(hold, undefined, data);
   if (await renewWithDataByItself(hold, data)) return;
   await writeData(hold, data);
   await renewLife(hold);
@@ -95,7 +95,7 @@ export function checkHasData({ ref }: Hold): void {
 export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
   const { format } = hold.context;
   const write = format.lease.updateData?.(hold.ref, hold.held, data);
-  if (write === undefined) return changeLength(hold, hold.leaseMs, data);
+  if (write === undefined) return changeLength(hold, undefined, data);
   await untilApplied(hold, () =>
     hold.requests.run(() =>
       hold.send({
@@ -107,17 +107,18 @@ export async function writeData(hold: Hold, data: NumberedData): Promise<void> {
 }
 
 /**
- * Changes the length of the lease. Waiters watch the record for this length, so DynamoDB must apply the write once or
+ * Changes the length of the lease; by default, keeps the one that it has at the write's turn. Waiters watch the record for this length, so DynamoDB must apply the write once or
  * never: its condition names the exact version. Until the acknowledgement the deadline is the earlier of the two
  * (R5).
  */
 export async function changeLength(
   hold: Hold,
-  leaseMs: number,
+  askedMs: number | undefined,
   data?: NumberedData,
 ): Promise<void> {
   const { format, clock } = hold.context;
   const isOnSession = await hold.requests.run(async () => {
+    const leaseMs = askedMs ?? hold.leaseMs;
     const { isMoved } = hold.living;
     if (isMoved ? leaseMs !== hold.leaseMs : isOfSession(hold, leaseMs)) {
       throw lengthIsTheSessions(hold);
