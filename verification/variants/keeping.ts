@@ -116,8 +116,8 @@ export const KEEPING: readonly Variant[] = [
     edits: [
       {
         in: { keepFor },
-        from: "if (idle?.loss !== undefined) {",
-        to: "if (idle?.loss === null) {",
+        from: "if (hold?.isIdle === true && hold.loss !== undefined) {",
+        to: "if (hold?.loss === null) {",
       },
     ],
     caughtBy: {
@@ -132,8 +132,8 @@ export const KEEPING: readonly Variant[] = [
     edits: [
       {
         in: { keepFor },
-        from: "if (turn === undefined) return this.#release(use, leavesData);",
-        to: "return this.#release(use, leavesData);",
+        from: "return turn === undefined ? this.#passOn(idle) : turn.then(() => this.#passOn(idle));",
+        to: "return this.#passOn(idle);",
       },
     ],
     caughtBy: { test: TEST, title: "let the event loop turn: one after another" },
@@ -163,13 +163,13 @@ export const KEEPING: readonly Variant[] = [
   },
   {
     name: "ending-lease-joined",
-    what: "A reentrant call joins a kept lease whose last handle has been released, and which the release then ends.",
+    what: "A use of a kept lease ends only when the event loop has turned: a reentrant call joins it, and a loss ends it.",
     rules: ["R2"],
     edits: [
       {
-        in: { ReentryOfObject },
-        from: "return isHeld && handles.areLeft;",
-        to: "return isHeld || handles.areLeft;",
+        in: { keepFor },
+        from: "const idle = this.#after(use, leavesData);",
+        to: "const turned = turnAfterBurst(use.context);\n    if (turned !== undefined) return turned.then(() => this.release(use, leavesData) as true);\n    const idle = this.#after(use, leavesData);",
       },
     ],
     caughtBy: {
@@ -200,8 +200,8 @@ export const KEEPING: readonly Variant[] = [
     edits: [
       {
         in: { keepFor },
-        from: "(isLong && fits(use, waiter.settings))",
-        to: "fits(use, waiter.settings)",
+        from: "return hold.check() >= LEAST_LEFT * hold.leaseMs && fits(hold, waiter.settings);",
+        to: "return fits(hold, waiter.settings);",
       },
     ],
     caughtBy: {

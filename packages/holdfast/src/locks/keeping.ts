@@ -195,36 +195,43 @@ class Uses implements KeptGrant<Hold> {
     return this.#fence;
   }
 
-  release(use: Hold, leavesData: boolean): boolean | Promise<boolean> {
+  release(use: Hold, leavesData: boolean): boolean | Promise<true> {
+    const idle = this.#after(use, leavesData);
+    if (idle === undefined) return false;
+    // The use has ended before the event loop turns: what ends the grant meanwhile is no loss of the use.
     const turn = turnAfterBurst(use.context);
-    if (turn === undefined) return this.#release(use, leavesData);
-    return turn.then(() => this.#release(use, leavesData));
+    return turn === undefined ? this.#passOn(idle) : turn.then(() => this.#passOn(idle));
   }
 
-  #release(use: Hold, leavesData: boolean): boolean {
+  /** Ends a use. Returns the hold of the grant without a use; undefined if the grant is not kept. */
+  #after(use: Hold, leavesData: boolean): Hold | undefined {
     const { context, ref, localQueue, requested, settings } = use;
-    const leftMs = use.check();
-    if (leftMs <= 0) return false;
+    if (use.check() <= 0) return undefined;
     this.#untilMs ??= localQueue.keepUntil(context.nowMs() + this.#keepMs);
     if (requested.wantedByOthers !== undefined || isSeenWanted(use)) this.#isWanted = true;
-    if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return false;
-    if (context.closing.aborted || localQueue.place !== undefined) return false;
-    // A waiter gets a lease of its own by a hand-off, in place of the end of this one.
-    const isLong = leftMs >= LEAST_LEFT * use.leaseMs;
-    const mayKeep = (): boolean => {
-      const waiter = localQueue.first;
-      return waiter === undefined || (isLong && fits(use, waiter.settings));
-    };
-    if (!mayKeep()) return false;
+    if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return undefined;
+    if (context.closing.aborted || localQueue.place !== undefined) return undefined;
+    if (!mayPassOn(use)) return undefined;
     emitRelease(use, context.nowMs() - use.grantedAtMs);
     this.#timer ??= this.#endsAt(context, this.#untilMs);
-    const idle = new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
-    // A subscriber to the event may have called for the lock.
-    const waiter = mayKeep() ? localQueue.first : undefined;
-    const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
-    if (isTaken === true) return true;
+    return new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
+  }
+
+  /** Passes the grant on to a waiter of this process, or keeps it for its next use. */
+  #passOn(idle: Hold): true {
+    const { context, localQueue, requested } = idle;
+    if (!idle.isHeld) return true;
+    const isForOthers = this.isOver || requested.wantedByOthers !== undefined;
+    const mayKeep = (): boolean => !context.closing.aborted && mayPassOn(idle);
+    if (!isForOthers && mayKeep()) {
+      // A subscriber to the event of the release may have called for the lock.
+      const waiter = localQueue.first;
+      const isTaken = waiter && localQueue.shift()?.offer(this.#goesOn(idle, waiter.settings));
+      if (isTaken === true) return true;
+    }
     this.#keep(idle);
-    if (!mayKeep()) void this.yields();
+    if (isForOthers) this.#giveBack();
+    else if (!mayKeep()) void this.yields();
     return true;
   }
 
@@ -292,12 +299,12 @@ class Uses implements KeptGrant<Hold> {
 
   ended(): void {
     this.#timer?.cancel();
-    const idle = this.#idle;
     this.#leaveIdle();
+    const hold = this.latest;
     // After a forced release the record is its holder's to free, and a lease that nobody uses has no one who would.
-    if (idle?.loss !== undefined) {
-      const { settings, context } = idle;
-      context.inBackground(() => freeEarly(idle, settings.keepData));
+    if (hold?.isIdle === true && hold.loss !== undefined) {
+      const { settings, context } = hold;
+      context.inBackground(() => freeEarly(hold, settings.keepData));
     }
   }
 
@@ -306,6 +313,13 @@ class Uses implements KeptGrant<Hold> {
     keptOf(this.#idle.context).idle.delete(this.#idle.ref.id);
     this.#idle = undefined;
   }
+}
+
+/** Whether no waiter of this process needs a lease of its own, which a hand-off gives it in place of the end of this one. */
+function mayPassOn(hold: Hold): boolean {
+  const waiter = hold.localQueue.first;
+  if (waiter === undefined) return true;
+  return hold.check() >= LEAST_LEFT * hold.leaseMs && fits(hold, waiter.settings);
 }
 
 /** Whether the record has no user data, and no write but a renewal of the scheduler may be in flight. */

@@ -38,7 +38,7 @@ export class ReentryOfObject implements Reentry {
     asked: AnyAcquireOptions,
     take: () => Promise<HeldLease | undefined>,
   ): Promise<HeldLease | undefined> {
-    if (this.#hold !== undefined && canShare(this.#hold)) return shared(this.#hold, asked);
+    if (this.#hold?.isHeld === true) return shared(this.#hold, asked);
     const lease = await take();
     // A call beside this one may have the lock.
     if (lease !== undefined) this.#hold = lease.hold;
@@ -75,7 +75,7 @@ export class ReentryOfContext implements Reentry {
     for (let around = entered.current; around !== undefined; around = around.outer) {
       const { hold } = around;
       const isIt = hold.ref.id === this.#id && hold.context === this.#context;
-      if (isIt && canShare(hold)) return shared(hold, asked);
+      if (isIt && hold.isHeld) return shared(hold, asked);
     }
     return take();
   }
@@ -83,11 +83,6 @@ export class ReentryOfContext implements Reentry {
   within<T>({ hold }: HeldLease, body: () => T): T {
     return entered.within({ hold, outer: entered.current }, body);
   }
-}
-
-// The release of a kept lease may wait for the event loop, and then ends the hold.
-function canShare({ handles, isHeld }: Hold): boolean {
-  return isHeld && handles.areLeft;
 }
 
 async function shared(hold: Hold, asked: AnyAcquireOptions): Promise<HeldLease> {

@@ -226,6 +226,29 @@ describe("a kept lock", () => {
     expect(holderIn(world)).toBeUndefined();
   });
 
+  // As after work of 30 ms without an await.
+  it("has no loss by a close that comes while a release waits for the event loop", async () => {
+    const { world, holder, lock } = scene();
+    await world.until(use(lock));
+    const first = lock.run(() => 1);
+    let signal: AbortSignal | undefined;
+    let closing: Promise<void> | undefined;
+    const second = lock.run(async (lease) => {
+      ({ signal } = lease);
+      await first;
+      await holder.process.block(30);
+      void (async () => {
+        for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+        closing = holder.locks.close();
+      })();
+      return "done";
+    });
+    expect(await world.until(second)).toBe("done");
+    expect(signal?.aborted).toBe(false);
+    await world.until(closing ?? Promise.reject());
+    expect(holderIn(world)).toBeUndefined();
+  });
+
   it("uses the longest time of each use from its start", async () => {
     const { world, holder } = scene();
     const lock = mutex(holder.locks, "a", { keep: keepFor("60s"), maxHold: "2s" });

@@ -84,8 +84,8 @@ export interface KeptGrant<L> {
   readonly isOver: boolean;
   /** Returns the fence of the next use. */
   next(): bigint;
-  /** Ends a use, and keeps the lease. Returns false, soon or at once, if the release must give the lease back. */
-  release(use: L, leavesData: boolean): boolean | Promise<boolean>;
+  /** Ends a use, and keeps the lease. Returns false if the release must end the use, and give the lease back. */
+  release(use: L, leavesData: boolean): boolean | Promise<true>;
   /** Gives the lease back. Undefined if it is in use. The promise never rejects. */
   yields(): Promise<void> | undefined;
   /** The lease has ended. */
@@ -192,11 +192,6 @@ export class Handles {
 
   get isShared(): boolean {
     return this.#count > 1;
-  }
-
-  /** Whether a handle is left. Without one, the release has begun. */
-  get areLeft(): boolean {
-    return this.#count > 0;
   }
 
   /** Adds a handle. */

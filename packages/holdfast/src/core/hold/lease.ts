@@ -326,7 +326,8 @@ export class HeldLease implements Handle {
     for (const listener of this.released) listener();
     hold.context.finalization.unwatch(this);
     if (!hold.handles.remove()) return;
-    if (hold.kept && (await hold.kept.release(hold, this.#lastData !== undefined))) return;
+    const kept = hold.kept?.release(hold, this.#lastData !== undefined) ?? false;
+    if (kept !== false) return void (await kept);
     if (!hold.beginRelease()) return freeEarly(hold, keepData);
     const { context, ref, living } = hold;
     context.releasing.add(hold);
