@@ -218,8 +218,7 @@ export class Occurrences {
     const onGrant = (granted: GrantEvent["how"]): void => {
       how = granted;
     };
-    let telling = watch;
-    const onNoResponse = (unavailable: Unavailable): void => telling?.onNoResponse(unavailable);
+    const onNoResponse = (unavailable: Unavailable): void => watch?.onNoResponse(unavailable);
     const lease = await acquire(this.#context, ref, { ...call.grant, onNoResponse }, onGrant);
     if (lease === undefined) return { kind: "running" };
     const last = begunIn(lease.data);
@@ -236,17 +235,12 @@ export class Occurrences {
       await lease[Symbol.asyncDispose]();
       return { kind: "already" };
     }
-    // A call without a wait waits here, too, for as long as its lease.
-    telling ??= new OutageWatch(this.#context);
     try {
+      // A call without a wait waits here, too, for as long as its lease.
       await unlessAborted(lease.update({ occurrence, ended: false } satisfies Begun), signal);
     } catch (error) {
-      // Before the release, which may take as long as the refusal.
-      this.#tellOfRefusal(error, telling);
       await lease[Symbol.asyncDispose]();
       throw isHoldfastError(error, "lost") && error.reason === "closed" ? closed(ref.name) : error;
-    } finally {
-      if (telling !== watch) telling.dispose();
     }
     const isClosing = this.#context.closing.aborted;
     if (signal?.aborted === true || isClosing) {

@@ -101,7 +101,7 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   /**
    * Stores user data with the lock, in place of the former data; `undefined` removes the data. The data of a leadership
    * is what the leader proclaims to observers. A delayed or repeated write never undoes a newer write. Sends one request
-   * without faults. Moves no deadline, unless the format stores data with a renewal only. Rejects with `lost`, and throws
+   * without faults, and retries as a renewal does. Moves no deadline, unless the format stores data with a renewal only. Rejects with `lost`, and throws
    * `invalid-argument` for data outside the format, and for permits, which have none.
    */
   update(data: S["data"] | undefined): Promise<void>;

@@ -6,6 +6,7 @@ import { instantOf } from "../../platform/clock.js";
 import { AGAIN, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
 import { steady } from "../backoff.js";
+import { OutageWatch } from "../outage-watch.js";
 import { requireCapability } from "../record/capability.js";
 import type { NumberedData } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
@@ -29,12 +30,16 @@ export interface RenewOptions {
 
 export const RENEW_NAMES: OptionNames<RenewOptions> = { data: true, lease: true };
 
-/** Renews now. Resolves after an acknowledged renewal. Calls `onNoAnswer` after each that DynamoDB did not serve. */
+/**
+ * Renews now. Resolves after an acknowledged renewal. Calls `onNoAnswer` after each that DynamoDB did not serve; by default,
+ * tells the client's `onError` of an outage.
+ */
 export async function renewNow(
   hold: Hold,
   onNoAnswer?: (answer: NoAnswer | Misconfigured) => void,
 ): Promise<void> {
-  const attempt = () => (hold.living.isMoved ? MOVED : hold.renewOnce(onNoAnswer));
+  const attempt = (tell: typeof onNoAnswer) =>
+    hold.living.isMoved ? MOVED : hold.renewOnce(onNoAnswer ?? tell);
   const answer = await untilAnswered<RenewalAnswer | typeof MOVED>(hold, attempt);
   if (answer.kind === "moved") await renewLife(hold);
   // Nothing was sent.
@@ -229,17 +234,34 @@ interface Lost {
   readonly kind: "lost";
 }
 
-/** Retries until DynamoDB answers. Rejects with the loss of the lease. */
+/**
+ * Retries until DynamoDB answers, also after refused credentials: they expire and are replaced. Rejects with the loss of the
+ * lease. Calls `attempt` with what tells the client's `onError` of an outage while the call waits.
+ */
 async function untilAnswered<A extends { readonly kind: string }>(
   hold: Hold,
-  attempt: () => Promise<A | Lost> | A,
+  attempt: (tell: (answer: NoAnswer | Misconfigured) => void) => Promise<A | Lost> | A,
   onMisconfigured: OnMisconfigured = "throw",
 ): Promise<Exclude<A, Lost | Unanswered>> {
-  const { backoff, lossSignal, settings } = hold;
+  const { backoff, context, lossSignal, settings } = hold;
   const { signal } = lossSignal;
-  const onNoAnswer = (answer: NoAnswer): void => settings.onNoResponse?.(answer);
+  // A lease may be so long that this is a long wait. Nobody waits for a move to a session.
+  const watch = new OutageWatch(context);
+  const isCall = onMisconfigured === "throw";
+  const tell = (answer: NoAnswer | Misconfigured): void => {
+    const healed = context.healing(answer);
+    if (isCall && healed.kind !== "misconfigured") watch.onNoResponse(healed);
+  };
+  const ask = async () => {
+    const answer = await attempt(tell);
+    return isCall ? context.healing(answer) : answer;
+  };
+  const onNoAnswer = (answer: NoAnswer): void => {
+    tell(answer);
+    settings.onNoResponse?.(answer);
+  };
   const how = { backoff, signal, onMisconfigured, onNoAnswer };
-  const retried = await retry(hold.context, attempt, how);
+  const retried = await retry(context, ask, how).finally(() => watch.dispose());
   if (retried.kind !== "answered" || isLost(retried.answer)) throw lossOf(hold);
   return retried.answer as Exclude<A, Lost | Unanswered>;
 }

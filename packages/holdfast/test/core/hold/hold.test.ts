@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type FixedOptions, fixedProcess } from "../../../../../test/support/fixed.js";
 import { World } from "../../../../../test/support/world.js";
+import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { environmentFrom } from "../../../src/client-options.js";
 import { acquire } from "../../../src/core/acquire/acquire.js";
 import { AcquireContext } from "../../../src/core/acquire/context.js";
@@ -8,7 +9,7 @@ import { resolveClient } from "../../../src/core/client-settings.js";
 import type { HeldLease } from "../../../src/core/hold/lease.js";
 import { resolveAcquire } from "../../../src/core/options.js";
 import type { HeldRecord, Version } from "../../../src/core/record/record.js";
-import { type Duration, HoldfastError, mutex } from "../../../src/index.js";
+import { type Duration, HoldfastError, type Lease, mutex } from "../../../src/index.js";
 
 const SILENT = { fault: "request-lost", unknownAfterMs: 10 } as const;
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
@@ -217,12 +218,12 @@ describe("a change of length", () => {
     },
   );
 
-  /** A lease of 30 s, after a change of length that was applied unanswered, and given up because of refused credentials. */
+  /** A lease of 30 s, after a change of length that was applied unanswered, and given up because of a wrong configuration. */
   async function givenUp(length: Duration) {
     const world = new World({ dates: (trueMs) => trueMs });
     const { locks, network } = world.inhabitant();
     const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s", renew: "manual" }));
-    const error = new HoldfastError("access-denied", "Expired.");
+    const error = new HoldfastError("misconfigured", "There is no table.");
     network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
     network.next("write", { fault: "misconfigured", error });
     await expect(world.until(lease.renew({ lease: length }))).rejects.toBe(error);
@@ -246,6 +247,42 @@ describe("a change of length", () => {
     await world.until(lease.renew({ data: 1 }));
     expect(lease.remainingMs()).toBeGreaterThan(29_000);
     expect(lease.remainingMs()).toBeLessThan(30_000);
+  });
+});
+
+describe.each<[string, (lease: Lease) => Promise<void>]>([
+  ["renew()", (lease) => lease.renew()],
+  ["renew({ data })", (lease) => lease.renew({ data: 1 })],
+  ["renew({ lease })", (lease) => lease.renew({ lease: "20m" })],
+  ["update()", (lease) => lease.update(1)],
+])("%s", (_, call) => {
+  async function waiting(fault: Fault) {
+    const world = new World();
+    const { locks, network, reported } = world.inhabitant({ lease: "10m" });
+    const lease = await world.until(mutex(locks, "a").acquire());
+    network.script(() => fault);
+    const outcome = call(lease).then(
+      () => "done",
+      ({ code }: HoldfastError) => code,
+    );
+    return { world, network, reported, outcome };
+  }
+
+  it("tells once of an outage while it waits", async () => {
+    const { world, network, reported, outcome } = await waiting({ fault: "request-lost" });
+    await world.time.advance(300_000);
+    expect(reported).toMatchObject([{ code: "unreachable" }]);
+    network.clear();
+    expect(await world.until(outcome)).toBe("done");
+  });
+
+  it("outlives refused credentials, and tells once", async () => {
+    const error = new HoldfastError("access-denied", "The credentials have expired.");
+    const { world, network, reported, outcome } = await waiting({ fault: "misconfigured", error });
+    await world.time.advance(2_000);
+    network.clear();
+    expect(await world.until(outcome)).toBe("done");
+    expect(reported).toMatchObject([{ code: "access-denied" }]);
   });
 });
 
