@@ -281,8 +281,8 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { Requested },
-        from: 'if (asked.kind !== known && known !== "interrupt")',
-        to: "if (asked.kind !== known)",
+        from: '(known !== "interrupt" && by.kind !== "queue")',
+        to: 'by.kind !== "queue"',
       },
     ],
     caughtBy: {

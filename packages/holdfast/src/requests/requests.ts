@@ -1,6 +1,6 @@
 import type { Hold } from "../core/hold/hold.js";
 import { checkFunction, handleOf, type Lease, untilEnd } from "../core/hold/lease.js";
-import type { WantedBy } from "../core/hold/requested.js";
+import { type WantedBy, wantedIn } from "../core/hold/requested.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
@@ -18,8 +18,14 @@ const LISTEN_RANGE = { leastMs: 100, mostMs: 24 * 3_600_000 };
  */
 export function wanted(lease: Lease<FormatTypes>): WantedBy | undefined {
   const { holds } = handleOf("wanted()", lease);
-  const found = holds.map(({ requested }) => requested.wanted);
+  const found = holds.map((hold) => hold.requested.wanted ?? seenBy(hold));
   return found.find((by) => by?.kind === "interrupt") ?? found.find((by) => by !== undefined);
+}
+
+/** By the last answer that this client has noted: that of the grant comes before there is a hold that could hear it. */
+function seenBy({ context, ref, held }: Hold): WantedBy | undefined {
+  const record = context.observations.of(ref.id)?.record;
+  return record?.state === "held" && record.holder === held.holder ? wantedIn(record) : undefined;
 }
 
 /**
@@ -120,6 +126,7 @@ class Ear {
     if (answer.kind !== "found") return;
     // A stale answer may lack the request, or name an earlier holder. It decides nothing else.
     const found = codec.read(answer.item, ref);
-    if (found.state === "held") this.#hold.hear(found);
+    // The use may have ended, and the grant been kept, while the read was in flight.
+    if (found.state === "held") this.#hold.latest.hear(found);
   }
 }

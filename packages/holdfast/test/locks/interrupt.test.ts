@@ -16,6 +16,7 @@ import {
   sharedSession,
   writeLock,
 } from "../../src/index.js";
+import { keepFor } from "../../src/keep/index.js";
 import { announce, interrupt, listen, onWanted, shield, wanted } from "../../src/requests/index.js";
 
 const LEASE_MS = 3_000;
@@ -722,6 +723,22 @@ describe("wanted()", () => {
     await world.until(Promise.all(calls));
   });
 
+  it("shows the queue that the answer to the grant has shown", async () => {
+    const { world, holder, asker, inhabitant } = scene();
+    const first = await world.until(fairLock(holder.locks, "a").acquire());
+    const second = fairLock(asker.locks, "a").acquire();
+    await world.time.advance(2_000);
+    const third = fairLock(inhabitant("third").locks, "a").acquire();
+    await world.time.advance(2_000);
+    await world.until(first.release());
+    const lease = await world.until(second);
+    expect(wanted(lease)).toEqual({ kind: "queue", by: undefined });
+    await world.until(lease.release());
+    const last = await world.until(third);
+    expect([wanted(lease), wanted(last)]).toEqual([undefined, undefined]);
+    await world.until(last.release());
+  });
+
   it("tells each wish once, however many answers show it, and nothing after the end of the calls", async () => {
     const stage = scene();
     const { world, asker, inhabitant } = stage;
@@ -800,6 +817,27 @@ describe("listen()", () => {
     expect(wanted(lease)).toEqual({ kind: "queue", by: undefined });
     await world.until(lease.release());
     await world.until(waiting);
+  });
+
+  it.each([
+    ["a lease", {}],
+    ["a kept lease, which is given back", { keep: keepFor("60s") }],
+  ])("tells no listener of a read in flight at the release of %s", async (_, options) => {
+    const { world, holder, inhabitant } = scene();
+    const lock = mutex(holder.locks, "a", { lease: "60s", ...options });
+    const lease = await world.until(lock.acquire());
+    const late: string[] = [];
+    onWanted(lease, ({ kind }) => {
+      if (!lease.isHeld) late.push(kind);
+    });
+    listen(lease, "1s");
+    await world.until(interruptHolder(inhabitant("rival").locks, "a"));
+    const { read } = holder.network.requests;
+    while (holder.network.requests.read === read) await world.time.advance(1);
+    await world.until(lease.release());
+    await world.time.advance(3_000);
+    expect(late).toEqual([]);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
   it("survives a table that does not answer, and hears again", async () => {

@@ -472,7 +472,8 @@ export class Hold implements Kept {
     const timeoutMs = this.context.timeoutWithin(this.remainingMs());
     const read = { key: this.ref.key, consistent: true };
     const answer = await this.context.read(read, timeoutMs, undefined, this.#entering());
-    if (answer.kind === "found" && this.isHeld) this.#read(answer);
+    const { latest } = this;
+    if (answer.kind === "found" && latest.isHeld) latest.#read(answer);
     return answer;
   }
 

@@ -56,17 +56,17 @@ export class Requested {
 
   /** Notes what the holder's record shows. */
   see(record: HeldRecord): void {
-    const asked = pendingIn(record);
+    const by = wantedIn(record);
     const known = this.#wanted?.kind;
-    if (asked?.kind === "interrupt" || asked?.kind === "announced") {
-      // An answer that is late or stale may show the weaker request before the one that is known.
-      if (asked.kind !== known && known !== "interrupt") this.tell(asked as WantedBy);
-    } else if (hasQueue(record) && this.#wanted === undefined) this.tell(QUEUED);
+    if (by === undefined || by.kind === known) return;
+    // An answer that is late or stale may show the weaker request before the one that is known.
+    if (known === undefined || (known !== "interrupt" && by.kind !== "queue")) this.tell(by);
   }
 
-  /** Notes who wants the lock, and interrupts the hold if it must stop. */
+  /** Notes who wants the lock, and interrupts the hold if it must stop. An ended hold tells nobody. */
   tell(by: WantedBy): void {
     this.#wanted = by;
+    if (!this.#hold.isHeld) return;
     for (const listener of this.#listeners) listener(by);
     this.#obey();
   }
@@ -114,6 +114,15 @@ export class Requested {
       { lockName: ref.name },
     );
   }
+}
+
+/** Who wants the lock of the record's holder, as the record shows it. */
+export function wantedIn(
+  record: Pick<HeldRecord, "holder" | "request" | "queue">,
+): WantedBy | undefined {
+  const asked = pendingIn(record);
+  if (asked?.kind === "interrupt" || asked?.kind === "announced") return asked as WantedBy;
+  return hasQueue(record) ? QUEUED : undefined;
 }
 
 const QUEUED: WantedBy = Object.freeze({ kind: "queue", by: undefined });
