@@ -33,7 +33,7 @@ export type ErrorCode =
  * - `released-elsewhere`: the record is free, and this lease did not free the record.
  * - `released-by-force`: an operator or another client released the lock by force; the message says who, and
  *   why.
- * - `lost-with-another`: another lock that was acquired together with this lock was lost.
+ * - `lost-with-another`: another lock that was acquired together with this lock was lost, or released alone.
  * - `session-ended`: the session of the lease ended.
  * - `interrupted`: another caller interrupted the holder, which did not release the lock before its lease ended.
  * - `exported`: the holder transferred the lease to another process.

@@ -20,19 +20,24 @@ class Joint {
   readonly lossSignal = new LossSignal(() => this.check());
   /** Aborts also when the holder of one of the locks is interrupted. */
   readonly signal = new LossSignal(() => this.check());
+  /** Whether the caller releases all of them, so that none is lost with another. */
+  isReleasing = false;
   #isLost = false;
 
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
     for (const hold of holds) {
       const { signal } = hold.lossSignal;
-      signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
+      signal.addEventListener("abort", () => this.loseWith(hold), { once: true });
       // A signal that has already aborted does not call a new listener.
-      if (signal.aborted) this.#loseWith(hold);
+      if (signal.aborted) this.loseWith(hold);
       const { signal: stop } = hold.signal;
       // A loss aborts both signals, with the reason of the lock that was lost first.
       const end = (): void => {
-        if (!this.#isLost) this.signal.abort(stop.reason);
+        if (this.#isLost) return;
+        this.signal.abort(stop.reason);
+        // Who works under one part alone must stop, too.
+        for (const other of this.holds) other.signal.abort(stop.reason);
       };
       stop.addEventListener("abort", end, { once: true });
       if (stop.aborted) end();
@@ -59,21 +64,24 @@ class Joint {
     for (const hold of this.holds) hold.forget();
   }
 
-  #loseWith(lost: Hold): void {
+  /** Ends the others with one that is lost, or that its caller releases alone. */
+  loseWith(lost: Hold): void {
     // Each hold that is ended below aborts its own signal and calls this method again.
     if (this.#isLost) return;
     this.#isLost = true;
     const reason = lost.loss?.reason;
-    for (const hold of this.holds) {
+    const others = this.holds.filter((hold) => hold !== lost);
+    for (const hold of others) {
       // A permit lives by a session, and a lock beside it perhaps by its own renewals.
       const isOnIt = hold.living.life === lost.living.life;
       const isOfAll =
         reason === "closed" || reason === "held-too-long" || (reason === "session-ended" && isOnIt);
       hold.end(isOfAll ? reason : "lost-with-another");
     }
-    if (lost.loss === undefined) return;
-    this.lossSignal.abort(lost.loss);
-    this.signal.abort(lost.loss);
+    const loss = lost.loss ?? others[0]?.loss;
+    if (loss === undefined) return;
+    this.lossSignal.abort(loss);
+    this.signal.abort(loss);
   }
 }
 
@@ -92,7 +100,14 @@ export class MultiLease implements Handle {
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
     this.#joint = new Joint(holds);
-    this.#leases = holds.map((hold) => new HeldLease(hold));
+    const joint = this.#joint;
+    this.#leases = holds.map((hold) => {
+      const part = new HeldLease(hold);
+      part.released.add(() => {
+        if (!joint.isReleasing) joint.loseWith(hold);
+      });
+      return part;
+    });
     for (const one of [this, ...this.#leases]) noteJoint(one, this);
     printAs(this, "Lease", () => ({
       ...{ name: this.name, owner: this.owner },
@@ -202,6 +217,7 @@ export class MultiLease implements Handle {
 
   async #releaseAll(options?: ReleaseOptions): Promise<void> {
     for (const listener of this.released) listener();
+    this.#joint.isReleasing = true;
     this.#first.hold.context.finalization.unwatch(this);
     // All leases end in this process before the first request is sent.
     const released = await Promise.allSettled(this.#leases.map((lease) => lease.release(options)));

@@ -541,8 +541,10 @@ describe("a request", () => {
     const stage = scene();
     const { world, holder, asker } = stage;
     const both = await world.until(all(holder.locks, ["a", "b"]).acquire());
+    const ofParts = both.parts.map(({ signal }) => signal);
     obeys(both);
     await world.until(mutex(asker.locks, "b").acquire(INTERRUPT));
+    for (const signal of ofParts) expect(signal.reason).toBe(both.signal.reason);
     expect(both.signal.reason).toMatchObject({ code: "interrupted", lockName: "b" });
   });
 });

@@ -22,6 +22,7 @@ import {
   fairLock,
   Holdfast,
   type HoldfastOptions,
+  type Lease,
   mutex,
   sharedSession,
 } from "../../../src/index.js";
@@ -282,6 +283,22 @@ describe("the loss of one of several locks", () => {
     await world.until(lease.release());
     await world.time.advance(100);
     expect(aborts()).toBe(1);
+    await expectNothingLeft(world, ABC);
+  });
+
+  it("ends all locks with the release of a part, as the loss of the others", async () => {
+    const { world, rival, lease, aborts } = await scene();
+    const [a, b] = lease.parts as [Lease, Lease];
+    const { signal } = b;
+    await world.until(a[Symbol.asyncDispose]());
+    expect([lease.isHeld, b.isHeld, a.signal.aborted, aborts()]).toEqual([false, false, false, 1]);
+    for (const one of [lease.signal, signal])
+      expect(one.reason).toMatchObject({ code: "lost", reason: "lost-with-another" });
+    expect(heldIn(world, ABC)).toEqual(["b", "c"]);
+    const taken = await world.until(mutex(rival.locks, "a").acquire());
+    await world.until(lease.release());
+    await world.until(taken.release());
+    await world.time.advance(100);
     await expectNothingLeft(world, ABC);
   });
 
