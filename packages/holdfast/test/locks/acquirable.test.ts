@@ -18,6 +18,7 @@ import {
   HoldfastError,
   type HoldfastOptions,
   lossSignal,
+  mutex,
   onExpiring,
 } from "../../src/index.js";
 
@@ -746,6 +747,22 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
       expect([result, seen?.isHeld, seen?.signal.aborted]).toEqual(["done", false, false]);
       expect(reported).toEqual([]);
       await expectFree();
+    });
+
+    it("rejects with lost if only the release notices the loss", async () => {
+      const { world, locks, start } = setUp(kind);
+      const operator = start().locks;
+      let isHeld: boolean | undefined;
+      const running = kind.make(locks).run(async (lease) => {
+        await kind.force(operator, lease);
+        const [part, other] = lease.parts;
+        const rival =
+          other === undefined ? kind.blocker(operator) : mutex(operator, part?.name ?? "");
+        await rival.acquire({ wait: 0 });
+        ({ isHeld } = lease);
+      });
+      expect(await world.until(outcomeOf(running))).toMatchObject({ code: "lost" });
+      expect(isHeld).toBe(true);
     });
 
     it("accepts a synchronous body, options before it, and a body that releases the lock", async () => {

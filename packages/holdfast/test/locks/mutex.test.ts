@@ -32,17 +32,6 @@ function rejection(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-const steal = (world: World): void =>
-  world.table.putItem(KEY, { ...world.record("a"), holder: { S: "thief" }, fence: { N: "99" } });
-
-describe("run", () => {
-  it("rejects with lost if only the release notices the loss", async () => {
-    const { world, mutex } = setUp();
-    const result = mutex.run(() => steal(world));
-    expect(await world.until(rejection(result))).toMatchObject({ code: "lost", reason: "stolen" });
-  });
-});
-
 describe("tryAcquire", () => {
   it("resolves with null if this process holds or is acquiring the lock, without a request", async () => {
     const { world, mutex } = setUp();
