@@ -6,6 +6,7 @@ import { type Denied, retry } from "../../platform/retry.js";
 import { isJudged, type WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext, OpenLease } from "../context.js";
+import type { RecordRef } from "../record/format.js";
 import { freeOnce, releaseNotAcknowledged } from "./release.js";
 
 const RETRY_MS = 100;
@@ -46,16 +47,15 @@ export async function closeAll(context: ClientContext): Promise<void> {
   const now = instantOf(context.clock);
   for (const hold of holds) hold.end("closed", undefined, now);
   const errors = await freeAll(context, holds, context.drain());
-  // A waiter that has left its place in a queue has no use for an error.
-  const left = [...context.releasing].filter(({ ref }) => ref.isEntry !== true);
+  const left = [...context.releasing].filter(isLock);
   for (const { ref } of left)
     errors.push(releaseNotAcknowledged(ref, undefined, ref.permit !== undefined));
-  if (errors.length > 0) throw unreleased(errors, holds.length + left.length);
+  if (errors.length > 0) throw unreleased(errors, holds.filter(isLock).length + left.length);
 }
 
 /**
  * Frees the records of leases that have ended in this process, for at most the close timeout. Waits
- * for `besides` at most as long. Returns an error for each record without an acknowledged release.
+ * for `besides` at most as long. Returns an error for each lock without an acknowledged release.
  */
 export async function freeAll(
   context: ClientContext,
@@ -81,7 +81,7 @@ export async function freeAll(
   return errors;
 }
 
-/** Releases one lease. Returns an error if DynamoDB did not acknowledge the release. Never rejects. */
+/** Releases one lease. Returns an error if DynamoDB did not acknowledge the release of a lock. Never rejects. */
 async function freeUntil(
   context: ClientContext,
   lease: OpenLease,
@@ -107,7 +107,12 @@ async function freeUntil(
     const retried = await retry(context, attempt, how);
     if (retried.kind === "answered" && retried.answer !== CUT_OFF) return undefined;
   }
-  return releaseNotAcknowledged(ref, last, ref.permit !== undefined);
+  return isLock(lease) ? releaseNotAcknowledged(ref, last, ref.permit !== undefined) : undefined;
+}
+
+/** A waiter that has left its place in a queue has no use for an error. */
+function isLock({ ref }: { readonly ref: RecordRef }): boolean {
+  return ref.isEntry !== true;
 }
 
 function aborted(signal: SignalLike): Promise<undefined> {

@@ -6,6 +6,7 @@ import {
   World,
 } from "../../../../../test/support/world.js";
 import {
+  all,
   fairLock,
   type Holdfast,
   type HoldfastError,
@@ -390,6 +391,33 @@ describe("closing a session", () => {
       const rival = world.inhabitant(LENGTHS);
       expect((await world.until(mutex(rival.locks, "moved").tryAcquire()))?.isHeld).toBe(true);
       expect(await world.until(mutex(rival.locks, "young").tryAcquire())).toBeNull();
+    },
+  );
+
+  it.each(["session", "client"] as const)(
+    "in an outage does not tell of a lock that its %s only waited for",
+    async (closed) => {
+      const { world, holder, session } = await scene();
+      const theirs = world.inhabitant();
+      for (const name of ["f", "g"]) await world.until(mutex(theirs.locks, name).acquire());
+      const waits = [fairLock(holder.locks, "f", { session }), all(holder.locks, ["f", "g"])];
+      const waiting = waits.map((lock) => lock.acquire({ wait: "1h" }).catch(() => undefined));
+      await world.time.advance(RENEW_MS / 2);
+      holder.network.script(() => ({ fault: "request-lost" }));
+      const closing = closed === "session" ? session.close() : holder.locks.close();
+      const error = await world.until(
+        closing.then(
+          () => undefined,
+          (thrown: HoldfastError) => thrown,
+        ),
+      );
+      if (closed === "client") {
+        expect(error?.errors?.map(({ lockName }) => lockName)).not.toContain("f");
+        expect(error?.message).toContain("the release of 2 of its 2 locks");
+      }
+      await world.until(Promise.all(closed === "client" ? waiting : waiting.slice(0, 1)));
+      await world.time.advance(LEASE_MS * 2);
+      expect(holder.reported.map(({ lockName }) => lockName)).not.toContain("f");
     },
   );
 
