@@ -167,7 +167,7 @@ function leaseWrites(dialect: Dialect): LeaseWrites {
     handOver: (ref, grant, from) => granting(ref, grant, holdersCondition(ref, from)),
     renew: beat,
     changeLength: beat,
-    free: (ref, from, { keepData, keepRecord, mark }) =>
+    free: (ref, from, { keepData, keepRecord, attributes = {}, mark }) =>
       keepData || keepRecord === true
         ? {
             key: ref.key,
@@ -175,7 +175,7 @@ function leaseWrites(dialect: Dialect): LeaseWrites {
             // A new version, so that a peer's watch of the former version does not count the record as dead.
             change: {
               set: { [RELEASED]: s("1"), [VERSION]: s(mark) },
-              remove: keepData ? [] : [DATA],
+              remove: keepData ? [] : [DATA, ...Object.keys(attributes)],
             },
           }
         : { key: ref.key, condition: holdersCondition(ref, from), change: NOTHING, as: "delete" },

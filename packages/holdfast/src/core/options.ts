@@ -133,7 +133,7 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
   readonly owner?: string | undefined;
   /**
    * Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind; with `keepData` or
-   * `existingData: "keep"` perhaps its `data`.
+   * `existingData: "keep"` perhaps its `data` and `attributes`.
    */
   readonly signal?: AbortSignal | undefined;
   /** User data to store with the lock: any JSON value, or the data type of the format. */

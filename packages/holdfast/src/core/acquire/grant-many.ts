@@ -176,6 +176,7 @@ export class GrantManyWrite {
         sends: this.#repetition.unanswered,
         pauseMs: this.#settings.retryMs,
         keepData: this.#settings.keepData || grant.existingData === "keep",
+        attributes: grant.attributes,
       });
     }
   }

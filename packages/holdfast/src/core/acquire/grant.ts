@@ -174,6 +174,7 @@ export class GrantWrite {
       sends: this.#repetition.unanswered,
       pauseMs,
       keepData: keepData || existingData === "keep",
+      attributes: this.#grant.attributes,
       silencePauseMs: isSilent ? longestPauseMs(this.#settings, pauseMs) : undefined,
     });
   }

@@ -293,7 +293,10 @@ function dataNotAcknowledged({ name }: RecordRef): HoldfastError {
   );
 }
 
-type FreeingOptions = Pick<FreeOptions, "keepData" | "keepRecord" | "lastData" | "served">;
+type FreeingOptions = Pick<
+  FreeOptions,
+  "keepData" | "keepRecord" | "attributes" | "lastData" | "served"
+>;
 
 /**
  * Frees a record, or deletes a queue entry, with one write. The write requires that the item still names one of the

@@ -1,5 +1,5 @@
 import { AGAIN, retry } from "../../platform/retry.js";
-import { isJudged } from "../../platform/table.js";
+import { type Change, isJudged } from "../../platform/table.js";
 import { doubling, steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
@@ -18,6 +18,8 @@ interface AbandonedGrant {
   readonly pauseMs: number;
   /** Whether the data in the record may be another's, or are to outlast their holder. Else they are this grant's. */
   readonly keepData: boolean;
+  /** The further attributes that this grant writes. */
+  readonly attributes?: Change["set"] | undefined;
   /**
    * The pause before each attempt, also before the first, if DynamoDB has not answered for half of a lease: the
    * acquisition reads the record itself, and this must not double the load when DynamoDB answers again.
@@ -35,9 +37,9 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
-  const { pauseMs, silencePauseMs, sends, keepData } = grant;
+  const { pauseMs, silencePauseMs, sends, keepData, attributes } = grant;
   // Without the record, a late copy of the claim would find the state that it needs.
-  const options = { keepData, keepRecord: true };
+  const options = { keepData, keepRecord: true, attributes };
   const from = { ...grant.replaced, maybe: [grant.attempt] };
   let landed = 0;
   let isFreeing = false;

@@ -1,4 +1,4 @@
-import type { AttributeValue, Condition, Item, Write } from "../../platform/table.js";
+import type { AttributeValue, Change, Condition, Item, Write } from "../../platform/table.js";
 import type { CompositeName } from "./format-types.js";
 import type { Found, HolderRequest, Version } from "./record.js";
 
@@ -76,6 +76,8 @@ export interface FreeOptions {
   readonly keepData: boolean;
   /** Whether the record stays without its data, too, in a format whose releases delete it. */
   readonly keepRecord?: boolean | undefined;
+  /** Further attributes that such a record loses with its data. */
+  readonly attributes?: Change["set"] | undefined;
   /** User data to write, only with `keepData`. If undefined, the record keeps its data. */
   readonly lastData?: unknown;
   /** The last ticket of a place that no waiter needs any more: the queue then continues after this ticket. */

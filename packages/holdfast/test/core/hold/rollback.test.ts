@@ -9,6 +9,7 @@ import type { Write } from "../../../src/platform/table.js";
 const KEY = { pk: { S: "lock#a" }, sk: { S: "lease" } };
 const LOST = { fault: "request-lost", unknownAfterMs: 10 } as const;
 const APPLIED = { fault: "response-lost", unknownAfterMs: 10 } as const;
+const ATTRIBUTES = { attributes: { note: { S: "abandoned" } } } as const;
 
 function setUp() {
   const world = new World();
@@ -64,26 +65,33 @@ describe("the rollback of a claim", () => {
 
   it.each([
     ["native", undefined, {}],
-    ["aws-lock-client", awsLockClient(), {}],
-    ["dynamolock", dynamolock(), { existingData: "replace", keepData: false }],
-  ] as const)("removes its own data, and keeps the record: %s", async (_, format, options) => {
-    const time = new VirtualTime();
-    const process = time.process();
-    const table = new FaultyTable(new MemoryTable({ time }), process);
-    const locks = new Holdfast({
-      client: table,
-      table: "locks",
-      environment: process,
-      format,
-    } as never);
-    table.next("write", APPLIED);
-    const data = format === undefined ? "abandoned" : Buffer.from("abandoned");
-    const given = mutex(locks, "a").acquire({ wait: "15ms", data, ...options } as never);
-    await expect(time.runUntil(given)).rejects.toMatchObject({ code: "unreachable" });
-    await time.advance(5_000);
-    const { state, data: left } = await time.runUntil(inspect(locks, "a"));
-    expect({ state, left }).toEqual({ state: "free", left: undefined });
-  });
+    ["aws-lock-client", awsLockClient(), ATTRIBUTES],
+    ["dynamolock", dynamolock(), { ...ATTRIBUTES, existingData: "replace", keepData: false }],
+  ] as const)(
+    "removes its own data and attributes, and keeps the record: %s",
+    async (_, format, options) => {
+      const time = new VirtualTime();
+      const process = time.process();
+      const table = new FaultyTable(new MemoryTable({ time }), process);
+      const locks = new Holdfast({
+        client: table,
+        table: "locks",
+        environment: process,
+        format,
+      } as never);
+      table.next("write", APPLIED);
+      const data = format === undefined ? "abandoned" : Buffer.from("abandoned");
+      const given = mutex(locks, "a").acquire({ wait: "15ms", data, ...options } as never);
+      await expect(time.runUntil(given)).rejects.toMatchObject({ code: "unreachable" });
+      await time.advance(5_000);
+      const { state, data: left, attributes = {} } = await time.runUntil(inspect(locks, "a"));
+      expect({ state, left, attributes }).toEqual({
+        state: "free",
+        left: undefined,
+        attributes: {},
+      });
+    },
+  );
 
   it("ends at a wrong configuration", async () => {
     const scene = setUp();
