@@ -341,6 +341,20 @@ describe("the writer that takes the record", () => {
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
 
+  it("ends its own record if it does not get the record again", async () => {
+    const writer = world.writer({ dynamodb: { timeout: "1s" }, wait: "6s" });
+    writer.table.next("write", { fault: "response-lost" });
+    // The claim is answered 5 s late, and then nothing until the wait is over.
+    writer.table.script(({ kind }) =>
+      kind === "write" && writer.table.requests.write > 2 && world.time.nowMs < 6_000
+        ? { fault: "throttled" }
+        : undefined,
+    );
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("throttled");
+    expect(world.record("a")).toMatchObject({ generation: "0", timeout: "0" });
+  });
+
   it("counts the deadline by the clock with the longest time", async () => {
     const writer = world.writer();
     let isSuspended = false;
