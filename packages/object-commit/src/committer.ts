@@ -306,7 +306,7 @@ export class ObjectCommitter {
     const read = await readHead(this.#context, key, patience);
     if (read.kind === "seen") return read.head;
     patience.signal?.throwIfAborted();
-    throw onNoResponse({ key, etag: undefined }, "object store", read.trouble);
+    throw onNoResponse({ key, etag: undefined }, "object store", read.trouble, "read");
   }
 }
 

@@ -135,11 +135,12 @@ function declinedText(where: string, { kind, cause }: NoAnswer): string {
   return `the ${where} throttled every request${said || ` (${kind})`}. Wait longer, or send fewer requests.`;
 }
 
-/** The store or the table does not answer, or declines every request; nothing was written. */
+/** The store or the table does not answer, or declines every request; nothing was written, or read. */
 export function onNoResponse(
   target: CommitTarget,
   where: "object store" | "table",
   trouble: NoAnswer,
+  what: "written" | "read" = "written",
 ): HoldfastError {
   const isSilent = trouble.kind === "unknown" || trouble.kind === "skewed";
   const why = isSilent
@@ -147,7 +148,7 @@ export function onNoResponse(
     : declinedText(where, trouble);
   return new HoldfastError(
     isSilent ? "unreachable" : "throttled",
-    `Object "${target.key}" was not written: ${why}`,
+    `Object "${target.key}" was not ${what}: ${why}`,
     { objectKey: target.key, cause: trouble.cause },
   );
 }

@@ -57,7 +57,7 @@ export async function fetchObject(
   const asked = await retryWithin(context, limit, ask);
   if (asked.kind === "over") {
     limit.signal?.throwIfAborted();
-    throw onNoResponse({ key, etag: undefined }, "object store", asked.trouble as NoAnswer);
+    throw onNoResponse({ key, etag: undefined }, "object store", asked.trouble as NoAnswer, "read");
   }
   return asked.answer.kind === "found" ? asked.answer : undefined;
 }
@@ -71,7 +71,7 @@ export async function inspectObject(
   const found = await readHead(context, key, limit);
   if (found.kind === "trouble") {
     limit.signal?.throwIfAborted();
-    throw onNoResponse({ key, etag: undefined }, "object store", found.trouble);
+    throw onNoResponse({ key, etag: undefined }, "object store", found.trouble, "read");
   }
   const { head } = found;
   const etags = [undefined, ...(head === undefined ? [] : [head.etag])];
@@ -98,7 +98,7 @@ async function recordOf(
   );
   if (asked.kind === "over") {
     limit.signal?.throwIfAborted();
-    throw onNoResponse(target, "table", asked.trouble as NoAnswer);
+    throw onNoResponse(target, "table", asked.trouble as NoAnswer, "read");
   }
   const { item } = asked.answer;
   return item && inspected(etag, readCommit(target, item));

@@ -42,7 +42,11 @@ describe("a commit with conditional", () => {
     writer.store.script(() => ({ fault: "throttled" }));
     expect((await world.error(writer.committer.putIfAbsent("a", "1"))).code).toBe("throttled");
     writer.store.script(() => ({ fault: "request-lost" }));
-    expect((await world.error(writer.committer.read("a"))).code).toBe("unreachable");
+    for (const what of ["read", "inspect"] as const) {
+      const error = await world.error(writer.committer[what]("a"));
+      expect(error.code).toBe("unreachable");
+      expect(error.message).toMatch('Object "a" was not read: the object store does not answer');
+    }
   });
 
   it("gives a slow update the whole wait for its write", async () => {
