@@ -80,7 +80,7 @@ export const FORCED: readonly Variant[] = [
     edits: [
       {
         in: { freeEarly },
-        from: "if (!RESERVED_AFTER_LOSS.includes(reason)) return",
+        from: "if (!RESERVED_AFTER_LOSS.includes(reason) && lastData === undefined) return",
         to: "if (reason !== undefined) return",
       },
     ],

@@ -1,4 +1,5 @@
 import { giveUpLease } from "../../packages/holdfast/src/core/hold/release.js";
+import { freeEarly } from "../../packages/holdfast/src/core/hold/writes.js";
 import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import { occurrenceOf } from "../../packages/holdfast/src/once/due.js";
 import { Occurrences } from "../../packages/holdfast/src/once/once.js";
@@ -223,6 +224,23 @@ export const OCCURRENCES: readonly Variant[] = [
     caughtBy: {
       test: TEST,
       title: "leaves the occurrence to others if the client closes before the work begins: %s",
+    },
+  },
+  {
+    name: "expired-occurrence-stays-named",
+    what: "After the lease expired before the work, the record goes on naming the occurrence, which then nobody runs.",
+    rules: [],
+    edits: [
+      {
+        in: { freeEarly },
+        from: "const lastData = hold.userData.leftAtClose;",
+        to: "const lastData = undefined;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title:
+        "leaves the occurrence to others if its lease expires before the work begins: the write that names it is %s",
     },
   },
   {

@@ -386,6 +386,37 @@ describe("once", () => {
     },
   );
 
+  it.each<[string, Fault]>([
+    ["lost", { fault: "request-lost" }],
+    ["applied without an answer", { fault: "response-lost" }],
+    ["late", { fault: "delayed", delayMs: 20_000 }],
+  ])(
+    "leaves the occurrence to others if its lease expires before the work begins: the write that names it is %s",
+    async (_, fault) => {
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      await world.until(call(a, NINE));
+      let writes = 0;
+      a.network.script(({ kind }) => {
+        if (kind === "write") writes += 1;
+        if (kind !== "write" || writes === 1) return undefined;
+        return writes === 2 ? fault : { fault: "request-lost" };
+      });
+      const begun = call(a, TEN, { atMostFor: "10s" }).catch((error: unknown) => error);
+      await world.time.advance(14_000);
+      a.network.clear();
+      expect(await world.until(begun)).toMatchObject({ code: "lost", reason: "expired" });
+      // The record may be free only when the lease is over for another caller, which watches it.
+      for (let tries = 0; tries < 4; tries += 1) {
+        await world.until(call(b, TEN));
+        await world.time.advance(8_000);
+      }
+      expect(ran).toEqual([
+        { who: a, occurrence: NINE },
+        { who: b, occurrence: TEN },
+      ]);
+    },
+  );
+
   it("rejects with the task's error, after which the occurrence has run", async () => {
     const a = world.inhabitant();
     const failing = once(a.locks, "report", { occurrence: TEN }, () => {

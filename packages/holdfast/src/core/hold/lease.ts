@@ -291,8 +291,8 @@ export class HeldLease implements Handle {
   }
 
   /**
-   * Sets the data for the release, in the same request, or for that of `close()`, too, which otherwise keeps what the record
-   * has. Needs `keepData`.
+   * Sets the data for the release, in the same request. `alsoAtClose`: for that of `close()` and that after a loss, too, which
+   * otherwise keep what the record has. Needs `keepData`.
    */
   leave(lastData: unknown, alsoAtClose = false): void {
     this.#lastData = lastData;

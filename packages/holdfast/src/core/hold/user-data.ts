@@ -30,7 +30,7 @@ export class UserData {
     return this.#seq;
   }
 
-  /** The data that `close()` of the client leaves in the record. Undefined: the record keeps its data. */
+  /** The data that `close()` of the client, or a loss, leaves in the record. Undefined: the record keeps its data. */
   get leftAtClose(): unknown {
     return this.#leftAtClose;
   }

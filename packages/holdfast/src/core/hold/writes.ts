@@ -329,17 +329,18 @@ const STAYS_IN_TABLE: readonly LossReason[] = [
 /**
  * Frees the record of an expired lease, or of a lease that an operator or the loss of another lock ended, so that waiters
  * need not watch the record to the end. No guarantee depends on it. An expired record is free soon without it, so one
- * request is enough. In the other cases nobody may take the record before its end: the request is sent again, for at most
- * twice the request timeout.
+ * request is enough. In the other cases nobody may take the record before its end, or it has data that this holder must replace:
+ * the request is sent again, for at most twice the request timeout.
  */
 export async function freeEarly(hold: Hold, keepData: boolean): Promise<void> {
   const reason = hold.loss?.reason;
   if (reason === undefined || !STAYS_IN_TABLE.includes(reason)) return;
   const { context, ref, held } = hold;
+  const lastData = hold.userData.leftAtClose;
   const free = async () =>
-    context.healing(await freeOnce(context, ref, { known: held }, { keepData }));
+    context.healing(await freeOnce(context, ref, { known: held }, { keepData, lastData }));
   await hold.requests.run(async () => {
-    if (!RESERVED_AFTER_LOSS.includes(reason)) return void (await free());
+    if (!RESERVED_AFTER_LOSS.includes(reason) && lastData === undefined) return void (await free());
     const untilMs = context.nowMs() + 2 * context.settings.requestTimeoutMs;
     await retry(context, free, {
       backoff: context.patient(steady(RELEASE_RETRY_MS)),
