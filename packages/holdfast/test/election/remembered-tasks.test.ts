@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { beforeEach, describe, expect, it } from "vitest";
 import { listen } from "../../../../test/support/channels.js";
 import { NAME } from "../../../../test/support/election.js";
@@ -10,7 +11,7 @@ import {
   type TaskRun,
 } from "../../src/election/index.js";
 import type { TaskRunEvent } from "../../src/events/index.js";
-import { inTable } from "../../src/schedule/index.js";
+import { inTable, SCHEDULE_CHANNEL } from "../../src/schedule/index.js";
 
 const HOUR_MS = 3_600_000;
 // Days of the default polls take seconds, and the memory of a run does not depend on them.
@@ -94,6 +95,19 @@ describe("a leader task that remembers its runs", () => {
       expect(runs.length).toBe(2);
     },
   );
+
+  it("begins each attempt that it counts, also if its leader resigns right after the claim", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const all = [tasksOf(a), tasksOf(b)];
+    const resign = (event: unknown): void => {
+      unsubscribe(SCHEDULE_CHANNEL, resign);
+      expect(event).toMatchObject({ phase: "start", attempt: 1 });
+      a.process.timers.set(0, true, () => void leaderOf(all)?.resign());
+    };
+    subscribe(SCHEDULE_CHANNEL, resign);
+    await advanceHours(24.5);
+    expect(runs.map(({ run }) => run.attempt)).toEqual([1, 2]);
+  });
 
   it("is repeated after a failure, which is reported once and ends neither the term nor the task", async () => {
     const a = world.inhabitant();

@@ -112,7 +112,9 @@ export class Schedule {
   /** Waits for the due instant, and longer while the lease is about to expire without a renewal. */
   async #until(term: Term, dueMs: number, signal: AbortSignal): Promise<void> {
     const { context } = this.#candidate;
-    await context.sleep(dueMs - context.nowMs(), signal);
+    const leftMs = dueMs - context.nowMs();
+    // A run that is due by its memory has spent its attempt, so it begins in the same step.
+    if (leftMs > 0) await context.sleep(leftMs, signal);
     while (!signal.aborted && term.remainingMs() <= this.#stopBeforeMs) {
       await context.sleep(Math.max(1, this.#stopBeforeMs / 10), signal);
     }
