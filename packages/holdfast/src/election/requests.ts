@@ -67,20 +67,15 @@ export async function askToResign(
   const leader = first.holder;
   const untilMs = context.nowMs() + (waitMs ?? first.leaseMs);
   const leftMs = (): number => untilMs - context.nowMs();
-  const failed = (unanswered: NoAnswer): HoldfastError =>
-    unavailableError(
-      ref.name,
-      "could not be asked to resign",
-      unanswered,
-      `The leader of "${ref.name}"`,
-    );
+  const failed = (unanswered: NoAnswer, what: string): HoldfastError =>
+    unavailableError(ref.name, what, unanswered, `The leader of "${ref.name}"`);
   const backoff: Backoff = (fraction) =>
     Math.min(spread(settings.pollMs / READS_PER_POLL, fraction), leftMs());
   const asked = await retry(context, () => askOnce(candidate, leader, "resign"), {
     backoff,
     signal,
     onNoAnswer: (answer) => {
-      if (leftMs() <= 0) throw failed(answer);
+      if (leftMs() <= 0) throw failed(answer, "could not be asked to resign");
     },
   });
   if (asked.kind !== "answered") throw signal.reason;
@@ -95,7 +90,7 @@ export async function askToResign(
     unanswered = now.kind === "holding" ? undefined : now;
   }
   if (unanswered === undefined) return false;
-  throw failed(unanswered);
+  throw failed(unanswered, "was asked to resign, but was not read since");
 }
 
 // A person or a script waits for the answer.

@@ -562,6 +562,27 @@ describe("a request to resign", () => {
     expect(b.process.pendingTimers()).toBe(0);
   });
 
+  it.each([
+    [0, "could not be asked to resign"],
+    [1, "was asked to resign, but was not read since"],
+  ])(
+    "rejects with whether the leader was asked, if the table does not answer: writes served: %s",
+    async (served, phrase) => {
+      const [a, b] = [candidate(world), candidate(world)];
+      void a.election.lead(() => new Promise(() => undefined));
+      await world.time.advance(1_000);
+      b.network.script(({ kind }, ordinal) =>
+        ordinal > (kind === "write" ? served : 1) ? { fault: "request-lost" } : undefined,
+      );
+      const error = await world.until(b.election.requestResign().catch((thrown: Error) => thrown));
+      expect(error).toMatchObject({
+        code: "unreachable",
+        message: expect.stringContaining(phrase),
+      });
+      expect(electionRecord(world)?.["request"] !== undefined).toBe(served === 1);
+    },
+  );
+
   it("resolves to true without a leader, by a single read", async () => {
     const a = candidate(world);
     const asked = await world.requests(() => a.election.requestResign());
