@@ -49,6 +49,18 @@ export const SCHEDULES: readonly Variant[] = [
     },
   },
   {
+    name: "schedule-completes-what-it-cuts-off",
+    what: "A run that its schedule cut off counts as completed if its work ended without an error.",
+    rules: [],
+    edits: [
+      { in: { ScheduledJob }, from: "if (!either.aborted) return result;", to: "return result;" },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "a run that ends quietly has failed, and its period is not lost: by %s",
+    },
+  },
+  {
     name: "schedule-works-after-its-stop",
     what: "A stop while a claim is on its way does not keep the work from beginning.",
     rules: [],
