@@ -131,8 +131,9 @@ export class ScheduledJob implements AsyncDisposable {
 
   /**
    * Aborts the signal of a run in this process, waits until it has ended, and records its end: as failed, also if it ends
-   * without an error, so that another process repeats it at once if `retries` allow. So a run must not await it. `close()` of
-   * the client does the same, and waits for at most `closeTimeout`. Idempotent.
+   * without an error, so that another process repeats it at once if `retries` allow. So a run must not await it; and one that
+   * is the last must not call it, but end first: `setImmediate(() => job.stop())`. `close()` of the client does the same, and
+   * waits for at most `closeTimeout`. Idempotent.
    */
   async stop(): Promise<void> {
     this.#stopping.abort(this.#stopped());

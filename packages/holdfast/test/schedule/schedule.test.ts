@@ -280,6 +280,20 @@ describe("a schedule", () => {
       await world.time.advance(5_000);
       expect(attempts()).toEqual([1, 2]);
     });
+    it.each([
+      ["during itself", "failed"],
+      ["right after itself", "completed"],
+    ])("a run that stops its own schedule %s has %s", async (when, outcome) => {
+      const { locks } = world.inhabitant();
+      const job = schedule(locks, "report", { every: "1h" }, () => {
+        if (when === "during itself") void job.stop();
+        else setImmediate(() => job.stop());
+      });
+      job.start();
+      await world.time.advance(HOUR);
+      expect(job.health().state).toBe("stopped");
+      expect(data()).toMatchObject({ M: { outcome: { S: outcome } } });
+    });
     it("another process goes on at once after a client has closed, if `retries` allow", async () => {
       const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
       await world.time.advance(HOUR + MINUTE);
