@@ -54,7 +54,7 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { listen },
-        from: 'if (found.state === "held") this.#hold.hear(found);',
+        from: 'if (found.state === "held") this.#hold.latest.hear(found);',
         to: "void found;",
       },
     ],
