@@ -176,8 +176,8 @@ For a command that always handles the latest state. During a run elsewhere, this
 status 0: the process of that run runs its own command again. With --json it then prints
 {"ran":false,"by":...}. This process, too, runs the command again for each call that came during its run,
 and ends only then. If every process dies, the record keeps what is owed: --if-owed runs it. A signal is
-passed on to the command, and ends the repetitions. Environment, guard and signals are those of
-\`holdfast lock\`. The exit status is that of the last run.
+passed on to the command, and ends the repetitions; a run that it ends stays owed. Environment, guard and
+signals are those of \`holdfast lock\`. The exit status is that of the last run.
 ${LOCK_EXIT_CODES_HELP}
 
 Example:

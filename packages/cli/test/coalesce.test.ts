@@ -90,6 +90,23 @@ describe("holdfast coalesce", () => {
     expect(await inspect(world.locks, "f")).toMatchObject({ state: "free", isOwed: true });
   });
 
+  it.each([
+    ["keeps what was owed to others if a signal has ended the run", "exit 1", true],
+    ["has paid what was owed if the run ends with status 0 at a signal", "exit 0", false],
+  ])("%s", async (_, ending, isOwed) => {
+    const name = isOwed ? "i" : "j";
+    const log = world.file(`${name}.log`);
+    const script = `trap 'exit 0' USR1; trap '${ending}' TERM; echo on >> "${log}"; sleep 60 & wait`;
+    const first = world.start(["coalesce", name, "--", "sh", "-c", script]);
+    await until(() => linesOf(log) === 1, "the first run");
+    await world.run(["coalesce", name, "--", "true"]);
+    first.kill("SIGUSR1");
+    await until(() => linesOf(log) === 2, "the second run");
+    first.kill("SIGTERM");
+    expect((await first.result).status).toBe(isOwed ? 1 : 0);
+    expect(await inspect(world.locks, name)).toMatchObject({ state: "free", isOwed });
+  });
+
   it("ends at a signal before the command runs, and runs nothing", async () => {
     const { runs, command } = waiting("d");
     const { dynamodb } = world.server;

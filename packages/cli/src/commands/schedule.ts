@@ -62,7 +62,7 @@ export async function once(
   };
   let mayRelease = true;
   try {
-    const done = onceOf(locks, name, asked, (lease) => runs.run(lease, lease.signal, {}));
+    const done = onceOf(locks, name, asked, (lease) => runs.run(lease));
     const ended = await Promise.race([done, runs.survivor, runs.cutOff]);
     mayRelease = "ran" in ended;
     if (!("ran" in ended)) throw undead(ended);

@@ -4,14 +4,21 @@ import {
   environmentOf,
   exitCodeOfOutcome,
   type Holding,
+  interruptible,
   isGroupGone,
 } from "../guard/guarded-outcome.js";
 import { aborted, asksToEnd, type Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 
+/** A run of a command that has ended. */
+interface EndedRun {
+  readonly outcome: Outcome;
+  readonly held: Holding;
+}
+
 /** A run of a command that has failed, for the record of its occurrence or instant. */
 export class CommandFailed extends Error {
-  readonly run: { readonly outcome: Outcome; readonly held: Holding };
+  readonly run: EndedRun;
 
   constructor(outcome: Outcome, held: Holding) {
     super(textOf(outcome));
@@ -28,7 +35,7 @@ function textOf(outcome: Outcome): string {
   return signal === null ? `exit status ${exitCode}` : `ended by ${signal}`;
 }
 
-/** Runs a command under its guard, once for each run of a task. */
+/** Runs a command under its guard, once for each run of a task, or of what is owed. */
 export class ScheduledCommand {
   /** Settles only if a process of a command may have survived its guard. */
   readonly survivor: Promise<Holding>;
@@ -42,7 +49,7 @@ export class ScheduledCommand {
   #reportCutOff: (failed: CommandFailed) => void = () => undefined;
   #onSignal: (signal: NodeJS.Signals) => void = () => undefined;
 
-  /** With `keepsCutOff`, a run that the guard has ended, or a signal to this process, is not recorded as failed. */
+  /** With `keepsCutOff`, a run that the guard has ended, or a signal to this process, does not count, not as failed either. */
   constructor(
     line: Omit<CommandLine, "env">,
     interruptions: Interruptions,
@@ -66,13 +73,13 @@ export class ScheduledCommand {
     this.#onSignal = listener;
   }
 
-  /** Runs the command, and returns its exit status 0, or throws {@link CommandFailed}. `stop` ends the command in order. */
-  async run(lease: Lease, stop: AbortSignal, env: NodeJS.ProcessEnv): Promise<Holding> {
-    const { name, owner, parts, leaseMs } = lease;
-    const held: Holding = {
-      ...{ name, owner, parts, leaseMs, stopSignal: stop, signal: lossSignal(lease) },
-      remainingMs: () => lease.remainingMs(),
-    };
+  /** Runs the command until its exit status 0, or throws {@link CommandFailed}. `stop` ends the command in order. */
+  async run(
+    lease: Lease,
+    stop = lease.signal,
+    env: Readonly<NodeJS.ProcessEnv> = {},
+  ): Promise<EndedRun> {
+    const held = interruptible(lease, undefined, stop);
     const outer = { ...environmentOf(held, this.#host.env), ...env };
     const guarded = new GuardedCommand(held, { ...this.#line, env: outer }, this.#host);
     let isSignalled = false;
@@ -90,7 +97,7 @@ export class ScheduledCommand {
     }
     const isGood =
       outcome.kind === "ended" && outcome.exitCode === 0 && outcome.cause === undefined;
-    if (isGood) return held;
+    if (isGood) return { outcome, held };
     const failed = new CommandFailed(outcome, held);
     const isCutOff =
       outcome.kind === "unguarded" ||

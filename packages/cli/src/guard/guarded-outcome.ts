@@ -27,9 +27,13 @@ export function guardedMs(leaseMs: number, maxHold: string | undefined): number 
 // The acquisition has checked the value.
 const ANY = { leastMs: 0, mostMs: Number.POSITIVE_INFINITY };
 
-/** Describes a lease whose holder can be interrupted. */
-export function interruptible(lease: Lease<AnyLocks>, maxHold?: string): Holding {
-  const { name, owner, parts, signal: stopSignal } = lease;
+/** Describes a lease whose holder can be interrupted. `stopSignal` ends the command in order. */
+export function interruptible(
+  lease: Lease<AnyLocks>,
+  maxHold?: string,
+  stopSignal = lease.signal,
+): Holding {
+  const { name, owner, parts } = lease;
   return {
     ...{ name, owner, parts, stopSignal },
     signal: lossSignal(lease),
