@@ -215,6 +215,33 @@ describe("watch", () => {
     },
   );
 
+  it("tells of each holder once if the first scan is throttled at its second page", async () => {
+    const held = await mutex(world.locks, "paged").acquire();
+    const { dynamodb } = world.server;
+    const handle = dynamodb.handle;
+    const type = "com.amazon.coral.availability#ThrottlingException";
+    const busy = { status: 400, body: { __type: type, message: "slower" } };
+    let page = 0;
+    dynamodb.handle = (operation, body) => {
+      if (operation !== "Scan") return handle(operation, body);
+      if ("ExclusiveStartKey" in (body as object)) {
+        page += 1;
+        // More often than one poll tries.
+        return page < 6 ? busy : { status: 200, body: { Items: [], Count: 0, ScannedCount: 0 } };
+      }
+      const answer = handle(operation, body);
+      const LastEvaluatedKey = { pk: { S: "lock#paged" }, sk: { S: "lease" } };
+      return { ...answer, body: { ...answer.body, LastEvaluatedKey } };
+    };
+    const words = ["watch", "--prefix", "paged", "--poll", "50ms", "--json"];
+    const running = world.start(words);
+    await running.printed('"scan"', "stderr");
+    await held.release();
+    await running.printed('"released"');
+    dynamodb.handle = handle;
+    expect((await ended(running)).map(shown)).toEqual(["seen paged", "released paged"]);
+  });
+
   it("ends when access is denied", async () => {
     const running = world.start(["watch", "denied", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');

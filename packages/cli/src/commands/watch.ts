@@ -85,9 +85,7 @@ class Watch {
 
   async #inspect({ name, namespace }: Watched): Promise<void> {
     const { kind } = this.#options;
-    const found = await inspect(this.#locks, name, { kind, namespace });
-    if (!this.#hasPolled) this.#print("seen", undefined, found);
-    this.#note(found);
+    this.#note(await inspect(this.#locks, name, { kind, namespace }));
   }
 
   async #scan(): Promise<void> {
@@ -98,8 +96,6 @@ class Watch {
       units += page.readUnits ?? 0;
       for (const found of page.locks) {
         missing.delete(idOf(found));
-        // At the first scan print only held locks.
-        if (!this.#hasPolled && found.state === "held") this.#print("seen", undefined, found);
         this.#note(found);
       }
       // An unreadable record still exists: not gone.
@@ -117,8 +113,14 @@ class Watch {
     if (before !== undefined && isOlder(found, before)) return;
     if (found.state === "absent") this.#known.delete(id);
     else this.#known.set(id, found);
-    const change = this.#hasPolled ? changeOf(before, found) : undefined;
-    if (change !== undefined) this.#print(change.change, change.missed, found);
+    // What a scan without its end has shown is known, too.
+    if (this.#hasPolled || before !== undefined) {
+      const change = changeOf(before, found);
+      if (change !== undefined) this.#print(change.change, change.missed, found);
+    } else if (this.#options.prefix === undefined || found.state === "held") {
+      // At the first scan print only held locks.
+      this.#print("seen", undefined, found);
+    }
   }
 
   #print(
