@@ -1,3 +1,4 @@
+import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { election } from "../../holdfast/src/election/index.js";
 import { mutex, readLock, semaphore } from "../../holdfast/src/index.js";
@@ -73,4 +74,24 @@ describe("holdfast history", () => {
     }
     await Promise.all([permit.release(), reader.release(), term.release()]);
   });
+
+  it.each(["inspect", "history"])(
+    "and %s succeed whatever the other kinds answer",
+    async (command) => {
+      const Item = { pk: { S: "semaphore#orders" }, sk: { S: "lease" }, v: { N: "99" } };
+      await world.client.send(new PutItemCommand({ TableName: "locks", Item }));
+      const { dynamodb } = world.server;
+      const { handle } = dynamodb;
+      const type = "com.amazon.coral.availability#ThrottlingException";
+      dynamodb.handle = (operation, body) =>
+        /"(lock|semaphore)#/.test(JSON.stringify(body))
+          ? handle(operation, body)
+          : { status: 400, body: { __type: type, message: "slower" } };
+      const { status, stderr } = await world.run([command, "orders"]);
+      dynamodb.handle = handle;
+      expect(status).toBe(0);
+      expect(stderr).toMatch("There is a semaphore");
+      expect(stderr).not.toMatch(/throttled|layout/);
+    },
+  );
 });

@@ -50,8 +50,8 @@ async function isThere(locks: Holdfast<AnyLocks>, name: string, kind: AnyKind): 
     const { state } = await inspect(locks, name, { kind } as { readonly kind: RecordKind });
     return state !== "absent";
   } catch (error) {
-    // Without permission for the other kinds, the kind that was asked for is the answer.
-    if (isHoldfastError(error, "access-denied")) return false;
-    throw error;
+    if (!isHoldfastError(error)) throw error;
+    // Without a read of the other kinds, such as without permission, the kind that was asked for is the answer.
+    return error.code === "foreign-record" || error.code === "unsupported-layout";
   }
 }
