@@ -242,6 +242,32 @@ describe("watch", () => {
     expect((await ended(running)).map(shown)).toEqual(["seen paged", "released paged"]);
   });
 
+  it.each(["diagnose --scan", "watch --prefix x", "watch --prefix x --kind semaphore"])(
+    "a signal ends %s after a page of a large table",
+    async (words) => {
+      const { dynamodb } = world.server;
+      const { handle } = dynamodb;
+      let scans = 0;
+      dynamodb.handle = (operation, body) => {
+        if (operation !== "Scan") return handle(operation, body);
+        scans += 1;
+        const LastEvaluatedKey = { pk: { S: `lock#${scans}` }, sk: { S: "lease" } };
+        const more = scans < 200 ? { LastEvaluatedKey } : {};
+        return { status: 200, body: { Items: [], Count: 0, ScannedCount: 0, ...more } };
+      };
+      const running = world.start(words.split(" "));
+      await until(() => scans > 10, "the listing");
+      running.kill("SIGINT");
+      const before = scans;
+      const { status, stdout } = await running.result;
+      dynamodb.handle = handle;
+      expect(status).toBe(130);
+      expect(stdout).not.toContain("records");
+      // The page in flight.
+      expect(scans - before).toBeLessThan(3);
+    },
+  );
+
   it("ends when access is denied", async () => {
     const running = world.start(["watch", "denied", "--poll", "50ms", "--json"]);
     await running.printed('"seen"');

@@ -41,18 +41,22 @@ export async function watch(
   const pollMs = durationMs("poll", options.poll ?? fallback, WATCH_POLL_RANGE);
   const interruptions = new Interruptions(host, { withReader: true });
   await using locks = await locksOf(options, output);
-  const { namespace, kind } = options;
+  const { namespace, kind, prefix } = options;
+  const { ending } = interruptions;
   if (isPermitKind(kind)) assertPlainName(options);
   const watching = isPermitKind(kind)
-    ? new PermitWatch(locks, { kind, prefix: options.prefix }, output)
-    : new Watch(locks, { ...options, kind }, output);
+    ? new PermitWatch(locks, { kind, prefix, ending }, output)
+    : new Watch(locks, { kind, prefix, ending }, output);
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
   const polled = outlasting(output);
   try {
-    while (!interruptions.ending.aborted) {
+    while (!ending.aborted) {
       await polled(() => watching.poll(asked));
-      await sleep(systemTimers, pollMs, true, interruptions.ending);
+      await sleep(systemTimers, pollMs, true, ending);
     }
+    return interruptions.exitCode ?? EXIT.ok;
+  } catch (error) {
+    if (error !== ending.reason) throw error;
     return interruptions.exitCode ?? EXIT.ok;
   } finally {
     interruptions.dispose();
@@ -60,8 +64,10 @@ export async function watch(
 }
 
 interface LockWatchOptions {
-  readonly prefix?: string;
+  readonly prefix: string | undefined;
   readonly kind: RecordKind | undefined;
+  /** Ends a scan after its page. */
+  readonly ending: AbortSignal;
 }
 
 class Watch {
@@ -90,7 +96,7 @@ class Watch {
 
   async #scan(): Promise<void> {
     const missing = new Map<string, Watched>(this.#known);
-    const { kind, prefix } = this.#options;
+    const { kind, prefix, ending } = this.#options;
     let units = 0;
     for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
       units += page.readUnits ?? 0;
@@ -101,10 +107,14 @@ class Watch {
       // An unreadable record still exists: not gone.
       const unreadable = new Set(page.unreadable.map(({ name }) => name));
       for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
+      ending.throwIfAborted();
     }
     if (!this.#hasPolled) tellCost(units, this.#output);
     // A scan may be older than the record: only a strongly consistent read may conclude absence.
-    for (const lock of missing.values()) await this.#inspect(lock);
+    for (const lock of missing.values()) {
+      await this.#inspect(lock);
+      ending.throwIfAborted();
+    }
   }
 
   #note(found: Inspection<AnyLocks>): void {

@@ -92,10 +92,11 @@ async function recordFindings(
   host: Host,
 ): Promise<PrintedFinding[] | number> {
   const interruptions = new Interruptions(host, { withReader: true });
+  const { ending } = interruptions;
   await using locks = await locksOf(options, output);
   try {
-    const first = await listed(locks, options);
-    const own = (await readAfterEnd(locks, first.held)).filter(
+    const first = await listed(locks, options, ending);
+    const own = (await readAfterEnd(locks, first.held, ending)).filter(
       ({ session }) => session === undefined,
     );
     const waiting = first.queued.filter(({ session }) => session === undefined);
@@ -108,9 +109,9 @@ async function recordFindings(
       const what = `${own.length} held, ${waiting.length} queued`;
       output.note(`${what}; watching them for ${seconds(waitMs)}.`);
     }
-    await sleep(systemTimers, waitMs, true, interruptions.ending);
-    if (interruptions.exitCode !== undefined) return interruptions.exitCode;
-    const { held, queued } = await listed(locks, options);
+    await sleep(systemTimers, waitMs, true, ending);
+    ending.throwIfAborted();
+    const { held, queued } = await listed(locks, options, ending);
     const unjudged = held.filter(
       ({ appearsExpired, acquirableInMs }) => !appearsExpired && acquirableInMs > 0,
     );
@@ -126,6 +127,9 @@ async function recordFindings(
           `${queued.length} in queues.`,
       ),
     ];
+  } catch (error) {
+    if (error !== ending.reason) throw error;
+    return interruptions.exitCode ?? EXIT.ok;
   } finally {
     interruptions.dispose();
   }
@@ -145,11 +149,13 @@ export function watchOf(lengthsMs: readonly number[], mostMs: number): number {
 async function readAfterEnd(
   locks: Holdfast<AnyLocks>,
   held: readonly HeldLock[],
+  ending: AbortSignal,
 ): Promise<HeldLock[]> {
   const read: HeldLock[] = [];
   for (const lock of held) {
     const { name, namespace, kind, endsInMs = 0 } = lock;
     read.push(endsInMs < 0 ? heldOf(await inspect(locks, name, { kind, namespace }), kind) : lock);
+    ending.throwIfAborted();
   }
   return read;
 }
@@ -172,10 +178,11 @@ interface Listed {
   readonly unreadable: PrintedFinding[];
 }
 
-/** Lists all holders and waiters, and the records that cannot be read. */
+/** Lists all holders and waiters, and the records that cannot be read. `ending` ends it after a page. */
 export async function listed(
   locks: Holdfast<AnyLocks>,
   { prefix }: Pick<DiagnoseCommandOptions, "prefix">,
+  ending?: AbortSignal,
 ): Promise<Listed> {
   const held: HeldLock[] = [];
   const queued: ListedEntry[] = [];
@@ -194,6 +201,7 @@ export async function listed(
           ),
         );
       }
+      ending?.throwIfAborted();
     }
   }
   return { held, queued, unreadable };
