@@ -43,6 +43,18 @@ function isAlive(pid: number): boolean {
   }
 }
 
+function workersIn(stdout: string): number[] {
+  const workers = eventsOf(stdout.slice(0, stdout.lastIndexOf("\n"))).flatMap((one) =>
+    one.event === "ready" ? Number(one["pid"]) : [],
+  );
+  expect(workers).toHaveLength(4);
+  return workers;
+}
+
+function killAll(pids: readonly number[]): void {
+  for (const pid of pids.filter(isAlive)) process.kill(pid, "SIGKILL");
+}
+
 describe("holdfast demo", () => {
   // Two at the same time: each demo waits for leases.
   it.concurrent("shows a kill, a stall and an orderly ledger, on a table in memory", async () => {
@@ -70,6 +82,17 @@ describe("holdfast demo", () => {
     expect(check).toMatchObject({ ok: false });
     const text = readFileSync(String(check?.["ledger"]), "utf8");
     expect(checkLedger(text).problems).toEqual(check?.["problems"]);
+  }, 40_000);
+
+  it.concurrent("leaves no process if its reader goes while a worker is stopped", async () => {
+    const { child, result, text } = world.spawn(["demo", "--json"]);
+    await until(() => text.stdout.includes('"paused"'), "a process is stopped", 28_000);
+    const workers = workersIn(text.stdout);
+    child.stdout?.destroy();
+    expect((await result).status).toBe(141);
+    await until(() => !workers.some(isAlive), "every worker has ended", 5_000).finally(() =>
+      killAll(workers),
+    );
   }, 40_000);
 
   it("says why it ends if it does not wait any longer for its workers", async () => {
@@ -138,13 +161,8 @@ describe("holdfast demo", () => {
     const { view } = await tableOf(url, ({ rows }) => rows.some(({ state }) => state === "held"));
     expect(view.rows).toMatchObject([{ name: opening?.["lock"], kind: "lock", state: "held" }]);
     expect(view.rows[0]?.owner).toMatch(/^w\d$/);
-    const workers = eventsOf(text.stdout.slice(0, text.stdout.lastIndexOf("\n"))).flatMap((one) =>
-      one.event === "ready" ? Number(one["pid"]) : [],
-    );
-    expect(workers).toHaveLength(4);
-    onTestFinished(() => {
-      for (const pid of workers.filter(isAlive)) process.kill(pid, "SIGKILL");
-    });
+    const workers = workersIn(text.stdout);
+    onTestFinished(() => killAll(workers));
     kill("SIGINT");
     const { status, signal, stderr } = await result;
     expect({ status, signal, stderr }).toEqual({ status: 130, signal: null, stderr: "" });

@@ -23,7 +23,13 @@ export class Crew {
     this.#processes.set(worker, child);
     child.on("message", (message: FromWorker) => {
       const event = { ...message, worker, pid: child.pid ?? 0 };
-      for (const listener of this.#listeners) listener(event);
+      try {
+        for (const listener of this.#listeners) listener(event);
+      } catch (error) {
+        // The output failed, which ends this process: a stopped worker would not notice that.
+        this.kill();
+        throw error;
+      }
     });
   }
 
