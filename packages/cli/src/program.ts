@@ -273,7 +273,8 @@ function addQueue(program: Command, onRun: (run: Run) => void): void {
 const RELEASE_HELP = `
 With --holder, a live holder detects the loss at its next renewal. With --force, the holder reads the
 request at its next renewal, and its lease is lost; the lock is free when the holder releases, or when
-the lease expires. --force --now frees the lock without waiting for the holder.
+the lease expires. A signal ends the wait, and the request remains. --force --now frees the lock without
+waiting for the holder.
 With --kind semaphore or read-write, --holder names the permit, also with --force. A live holder detects
 the loss of its permit at the next renewal of its session.
 ${EXIT_CODES_HELP}

@@ -1,4 +1,5 @@
 import type { AcquireOptions } from "holdfast";
+import type { RequestEvent } from "holdfast/events";
 import {
   causeText,
   LEASE_CHANNELS,
@@ -68,6 +69,34 @@ export function noteSilence(client: Observed, what: string, output: Output): () 
   client.middlewareStack.add(observe as never, how as never);
   systemTimers.set(PATIENCE_MS, false, tell);
   return () => isNoted && !isAnswered;
+}
+
+/** Notes what a command waits for. */
+interface WaitNote {
+  /** Whether the wait has begun: whether a request had the outcome that it follows. */
+  readonly hasBegun: boolean;
+  /** Ends the note. */
+  end(): void;
+}
+
+/** Notes a text, once and after two seconds, if the wait for others has begun by then: with a request of this outcome. */
+export function noteWait(output: Output, after: "found" | "applied", text: string): WaitNote {
+  let hasBegun = false;
+  const timer = systemTimers.set(PATIENCE_MS, false, () => {
+    if (hasBegun) output.note(text);
+  });
+  const end = listenTo(LEASE_CHANNELS.request, (message) => {
+    if ((message as RequestEvent).outcome === after) hasBegun = true;
+  });
+  return {
+    get hasBegun() {
+      return hasBegun;
+    },
+    end: () => {
+      timer.cancel();
+      end();
+    },
+  };
 }
 
 /** What a call tells while it waits. */

@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { election } from "../../holdfast/src/election/index.js";
 import { mutex } from "../../holdfast/src/index.js";
 import { CliWorld, until } from "./support.js";
 
@@ -87,6 +89,44 @@ describe.concurrent("a command that waits for a held lock", () => {
     expect(Math.abs(Number(silentS) + Number(dueS) - 30)).toBeLessThan(3);
     await silent.release();
     expect((await running.result).status).toBe(0);
+  });
+
+  it("tells of the run that `once` waits for, and not with --quiet", async () => {
+    const words = ["once", "task", "--occurrence", "1", "--if-interrupted", "rerun"];
+    const file = world.file("on");
+    const first = world.start([...words, "--", "sh", "-c", `touch "${file}"; sleep 3`]);
+    await until(() => existsSync(file), "the run");
+    const more = [[], ["--quiet"]].map((option) => world.run([...words, ...option, "--", "true"]));
+    const [second, quiet] = await Promise.all(more);
+    expect(second?.stderr).toMatch(/^holdfast: Waiting: the present run of "task", or its lease/);
+    expect(second?.stderr.match(/Waiting/g)).toHaveLength(1);
+    expect(quiet?.stderr).toBe("");
+    expect((await first.result).stderr).toBe("");
+  });
+
+  it.each([
+    [
+      ["release", "asked", "--force", "--reason", "a test"],
+      "is not free yet",
+      "holder may still release",
+    ],
+    [["resign", "asked"], "was asked to resign", "leader may still resign"],
+  ])("tells of the wait, and at a signal what remains: %j", async (words, wait, remains) => {
+    const held =
+      words[0] === "resign"
+        ? election(world.locks, "asked", { lease: "20s", renew: "10s" }).campaign()
+        : mutex(world.locks, "asked").acquire({ renew: "manual" });
+    const lease = await held;
+    const running = world.start(words);
+    await running.printed(wait, "stderr");
+    running.kill("SIGINT");
+    const { status, stderr } = await running.result;
+    const lines = [wait, `The request remains, and the ${remains}.`];
+    expect([status, stderr.trim().split("\n")]).toEqual([
+      130,
+      lines.map((line) => expect.stringContaining(line)),
+    ]);
+    await lease.release();
   });
 
   it("says nothing if the lock is free, or free soon", async () => {

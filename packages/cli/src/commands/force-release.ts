@@ -14,6 +14,7 @@ import { inNamespace, nameOf, type SortOptions } from "../output/format.js";
 import { jsonLine, type Output, printable } from "../output/output.js";
 import { assertPlainName, isPermitKind } from "../output/permits.js";
 import { lengthOf } from "../wait-option.js";
+import { noteWait } from "../waiting.js";
 
 /** The options of `holdfast release --force`, as parsed by commander. */
 interface ForceOptions extends CommonOptions, SortOptions, NamespaceOptions {
@@ -39,6 +40,9 @@ export async function forceRelease(
     );
   const interruptions = new Interruptions(host);
   await using locks = await locksOf(options, output);
+  const subject = printable(`${SUBJECT[kind]} "${name}"${inNamespace(namespace)}`);
+  const text = `${subject} is not free yet: its holder was asked to release.`;
+  const note = noteWait(output, "applied", text);
   try {
     const { ending: signal } = interruptions;
     const asked = { reason, by, now, wait: lengthOf(wait), signal };
@@ -46,13 +50,11 @@ export async function forceRelease(
       ? await forceReleaseOf(locks, name, { kind, holder: holderOf(options), ...asked })
       : await forceReleaseOf(locks, nameOf(name, options), { kind, namespace, ...asked });
     if (isPermitKind(kind) && result.holder === undefined) throw notHeld(name, options);
-    const subject = printable(`${SUBJECT[kind]} "${name}"${inNamespace(namespace)}`);
     if (!result.isFree && result.successor === undefined) {
       throw new CliError(
         "not-acquired",
         EXIT.notAcquired,
-        `${subject}: the holder has not released in time. The request remains, and the holder may still ` +
-          "release. To free the lock without waiting for the holder, use --now.",
+        `${subject}: the holder has not released in time. ${REMAINS} To free the lock without waiting for the holder, use --now.`,
       );
     }
     output.out(
@@ -63,11 +65,15 @@ export async function forceRelease(
     return EXIT.ok;
   } catch (error) {
     if (interruptions.exitCode === undefined) throw error;
+    if (note.hasBegun) output.note(`${subject}: ${REMAINS}`);
     return interruptions.exitCode;
   } finally {
+    note.end();
     interruptions.dispose();
   }
 }
+
+const REMAINS = "The request remains, and the holder may still release.";
 
 const SUBJECT = Object.freeze({
   lock: "Lock",

@@ -23,6 +23,7 @@ import {
   seconds,
   tellFailure,
 } from "../output/output.js";
+import { noteWait } from "../waiting.js";
 import { failureIn, outcomeIn } from "./occurrence.js";
 import { CommandFailed, exitCodeOfFailed, ScheduledCommand } from "./scheduled-command.js";
 
@@ -60,9 +61,14 @@ export async function once(
     owner,
     signal: interruptions.ending,
   };
+  const text = `Waiting: the present run of "${printable(name)}", or its lease, has not ended.`;
+  const note = ifInterrupted === "rerun" ? noteWait(output, "found", text) : undefined;
   let mayRelease = true;
   try {
-    const done = onceOf(locks, name, asked, (lease) => runs.run(lease));
+    const done = onceOf(locks, name, asked, (lease) => {
+      note?.end();
+      return runs.run(lease);
+    });
     const ended = await Promise.race([done, runs.survivor, runs.cutOff]);
     mayRelease = "ran" in ended;
     if (!("ran" in ended)) throw undead(ended);
@@ -76,6 +82,7 @@ export async function once(
       return interruptions.exitCode;
     throw error;
   } finally {
+    note?.end();
     if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
     interruptions.dispose();
   }

@@ -41,7 +41,7 @@ export function addElections(
     .option("--wait <duration>", "how long to wait; default the leader's lease")
     .addHelpText(
       "after",
-      "\nThe leader reads the request at its next renewal. The request remains after the wait." +
+      "\nThe leader reads the request at its next renewal. The request remains after the wait, also if a signal\nends it." +
         `\n${EXIT_CODES_HELP}\nand 75 if the leader has not resigned in time.`,
     )
     .action((name: string, options) =>

@@ -7,11 +7,14 @@ import { CliError, EXIT } from "../../output/exit-codes.js";
 import { nameOf, type SortOptions } from "../../output/format.js";
 import { jsonLine, type Output, printable } from "../../output/output.js";
 import { lengthOf } from "../../wait-option.js";
+import { noteWait } from "../../waiting.js";
 
 /** The options of `holdfast resign`, as parsed by commander. */
 interface ResignOptions extends CommonOptions, SortOptions {
   readonly wait?: string;
 }
+
+const REMAINS = "The request remains, and the leader may still resign.";
 
 /** Asks the leader to resign, and waits for the resignation. Returns the exit status. */
 export async function resign(
@@ -22,6 +25,8 @@ export async function resign(
 ): Promise<number> {
   const interruptions = new Interruptions(host);
   await using locks = await locksOf(options, output);
+  const leader = `The leader of "${printable(name)}"`;
+  const note = noteWait(output, "applied", `${leader} was asked to resign, and still leads.`);
   try {
     const { wait } = options;
     const { ending: signal } = interruptions;
@@ -33,13 +38,15 @@ export async function resign(
       throw new CliError(
         "not-acquired",
         EXIT.notAcquired,
-        `The leader of "${name}" has not resigned in time. The request remains, and the leader may still resign. See \`holdfast leader\`.`,
+        `${leader} has not resigned in time. ${REMAINS} See \`holdfast leader\`.`,
       );
     }
   } catch (error) {
     if (interruptions.exitCode === undefined) throw error;
+    if (note.hasBegun) output.note(`${leader}: ${REMAINS}`);
     return interruptions.exitCode;
   } finally {
+    note.end();
     interruptions.dispose();
   }
   output.out(
