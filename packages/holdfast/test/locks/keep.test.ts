@@ -554,6 +554,28 @@ describe("a kept lock that others want", () => {
     await world.until(got.release());
     await world.until(busy);
   });
+
+  it("reaches a rival that announces itself where it cannot queue", async () => {
+    const world = new World({ keyAttributes: ["pk"] });
+    const keys = { pk: "pk", sk: null } as const;
+    const [holder, rival] = [world.inhabitant({ keys }), world.inhabitant({ keys })];
+    const lock = mutex(holder.locks, "a", { ...KEEP, wait: "60s" });
+    let isOver = false;
+    const busy = (async () => {
+      while (!isOver) {
+        await use(lock);
+        await world.time.sleep(1);
+      }
+    })();
+    await world.time.advance(500);
+    const fromMs = world.time.nowMs;
+    const options = { ifHeld: announce, wait: "60s" } as const;
+    const got = await world.until(mutex(rival.locks, "a").acquire(options));
+    expect(world.time.nowMs - fromMs).toBeLessThan(KEEP_MS + 2_000);
+    isOver = true;
+    await world.until(got.release());
+    await world.until(busy);
+  });
 });
 
 describe("a waiter with the option keep", () => {

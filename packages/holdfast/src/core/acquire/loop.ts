@@ -205,9 +205,9 @@ export class AcquireLoop {
 
   // A process that releases a lock and claims the lock again at once would starve the clients that poll.
   async #standBack(): Promise<void> {
-    const { passage, queueing, minPollMs, maxPollMs } = this.#settings;
+    const { passage, queueing, keep, minPollMs, maxPollMs } = this.#settings;
     const { observations } = this.#context;
-    const sinceMs = observations.askedMs(this.#ref.id);
+    const sinceMs = observations.askedMs(this.#ref.id, keep !== undefined);
     // The queue already keeps the order, and of the callers that interrupt the newest is first.
     const isInOrder = this.#place !== undefined || passage !== undefined;
     if (isInOrder || (queueing?.joins === "at once" && sinceMs === undefined)) return;

@@ -1,7 +1,14 @@
 import { LinkedList } from "../../internal/linked-list.js";
 import { copyOfStart } from "../../internal/text.js";
 import { HoldLengths, type HoldsSeen } from "./hold-lengths.js";
-import type { AbsentRecord, FreeRecord, HeldRecord, HolderRequest, LeaseRecord } from "./record.js";
+import {
+  type AbsentRecord,
+  type FreeRecord,
+  type HeldRecord,
+  type HolderRequest,
+  hasQueue,
+  type LeaseRecord,
+} from "./record.js";
 import type { Sighting } from "./sighting.js";
 
 type ObservedPart =
@@ -278,15 +285,16 @@ export class Observations {
 
   /**
    * Since when the record is free after a holder that was interrupted; undefined if it is not. The caller that interrupts has
-   * no place in a queue, and finds the release by its next read.
+   * no place in a queue, and finds the release by its next read. `keeps`: also after a holder to which a caller without a
+   * place has announced itself, for a process that would keep the lock from it again.
    */
-  askedMs(id: string): number | undefined {
+  askedMs(id: string, keeps = false): number | undefined {
     const { record, sinceMs } = this.of(id) ?? {};
-    const isInterrupted =
-      record?.state === "free" &&
-      record.request?.kind === "interrupt" &&
-      record.request.holder === record.lastHolder;
-    return isInterrupted ? sinceMs : undefined;
+    if (record?.state !== "free") return undefined;
+    const { request, lastHolder } = record;
+    const isAnnounced = keeps && request?.kind === "want" && !hasQueue(record);
+    const isAsked = request?.kind === "interrupt" || isAnnounced;
+    return isAsked && request.holder === lastHolder ? sinceMs : undefined;
   }
 
   #entry(id: string): Entry {
