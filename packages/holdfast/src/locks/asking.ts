@@ -42,8 +42,8 @@ export const interrupt: IfHeld = /* @__PURE__ */ Object.freeze<AsksHolder>({
 });
 
 /**
- * For the option `ifHeld` of a mutex: the waiter tells each holder that it waits, which `wanted(lease)` shows. Nothing else
- * changes. Costs the writes of {@link interrupt}. Needs native records.
+ * For the option `ifHeld` of a mutex: the waiter tells each holder of another process that it waits, which `wanted(lease)`
+ * shows. Nothing else changes. Costs the writes of {@link interrupt}. Needs native records.
  */
 export const announce: IfHeld = /* @__PURE__ */ Object.freeze<AsksHolder>({
   kind: "announce",
