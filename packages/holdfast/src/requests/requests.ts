@@ -1,10 +1,13 @@
 import type { Hold } from "../core/hold/hold.js";
 import { checkFunction, handleOf, type Lease, untilEnd } from "../core/hold/lease.js";
 import { type WantedBy, wantedIn } from "../core/hold/requested.js";
+import { tellOfRefusal } from "../core/outage-watch.js";
+import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { tell } from "../internal/tell.js";
+import { REQUESTS } from "../native/native-requests.js";
 import type { Timer } from "../platform/timers.js";
 
 const LISTEN_RANGE = { leastMs: 100, mostMs: 24 * 3_600_000 };
@@ -74,13 +77,15 @@ export async function shield<T>(
 
 /**
  * Reads the lock's record every `every`, until the lease ends or is released, so that a request reaches the holder sooner
- * than its next renewal. Costs half a read unit for each lock and read. No read renews the lease, or ends it. A read
- * without an answer is not repeated before the next. Returns a function that ends the reads. `every`: at least 100 ms.
- * Throws `invalid-argument`, and `lost`.
+ * than its next renewal. Costs half a read unit for each lock and read; for a permit half a unit for each 4 KB of the
+ * semaphore's record, which shows the queue. No read renews the lease, or ends it. A read without an answer is not repeated
+ * before the next; `onError` is told once if DynamoDB refuses the credentials. Returns a function that ends the reads.
+ * `every`: at least 100 ms. Needs native records. Throws `invalid-argument`, and `lost`.
  */
 export function listen(lease: Lease<FormatTypes>, every: Duration): () => void {
   const handle = handleOf("listen()", lease);
   const everyMs = durationMs("every", every, LISTEN_RANGE);
+  for (const { context } of handle.holds) requireCapability(context.format, REQUESTS, "listen()");
   lease.assertHeld();
   const ears = handle.holds.map((hold) => new Ear(hold, everyMs));
   return untilEnd(handle, () => {
@@ -122,7 +127,9 @@ class Ear {
     // A permit is an attribute of its own.
     const attributes = ref.permit === undefined ? { attributes: codec.pollAttributes } : {};
     const read = { key: ref.key, consistent: false, ...attributes };
-    const answer = await context.read(read, context.timeoutWithin(this.#hold.remainingMs()));
+    const timeoutMs = context.timeoutWithin(this.#hold.remainingMs());
+    const answer = context.healing(await context.read(read, timeoutMs));
+    if (answer.kind === "denied") tellOfRefusal(context, answer);
     if (answer.kind !== "found") return;
     // A stale answer may lack the request, or name an earlier holder. It decides nothing else.
     const found = codec.read(answer.item, ref);

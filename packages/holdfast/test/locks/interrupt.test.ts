@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectError, expectErrorToBe } from "../../../../test/support/errors.js";
 import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { awsLockClient } from "../../../formats/src/index.js";
 import { forceRelease, interruptHolder } from "../../src/admin/index.js";
 import { coalesce } from "../../src/coalesce/index.js";
 import {
@@ -9,7 +10,7 @@ import {
   exportLease,
   fairLock,
   type Holdfast,
-  type HoldfastError,
+  HoldfastError,
   type Lease,
   mutex,
   semaphore,
@@ -783,6 +784,29 @@ describe("wanted()", () => {
 });
 
 describe("listen()", () => {
+  it("tells once that DynamoDB refuses its reads", async () => {
+    const stage = scene();
+    const { world, holder } = stage;
+    const lease = await held(stage);
+    const error = new HoldfastError("access-denied", "no GetItem");
+    holder.network.script(({ kind }) =>
+      kind === "read" ? { fault: "misconfigured", error } : undefined,
+    );
+    listen(lease, "100ms");
+    await world.time.advance(5_000);
+    expect(holder.reported).toMatchObject([{ code: "access-denied" }]);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it("refuses a lease in a format without requests", async () => {
+    const world = new World({ keyAttributes: ["key"] });
+    const format = awsLockClient({ partitionKeyName: "key" }) as never;
+    const lease = await world.until(mutex(world.inhabitant({ format }).locks, "a").acquire());
+    expect(() => listen(lease, "1s")).toThrow(
+      expect.objectContaining({ code: "invalid-argument" }),
+    );
+  });
+
   it("hears a request within its period, for half a read unit each, and ends with the lease", async () => {
     const world = new World();
     const holder = world.inhabitant({ lease: "60s", owner: "holder" });
