@@ -10,6 +10,7 @@ import {
   mutex,
   openSession,
   semaphore,
+  sharedSession,
 } from "../../holdfast/src/index.js";
 import type { FormatTypes } from "../../holdfast/src/internal/index.js";
 import {
@@ -68,6 +69,19 @@ describe("takeAway()", () => {
     expect(lease.isHeld).toBe(true);
     await time.advance(11_000);
     expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "stolen" });
+  });
+
+  // Before and after the lease has moved to the session.
+  it.each([1_000, 15_000])("ends a lease that is %d ms old on a session", async (ageMs) => {
+    const { time, options } = setUp();
+    const locks = new Holdfast({ ...options(), sharedSession: sharedSession() });
+    const lease = await time.runUntil(mutex(locks, "a").acquire({ lease: "30s" }));
+    await time.advance(ageMs);
+    const thief = await time.runUntil(takeAway(options(), "a"));
+    await time.advance(11_000);
+    const reason = ageMs < 10_000 ? "stolen" : "released-by-force";
+    expect(lease.signal.reason).toMatchObject({ code: "lost", reason });
+    expect(thief.isHeld).toBe(true);
   });
 
   it("passes the waiters in the queue of the lock", async () => {
