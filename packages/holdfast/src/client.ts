@@ -93,8 +93,9 @@ export class Holdfast<S extends FormatTypes = NativeTypes> implements AsyncDispo
 /** Returns the parts of the first argument of `caller`. Throws `invalid-argument` if the argument is no client. */
 export function partsOf<S extends FormatTypes>(client: Holdfast<S>, caller: string): ClientParts {
   // Not by `instanceof`: one program may load the package twice, as an ES module and as CommonJS.
+  // A lease has parts, too.
   const parts = (client as Partial<Holdfast<S>> | null | undefined)?.parts;
-  if (parts !== undefined) return parts;
+  if (parts?.context !== undefined) return parts;
   throw refuse(
     `The first argument of ${caller} must be a client: \`new Holdfast({ client, table })\`.`,
   );

@@ -64,7 +64,9 @@ async function errorOf(call: () => unknown): Promise<unknown> {
 
 describe("the first argument", () => {
   it.each(Object.entries(FUNCTIONS))("of %s must be a client", async (name, call) => {
-    for (const wrong of [undefined, null, {}, "locks"]) {
+    await using locks = local();
+    const lease = await mutex(locks, "a").acquire();
+    for (const wrong of [undefined, null, {}, "locks", lease]) {
       const error = await errorOf(() => call(wrong as never));
       expectErrorToBe(error, {
         code: "invalid-argument",
