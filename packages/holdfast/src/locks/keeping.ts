@@ -67,7 +67,7 @@ const FENCE_BLOCKS: Capability<true> = {
  * Not promised: a process that only polls waits for the whole length and the use at its end, and a process that has just
  * begun to wait can wait for a second such time; where it cannot queue, it can wait in vain, unless it announces itself.
  * `condition(lease)` is the same for all uses of one grant: only the fence tells them apart. Not kept is a lease with user
- * data, and one whose call passed the queue or asked the holder. Throws `invalid-argument`. Sends no request.
+ * data, and one whose call passed the queue or interrupted the holder. Throws `invalid-argument`. Sends no request.
  */
 export function keepFor(length: Duration): Keep {
   return new Keeping(durationMs("keep", length, KEEP_RANGE));

@@ -71,6 +71,14 @@ describe("a kept lock", () => {
     expect(await world.until(use(lock))).toBeGreaterThan(fences.at(-1) ?? 0n);
   });
 
+  it("serves calls that would announce themselves, too", async () => {
+    const { world, holder } = scene();
+    const lock = mutex(holder.locks, "a", { ...KEEP, ifHeld: announce });
+    const first = await world.until(use(lock));
+    const { result, writes } = await world.requests(() => use(lock));
+    expect([result, writes]).toEqual([first + 1n, 0]);
+  });
+
   it("grants each use a lease of its own, and a former one changes nothing", async () => {
     const { world, lock } = scene();
     const first = await world.until(lock.acquire());
