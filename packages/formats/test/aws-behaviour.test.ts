@@ -53,6 +53,13 @@ describe("acquiring a lock", () => {
     expect(result.fence).toBeUndefined();
   });
 
+  it("gives a lease whose only part is of the same type, without a fence", async () => {
+    const here = world();
+    const lease = await here.until(mutex(here.client().locks, "a").acquire());
+    const fences: readonly undefined[] = lease.parts.map(({ fence }) => fence);
+    expect(fences).toEqual([undefined]);
+  });
+
   it("2, 3. separates two sort keys under one partition key, and (115) does not confuse the parts of names", async () => {
     const here = new ForeignWorld(awsLockClient({ sortKeyName: "sort" }));
     const { locks } = here.client();

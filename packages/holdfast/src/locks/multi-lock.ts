@@ -32,7 +32,10 @@ import type { MultiAcquire } from "./multi-place.js";
 import type { LockOptions } from "./mutex.js";
 
 /** The types of several locks: each part of the lease has its own fence. */
-type Several = Omit<NativeTypes, "fence"> & { readonly fence: undefined };
+type Several = Omit<NativeTypes, "fence"> & {
+  readonly fence: undefined;
+  readonly parts: NativeTypes;
+};
 
 type ManyOptions = Pick<
   LockOptions,
@@ -222,7 +225,7 @@ export function all(
     | "namespace"
   > = {},
 ): Lock<
-  Omit<NativeTypes, "fence"> & { readonly fence: undefined },
+  Omit<NativeTypes, "fence"> & { readonly fence: undefined; readonly parts: NativeTypes },
   Pick<
     AcquireOptions,
     | "lease"

@@ -64,7 +64,9 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
    * The leases of several locks that are held together, in the order of the call to `all()`. They live and end with
    * this lease: the release of one is the loss of the others. Of one lock: this lease alone.
    */
-  readonly parts: readonly Lease<S["fence"] extends undefined ? NativeTypes : S>[];
+  readonly parts: readonly Lease<
+    S extends { readonly parts: infer P extends FormatTypes } ? P : S
+  >[];
 
   /**
    * Aborts when the work under the lease must end: with a {@link HoldfastError} of code `lost` when the lock is lost; a

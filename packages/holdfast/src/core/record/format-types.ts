@@ -19,6 +19,8 @@ export interface FormatTypes {
   readonly fence: bigint | undefined;
   /** Whether a companion item beside the record stores the fence. Without it, the record itself stores the fence. */
   readonly hasCompanion?: boolean;
+  /** The types of the parts of a lease of several locks. Without it, a lease is its only part. */
+  readonly parts?: FormatTypes;
 }
 
 /** The leases of the native format. */
