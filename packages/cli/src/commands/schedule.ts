@@ -1,5 +1,5 @@
 import { type Holdfast, inspect as inspectName, once as onceOf } from "holdfast";
-import { isHoldfastError, systemClock } from "holdfast/internal";
+import { isHoldfastError, systemClock, systemTimers } from "holdfast/internal";
 import {
   lateMs,
   type ScheduleOptions,
@@ -148,7 +148,7 @@ export async function schedule(
         throw failed;
       });
       // After it: a command that ends with status 0 at a signal has done its work.
-      setImmediate(stop);
+      systemTimers.set(0, true, stop);
     });
     await Promise.race([aborted(interruptions.ending), assertServed(locks, name)]);
     if (!interruptions.ending.aborted) job.start();
