@@ -132,8 +132,8 @@ export interface AcquireOptions<S extends FormatTypes = NativeTypes> {
   /** A readable label of the holder. Default: host name and process id. */
   readonly owner?: string | undefined;
   /**
-   * Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind; with `keepData` or
-   * `existingData: "keep"` perhaps its `data` and `attributes`.
+   * Ends the wait. `acquire` then rejects with the signal's reason, and leaves nothing behind; after a takeover, and with
+   * `keepData` or `existingData: "keep"`, perhaps its `data` and `attributes`.
    */
   readonly signal?: AbortSignal | undefined;
   /** User data to store with the lock: any JSON value, or the data type of the format. */

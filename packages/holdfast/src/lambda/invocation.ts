@@ -251,9 +251,14 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
     this.#lease = lease;
     if (lease.leaseMs - leftMs > WORTH_A_WRITE_MS) {
       const renewing = lease.renew({ lease: inMs(Math.max(SHORTEST_LEASE_MS, leftMs)) });
-      // Only others gain from a shorter lease, so an outage must not take the time of the handler, least of all what it needs.
+      // Only others gain from a shorter lease, so an outage must not take the time of the handler, least of all what it needs,
+      // and a refusal must not keep it from its work.
       const mostMs = Math.min(this.#requestTimeoutMs, leftMs - this.#needsMs);
-      await settlesWithin(systemTimers, mostMs, renewing);
+      const shortened = renewing.catch((error: unknown) => {
+        if (!isHoldfastError(error, "access-denied")) throw error;
+        partsOf(this.#options.locks, "withLock()").context.report(error);
+      });
+      await settlesWithin(systemTimers, mostMs, shortened);
     }
     // A lease without renewals has no timer: only a question ends the lease.
     const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);

@@ -239,6 +239,8 @@ export class Occurrences {
       // A call without a wait waits here, too, for as long as its lease.
       await unlessAborted(lease.update({ occurrence, ended: false } satisfies Begun), signal);
     } catch (error) {
+      // Before the release, which may take as long as the refusal.
+      this.#tellOfRefusal(error, watch);
       await lease[Symbol.asyncDispose]();
       throw isHoldfastError(error, "lost") && error.reason === "closed" ? closed(ref.name) : error;
     }

@@ -220,8 +220,7 @@ describe("a handler with a lock", () => {
     const theirs = await mutex(rivals, "order/42").acquire();
     const reported: HoldfastError[] = [];
     const onError = (error: HoldfastError): void => void reported.push(error);
-    const timeout = { requestTimeout: "200ms" } as const;
-    const mine = new Holdfast({ client: failing, table: "locks", onError, poll, ...timeout });
+    const mine = new Holdfast({ client: failing, table: "locks", onError, poll });
     const handler = withLock(options({ locks: mine, wait: "2s", needs: 0 }), () => {
       state.hasLock = false;
       return "done";
@@ -529,10 +528,8 @@ describe("with reuse, a handler that had to wait", () => {
       const result: unknown = await handler({}, context(5_000));
       isOn = false;
       expect(result).toEqual(given);
-      expect(reported.map((error) => error.code)).toContain(code);
       const notStored = reported.filter(({ message }) => message.includes("was not stored"));
-      // A refused permission may be granted, so the write is sent again until the release.
-      expect(notStored).toMatchObject(isRefused ? [] : [{ code, lockName: "report" }]);
+      expect(notStored).toMatchObject([{ code, lockName: "report" }]);
       await mine.close();
     },
   );

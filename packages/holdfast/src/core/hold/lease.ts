@@ -90,9 +90,9 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   /**
    * Renews now. Resolves after an acknowledged renewal; retries with pauses until the deadline. Sends one request
    * without faults, of several locks one for each name; on a session, one for all its leases. Rejects with `lost`, and
-   * with `interrupted` once the holder is interrupted;
-   * DynamoDB may have applied an unacknowledged renewal. Throws `invalid-argument` for invalid data, an invalid length,
-   * or another length than that of the lease's session.
+   * with `interrupted` once the holder is interrupted; with data or a length also at the first refusal, with its code, such as
+   * `access-denied`: the lease lives on. DynamoDB may have applied an unacknowledged renewal. Throws `invalid-argument` for
+   * invalid data, an invalid length, or another length than that of the lease's session.
    */
   renew(options?: {
     /** User data to store in the same request. */
@@ -103,8 +103,9 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   /**
    * Stores user data with the lock, in place of the former data; `undefined` removes the data. The data of a leadership
    * is what the leader proclaims to observers. A delayed or repeated write never undoes a newer write. Sends one request
-   * without faults, and retries as a renewal does. Moves no deadline, unless the format stores data with a renewal only. Rejects with `lost`, and throws
-   * `invalid-argument` for data outside the format, and for permits, which have none.
+   * without faults, and retries as a renewal with data does. Moves no deadline, unless the format stores data with a renewal
+   * only. Rejects with `lost`, and with the code of a refusal. Throws `invalid-argument` for data outside the format, and for
+   * permits, which have none.
    */
   update(data: S["data"] | undefined): Promise<void>;
   /**

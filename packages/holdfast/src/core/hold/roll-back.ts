@@ -16,7 +16,7 @@ interface AbandonedGrant {
   /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
   readonly sends: number;
   readonly pauseMs: number;
-  /** Whether the data in the record may be another's, or are to outlast their holder. Else they are this grant's. */
+  /** Whether the data are to outlast their holder, or may have been in the record before. */
   readonly keepData: boolean;
   /** The further attributes that this grant writes. */
   readonly attributes?: Change["set"] | undefined;
@@ -37,10 +37,12 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
-  const { pauseMs, silencePauseMs, sends, keepData, attributes } = grant;
+  const { pauseMs, silencePauseMs, sends, attributes, replaced } = grant;
+  // Where the grant never arrived, the record may still be the former holder's, with its data.
+  const keepData = grant.keepData || replaced !== undefined;
   // Without the record, a late copy of the claim would find the state that it needs.
   const options = { keepData, keepRecord: true, attributes };
-  const from = { ...grant.replaced, maybe: [grant.attempt] };
+  const from = { ...replaced, maybe: [grant.attempt] };
   let landed = 0;
   let isFreeing = false;
   const isOver = (): boolean => landed > 0 && landed === sends;
@@ -66,7 +68,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
       const answer = mustPause ? AGAIN : await free();
       if (isOver()) return ROLLED_BACK;
       const isAnswered = isJudged(answer);
-      return isAnswered && grant.replaced === undefined ? AGAIN : answer;
+      return isAnswered && replaced === undefined ? AGAIN : answer;
     };
     await retry(context, attempt, {
       backoff: silencePauseMs === undefined ? doubling(pauseMs) : steady(silencePauseMs),

@@ -235,8 +235,8 @@ interface Lost {
 }
 
 /**
- * Retries until DynamoDB answers, also after refused credentials: they expire and are replaced. Rejects with the loss of the
- * lease. Calls `attempt` with what tells the client's `onError` of an outage while the call waits.
+ * Retries until DynamoDB answers. Rejects with the loss of the lease. Calls `attempt` with what tells the client's `onError`
+ * of an outage while the call waits.
  */
 async function untilAnswered<A extends { readonly kind: string }>(
   hold: Hold,
@@ -246,22 +246,18 @@ async function untilAnswered<A extends { readonly kind: string }>(
   const { backoff, context, lossSignal, settings } = hold;
   const { signal } = lossSignal;
   // A lease may be so long that this is a long wait. Nobody waits for a move to a session.
-  const watch = new OutageWatch(context);
-  const isCall = onMisconfigured === "throw";
+  const watch = onMisconfigured === "throw" ? new OutageWatch(context) : undefined;
   const tell = (answer: NoAnswer | Misconfigured): void => {
     const healed = context.healing(answer);
-    if (isCall && healed.kind !== "misconfigured") watch.onNoResponse(healed);
-  };
-  const ask = async () => {
-    const answer = await attempt(tell);
-    return isCall ? context.healing(answer) : answer;
+    if (healed.kind !== "misconfigured") watch?.onNoResponse(healed);
   };
   const onNoAnswer = (answer: NoAnswer): void => {
     tell(answer);
     settings.onNoResponse?.(answer);
   };
   const how = { backoff, signal, onMisconfigured, onNoAnswer };
-  const retried = await retry(context, ask, how).finally(() => watch.dispose());
+  const ask = () => attempt(tell);
+  const retried = await retry(context, ask, how).finally(() => watch?.dispose());
   if (retried.kind !== "answered" || isLost(retried.answer)) throw lossOf(hold);
   return retried.answer as Exclude<A, Lost | Unanswered>;
 }

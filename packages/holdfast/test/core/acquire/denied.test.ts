@@ -288,18 +288,18 @@ describe("a call of once that waits for the end of a run", () => {
     await world.time.advance(1_000);
     const waiting = once(mine.locks, "task", options, () => "done");
     await world.time.advance(1_000);
-    const toldBefore: number[] = [];
+    let toldBefore: number | undefined;
     deny(EXPIRED, (request) => {
       if (request.kind !== "write") return false;
-      const { set } = request.write.change;
-      const isBegin = "dataSeq" in set && !("holder" in set);
-      if (isBegin) toldBefore.push(told.length);
-      return isBegin;
+      const { set, remove } = request.write.change;
+      // The release of the lease may take two request timeouts.
+      if (remove.includes("holder")) toldBefore ??= told.length;
+      return "dataSeq" in set && !("holder" in set);
     });
     other.process.kill();
     await world.time.advance(25_000);
-    expect(toldBefore.slice(0, 2)).toEqual([0, 1]);
-    expect(told).toMatchObject([{ code: "access-denied", lockName: undefined }]);
+    expect(toldBefore).toBe(1);
+    expect(told[0]).toMatchObject({ code: "access-denied", lockName: undefined });
     mine.network.clear();
     expect(await world.until(waiting)).toMatchObject({ ran: true, value: "done" });
   });

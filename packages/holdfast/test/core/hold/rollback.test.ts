@@ -109,7 +109,7 @@ describe("the rollback of a takeover", () => {
   async function overDead(): Promise<ReturnType<typeof setUp>> {
     const scene = setUp();
     const dead = scene.world.inhabitant();
-    await scene.world.until(mutex(dead.locks, "a").acquire({ lease: "1s" }));
+    await scene.world.until(mutex(dead.locks, "a").acquire({ lease: "1s", data: "left" }));
     dead.process.kill();
     expect(await scene.world.until(scene.mutex.tryAcquire())).toBeNull();
     await scene.world.time.advance(1_100);
@@ -123,6 +123,13 @@ describe("the rollback of a takeover", () => {
     await scene.world.time.advance(60_000);
     expect(scene.sent).toHaveLength(1);
     expect(scene.world.record("a")?.["holder"]).toBeUndefined();
+  });
+
+  it("leaves the data of the former holder if the takeover never arrived", async () => {
+    const scene = await overDead();
+    await giveUp(scene, LOST);
+    await scene.world.time.advance(60_000);
+    expect(scene.world.record("a")?.["data"]).toEqual({ S: "left" });
   });
 
   it("ends after one applied write despite several sends", async () => {
