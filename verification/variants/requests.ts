@@ -80,8 +80,8 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { Observations },
-        from: "return isInterrupted ? sinceMs : undefined;",
-        to: "return isInterrupted && !isInterrupted ? sinceMs : undefined;",
+        from: "return isAsked && request.holder === lastHolder ? sinceMs : undefined;",
+        to: "return isAsked && isAnnounced ? sinceMs : undefined;",
       },
     ],
     caughtBy: {
