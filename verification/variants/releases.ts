@@ -298,7 +298,7 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { rollBack },
-        from: "const from = { ...grant.replaced, ",
+        from: "const from = { ...replaced, ",
         to: "const from = { ",
       },
     ],
