@@ -212,9 +212,11 @@ class Uses implements KeptGrant<Hold> {
     if (this.isOver || leavesData || !isQuiet(use) || this.#fence >= this.#last) return undefined;
     if (context.closing.aborted || localQueue.place !== undefined) return undefined;
     if (!mayPassOn(use)) return undefined;
-    emitRelease(use, context.nowMs() - use.grantedAtMs);
     this.#timer ??= this.#endsAt(context, this.#untilMs);
-    return new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
+    const idle = new Hold(context, ref, localQueue, this.#goesOn(use, settings, true));
+    // A subscriber must find the use ended: it may call for the lock, or close the client.
+    emitRelease(use, context.nowMs() - use.grantedAtMs);
+    return idle;
   }
 
   /** Passes the grant on to a waiter of this process, or keeps it for its next use. */

@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { World } from "../../../../test/support/world.js";
+import { LEASE_CHANNELS } from "../../src/events/index.js";
 import { type Lease, mutex } from "../../src/index.js";
 import { keepFor } from "../../src/keep/index.js";
 
@@ -43,6 +45,23 @@ describe("a kept lock that is reentrant", () => {
     await world.until(released);
     const third = await world.until(mutex(rival.locks, "a").tryAcquire());
     expect([second.isHeld, second.signal.aborted, third]).toEqual([true, false, null]);
+    await world.until(locks.close());
+  });
+
+  it("is held by a call that the event of its release sets off", async () => {
+    const world = new World();
+    const { locks } = world.inhabitant({ lease: "30s" });
+    const lock = mutex(locks, "a", KEEP);
+    const first = await world.until(lock.acquire());
+    let called: Promise<Lease> | undefined;
+    const onRelease = (): void => {
+      called ??= lock.acquire();
+    };
+    subscribe(LEASE_CHANNELS.release, onRelease);
+    await world.until(first.release());
+    unsubscribe(LEASE_CHANNELS.release, onRelease);
+    const second = await world.until(called ?? Promise.reject());
+    expect(second.isHeld).toBe(true);
     await world.until(locks.close());
   });
 });

@@ -257,6 +257,22 @@ describe("a kept lock", () => {
     expect(holderIn(world)).toBeUndefined();
   });
 
+  it("has no loss by a close that the event of its release sets off", async () => {
+    const { world, holder, lock } = scene();
+    const lease = await world.until(lock.acquire());
+    const { signal } = lease;
+    let closing: Promise<void> | undefined;
+    const onRelease = (): void => {
+      closing ??= holder.locks.close();
+    };
+    subscribe(LEASE_CHANNELS.release, onRelease);
+    await world.until(lease.release());
+    unsubscribe(LEASE_CHANNELS.release, onRelease);
+    await world.until(closing ?? Promise.reject());
+    expect(signal.aborted).toBe(false);
+    expect(holderIn(world)).toBeUndefined();
+  });
+
   it("uses the longest time of each use from its start", async () => {
     const { world, holder } = scene();
     const lock = mutex(holder.locks, "a", { keep: keepFor("60s"), maxHold: "2s" });
