@@ -866,6 +866,18 @@ describe("listen()", () => {
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
 
+  it("tells no listener after one that releases the lease", async () => {
+    const stage = scene();
+    const { world, asker } = stage;
+    const lease = await held(stage);
+    const heard: boolean[] = [];
+    onWanted(lease, () => void lease.release());
+    onWanted(lease, () => heard.push(lease.isHeld));
+    listen(lease, "100ms");
+    await world.until(mutex(asker.locks, "a").acquire(INTERRUPT));
+    expect(heard).toEqual([]);
+  });
+
   it("survives a table that does not answer, and hears again", async () => {
     const stage = scene();
     const { world, holder, asker } = stage;

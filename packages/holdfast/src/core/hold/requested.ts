@@ -66,8 +66,8 @@ export class Requested {
   /** Notes who wants the lock, and interrupts the hold if it must stop. An ended hold tells nobody. */
   tell(by: WantedBy): void {
     this.#wanted = by;
-    if (!this.#hold.isHeld) return;
-    for (const listener of this.#listeners) listener(by);
+    // A listener may release the lease: those after it are then not called.
+    for (const listener of this.#listeners) if (this.#hold.isHeld) listener(by);
     this.#obey();
   }
 
