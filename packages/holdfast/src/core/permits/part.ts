@@ -69,10 +69,14 @@ export class PermitPart {
    * The next step by the record as last seen; undefined before the first look, and without a session. Throws
    * `limit-mismatch` as {@link PermitLoop.run}.
    */
-  decide({ context }: Acquisition, passage?: Passage): PermitDecision["kind"] | undefined {
+  decide(
+    { context, settings }: Acquisition,
+    passage?: Passage,
+  ): PermitDecision["kind"] | undefined {
     if (this.#seen === undefined || this.#life?.isHeld !== true) return undefined;
     const { weight, limit, adopted } = this.#asked;
-    const wish = { weight, limit, adopts: adopted !== undefined || passage !== undefined, passage };
+    const adopts = adopted !== undefined || passage !== undefined;
+    const wish = { weight, limit, adopts, passage, tries: settings.waitMs === 0 };
     const decision = decidePermit(this.#seen, wish, (permit) => decideHolder(context, permit));
     if (decision.kind === "limit-mismatch") {
       throw limitMismatch(this.ref, this.#asked, decision.limit);

@@ -224,6 +224,19 @@ describe("several locks of mixed kinds", () => {
     expect((await world.until(mixed(b.locks).tryAcquire()))?.isHeld).toBe(true);
   });
 
+  it("take no ticket for a try without room beside a queue that all have left", async () => {
+    const world = new World();
+    const [{ locks }, other] = [world.inhabitant(), world.inhabitant()];
+    await world.until(semaphore(locks, "b", { permits: 1 }).acquire());
+    const waiting = semaphore(other.locks, "b", { permits: 1 }).acquire({ wait: "3s" });
+    await world.until(waiting.catch(() => undefined));
+    await world.time.advance(30_000);
+    const lock = all(other.locks, [semaphore(other.locks, "b", { permits: 1 })]);
+    await world.until(lock.tryAcquire());
+    const { result, writes, readUnits } = await world.requests(() => lock.tryAcquire());
+    expect({ result, writes, readUnits }).toEqual({ result: null, writes: 0, readUnits: 1 });
+  });
+
   it("name the permit that had no room", async () => {
     const world = new World();
     const [a, b] = [world.inhabitant(), world.inhabitant()];
