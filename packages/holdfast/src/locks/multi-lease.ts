@@ -34,10 +34,7 @@ class Joint {
       const { signal: stop } = hold.signal;
       // A loss aborts both signals, with the reason of the lock that was lost first.
       const end = (): void => {
-        if (this.#isLost) return;
-        this.signal.abort(stop.reason);
-        // Who works under one part alone must stop, too.
-        for (const other of this.holds) other.signal.abort(stop.reason);
+        if (!this.#isLost) this.signal.abort(stop.reason);
       };
       stop.addEventListener("abort", end, { once: true });
       if (stop.aborted) end();

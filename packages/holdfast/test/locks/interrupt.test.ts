@@ -542,10 +542,8 @@ describe("a request", () => {
     const stage = scene();
     const { world, holder, asker } = stage;
     const both = await world.until(all(holder.locks, ["a", "b"]).acquire());
-    const ofParts = both.parts.map(({ signal }) => signal);
     obeys(both);
     await world.until(mutex(asker.locks, "b").acquire(INTERRUPT));
-    for (const signal of ofParts) expect(signal.reason).toBe(both.signal.reason);
     expect(both.signal.reason).toMatchObject({ code: "interrupted", lockName: "b" });
   });
 });
@@ -577,6 +575,20 @@ describe("a shielded section", () => {
     await world.until(lease.release());
     await world.until(asked);
     await expect(shield(lease, () => 1)).rejects.toMatchObject({ code: "lost" });
+  });
+
+  it("under one of several locks is not cut off by an interruption of another", async () => {
+    const { world, holder, asker } = scene();
+    const both = await world.until(all(holder.locks, ["a", "b"]).acquire());
+    const [a] = both.parts as [Lease];
+    let asked: Promise<Lease> | undefined;
+    await shield(a, async () => {
+      asked = mutex(asker.locks, "b").acquire(INTERRUPT);
+      await world.time.advance(2_500);
+      expect([a.signal.aborted, a.isHeld, both.signal.aborted]).toEqual([false, true, true]);
+    });
+    await world.until(both.release());
+    await world.until(asked ?? Promise.reject());
   });
 
   // The session brings each request once.
