@@ -22,15 +22,17 @@ class Joint {
   readonly signal = new LossSignal(() => this.check());
   /** Whether the caller releases all of them, so that none is lost with another. */
   isReleasing = false;
+  /** How many parts their callers release now. */
+  #leaving = 0;
   #isLost = false;
 
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
     for (const hold of holds) {
       const { signal } = hold.lossSignal;
-      signal.addEventListener("abort", () => this.loseWith(hold), { once: true });
+      signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
       // A signal that has already aborted does not call a new listener.
-      if (signal.aborted) this.loseWith(hold);
+      if (signal.aborted) this.#loseWith(hold);
       const { signal: stop } = hold.signal;
       // A loss aborts both signals, with the reason of the lock that was lost first.
       const end = (): void => {
@@ -61,8 +63,23 @@ class Joint {
     for (const hold of this.holds) hold.forget();
   }
 
-  /** Ends the others with one that is lost, or that its caller releases alone. */
-  loseWith(lost: Hold): void {
+  /**
+   * Ends the others after the release of one part, unless a release of theirs follows it: to release all parts, together or
+   * one after another, is no loss. They are not released with it, because a caller may still work under them.
+   */
+  async leave(part: HeldLease): Promise<void> {
+    if (this.isReleasing || this.#isLost) return;
+    this.#leaving += 1;
+    // The release begins with this call, and only then can be waited for.
+    await undefined;
+    await part.release().catch(() => undefined);
+    await new Promise<void>((resolve) => part.hold.context.timers.set(0, true, resolve));
+    this.#leaving -= 1;
+    if (this.#leaving === 0) this.#loseWith(part.hold);
+  }
+
+  /** Ends the others with one that is lost, or that its caller released alone. */
+  #loseWith(lost: Hold): void {
     // Each hold that is ended below aborts its own signal and calls this method again.
     if (this.#isLost) return;
     this.#isLost = true;
@@ -100,9 +117,7 @@ export class MultiLease implements Handle {
     const joint = this.#joint;
     this.#leases = holds.map((hold) => {
       const part = new HeldLease(hold);
-      part.released.add(() => {
-        if (!joint.isReleasing) joint.loseWith(hold);
-      });
+      part.released.add(() => void joint.leave(part));
       return part;
     });
     for (const one of [this, ...this.#leases]) noteJoint(one, this);

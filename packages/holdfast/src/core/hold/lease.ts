@@ -62,7 +62,8 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   readonly attributes: S["attributes"] | undefined;
   /**
    * The leases of several locks that are held together, in the order of the call to `all()`. They live and end with
-   * this lease: the release of one is the loss of the others. Of one lock: this lease alone.
+   * this lease: after the release of one, the others are lost unless their release follows at once. Of one lock: this
+   * lease alone.
    */
   readonly parts: readonly Lease<
     S extends { readonly parts: infer P extends FormatTypes } ? P : S

@@ -291,6 +291,7 @@ describe("the loss of one of several locks", () => {
     const [a, b] = lease.parts as [Lease, Lease];
     const { signal } = b;
     await world.until(a[Symbol.asyncDispose]());
+    await world.time.advance(1);
     expect([lease.isHeld, b.isHeld, a.signal.aborted, aborts()]).toEqual([false, false, false, 1]);
     for (const one of [lease.signal, signal])
       expect(one.reason).toMatchObject({ code: "lost", reason: "lost-with-another" });
@@ -299,6 +300,33 @@ describe("the loss of one of several locks", () => {
     await world.until(lease.release());
     await world.until(taken.release());
     await world.time.advance(100);
+    await expectNothingLeft(world, ABC);
+  });
+
+  it.each(["together", "one after another"])(
+    "is none if all parts are released %s",
+    async (how) => {
+      const { world, holder, aborts, lease: first } = await scene();
+      const release = async ({ parts }: Pick<Lease, "parts">): Promise<void> => {
+        if (how === "together")
+          return void (await Promise.all(parts.map((part) => part.release())));
+        for (const part of parts) await part[Symbol.asyncDispose]();
+      };
+      await world.until(release(first));
+      await world.time.advance(100);
+      expect([aborts(), first.signal.aborted]).toEqual([0, false]);
+      expect(await world.until(all(holder.locks, ABC).run(release))).toBeUndefined();
+      await expectNothingLeft(world, ABC);
+    },
+  );
+
+  it("tells the release of each part that DynamoDB does not answer", async () => {
+    const { world, holder, lease } = await scene();
+    holder.network.script(() => ({ fault: "request-lost" }));
+    const released = await world.until(Promise.allSettled(lease.parts.map((one) => one.release())));
+    for (const one of released) expect(one).toMatchObject({ reason: { code: "outcome-unknown" } });
+    holder.network.clear();
+    await world.time.advance(10_000);
     await expectNothingLeft(world, ABC);
   });
 
