@@ -72,11 +72,12 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
   /**
    * Aborts when the work under the lease must end: with a {@link HoldfastError} of code `lost` when the lock is lost; a
    * leader's also with `resigned` when it resigns, is asked to resign, or closes its client; and with `interrupted` when
-   * another caller interrupts the holder: the lease is then held until its deadline, and not renewed any more. The loss of one of several
-   * locks is the loss of all. The signal does not abort at this lease's own release. Under `renew: "manual"` no timer
-   * exists: the signal aborts at the first read of `aborted` or other check after the deadline. Every read of `aborted`
-   * checks the clocks first, so code after a pause sees the loss before any timer could report the loss. A signal of
-   * `AbortSignal.any` does not check the clocks: use `anySignal()` instead. Sends no request.
+   * another caller interrupts the holder: the lease is then held until its deadline, and not renewed any more. The loss
+   * of one of several locks is the loss of all. The signal does not abort at this lease's own release. Under
+   * `renew: "manual"` no timer exists: the signal aborts at the first read of `aborted` or other check after the
+   * deadline. Every read of `aborted` checks the clocks first, so code after a pause sees the loss before any timer
+   * could report the loss. A signal of `AbortSignal.any` does not check the clocks: use `anySignal()` instead. Sends no
+   * request.
    */
   readonly signal: AbortSignal;
   /** Whether the lock is held now; of several, all. Every read checks the clocks. Sends no request. */
