@@ -327,6 +327,11 @@ export const OUTAGES: readonly Variant[] = [
         from: "settings.onNoResponse?.(answer)",
         to: "undefined",
       },
+      {
+        in: { changeLength },
+        from: 'if (healed.kind !== "misconfigured") watch?.onNoResponse(healed);',
+        to: "void healed;",
+      },
     ],
     caughtBy: {
       test: SILENCE,
