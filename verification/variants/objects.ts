@@ -51,7 +51,13 @@ export const OBJECTS: readonly Variant[] = [
     name: "claim-given-up-unended",
     what: "A claim whose answer was lost is left in the table when its writer gives up.",
     rules: [],
-    edits: [{ in: { CommitLock }, from: "if (wasUnanswered) await this.end(wanted);", to: "" }],
+    edits: [
+      {
+        in: { CommitLock },
+        from: "await this.#endOwn(wasUnanswered ? wanted : undefined);",
+        to: "",
+      },
+    ],
     caughtBy: {
       test: "packages/object-commit/test/lost-answers.test.ts",
       title: "is ended when the claim was given up after a lost answer and throttled repetitions",

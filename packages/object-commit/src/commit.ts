@@ -3,7 +3,6 @@ import type { TablePort } from "holdfast/internal";
 import type { CommitContext, Limit, Patience } from "./context.js";
 import { isMet } from "./decide.js";
 import { leaseRanOut, onNoResponse, unmet } from "./errors.js";
-import type { CommitRecord } from "./format.js";
 import { CommitLock, type Held } from "./lock.js";
 import { expectMet, readHead } from "./read.js";
 import { type ObjectWrite, type Settled, Settling } from "./settle.js";
@@ -35,19 +34,11 @@ export async function commitUnderRecord(
 ): Promise<string> {
   await expectMet(context, write.target, patience);
   const lock = new CommitLock(context, table, write.target, write.commitId);
-  let former: CommitRecord | undefined;
   for (;;) {
-    const held = await lock.take(patience).catch(async (error: unknown) => {
-      // Without the end, other writers would wait for the expiry of a record that nobody acts on.
-      if (former !== undefined) await lock.end(former);
-      throw error;
-    });
+    const held = await lock.take(patience);
     const settled = await writeWhileHeld(context, write, withConditions, held);
     // Nothing was applied, and the record's time is over: if time remains for the operation, take the record again.
-    if (isWorthAnother(write, settled) && patience.remainingMs() > 0) {
-      former = held.record;
-      continue;
-    }
+    if (isWorthAnother(write, settled) && patience.remainingMs() > 0) continue;
     // While the store may still apply a send, the record must block other writers.
     if (settled.isQuiet) await lock.end(held.record);
     return etagOf(write, settled, patience, () =>

@@ -138,8 +138,7 @@ export class CommitLock {
       },
     });
     if (sent.kind === "over") {
-      // DynamoDB may have applied the claim, or may apply it later. This process can only try to end the record.
-      if (wasUnanswered) await this.end(wanted);
+      await this.#endOwn(wasUnanswered ? wanted : undefined);
       const trouble = unlessMisconfigured(sent.trouble as NoAnswer | Misconfigured);
       return this.#giveUpClaim(limit, trouble, sent.isCutShort);
     }
@@ -150,6 +149,16 @@ export class CommitLock {
     return (wasUnanswered || mayBeApplied(answer)) && this.#isOwn(found, wanted)
       ? new Held(clock, wanted, start, limit.signal)
       : { found };
+  }
+
+  /**
+   * Tries to end what may stand of this operation, so that others do not wait for its expiry: the record it had before, and
+   * that of an unanswered claim, which DynamoDB may also apply later.
+   */
+  async #endOwn(claimed: CommitRecord | undefined): Promise<void> {
+    const own = [this.#replaceable, claimed].filter((record) => record?.token === this.#token);
+    // At once: a silent table costs one timeout.
+    await Promise.all(own.map((record) => record && this.end(record)));
   }
 
   #giveUpClaim(limit: Patience, trouble: NoAnswer, isCutShort: boolean): never {

@@ -355,6 +355,33 @@ describe("the writer that takes the record", () => {
     expect(world.record("a")).toMatchObject({ generation: "0", timeout: "0" });
   });
 
+  it("answers an abort within a requestTimeout while it takes the record again from a silent table", async () => {
+    const writer = world.writer({ dynamodb: { timeout: "1s" }, wait: "1m" });
+    writer.store.script((kind) => (kind === "put" ? { fault: "throttled" } : undefined));
+    writer.table.script(() =>
+      writer.table.requests.write > 1 ? { fault: "request-lost" } : undefined,
+    );
+    const stop = new AbortController();
+    const stopped = errorOf(writer.committer.putIfAbsent("a", "1", { signal: stop.signal }));
+    await world.time.advance(10_000);
+    stop.abort(new Error("enough"));
+    expect((await world.until(stopped, 5_000)).message).toBe("enough");
+  });
+
+  it("ends no record of a rival that has replaced its own", async () => {
+    const writer = world.writer({ dynamodb: { timeout: "1s" }, wait: "1m" });
+    writer.store.script((kind) => (kind === "put" ? { fault: "throttled" } : undefined));
+    writer.table.script(({ kind }) => {
+      if (kind !== "write" || writer.table.requests.write !== 2) return undefined;
+      world.objects.putByHand("a", "of the rival");
+      world.putRecord("a", undefined, 1);
+      return undefined;
+    });
+    const error = await world.error(writer.committer.putIfAbsent("a", "1"));
+    expect(error.code).toBe("already-exists");
+    expect(writer.table.requests.write).toBe(2);
+  });
+
   it("counts the deadline by the clock with the longest time", async () => {
     const writer = world.writer();
     let isSuspended = false;
