@@ -54,7 +54,7 @@ export class Assignment implements AsyncDisposable {
   #session: Session | undefined;
   /** How often this member has given up a name. */
   #freed = 0;
-  /** How many asks this member has followed since it last renewed because of them. */
+  /** How many asks this member has heard since it last renewed because of them: other renewals leave it. */
   #asks = 0;
   #hearing: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -274,12 +274,9 @@ export class Assignment implements AsyncDisposable {
   }
 
   #onWanted(place: Place): void {
+    if (this.#isToMove(place)) place.revoke("moved");
     // The one that waits may know of a member that this one has not seen.
-    if (!this.#isToMove(place)) {
-      this.#soon(SOON_MS);
-      return;
-    }
-    place.revoke("moved");
+    else this.#soon(SOON_MS);
     this.#asks += 1;
     // Who asks for so many may have more to ask for once these are heard.
     if (this.#asks >= ASKS_AT_ONCE) this.#hearing ??= this.#hear();

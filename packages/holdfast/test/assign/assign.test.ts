@@ -187,6 +187,17 @@ describe("assign", () => {
     expect(Math.max(...ledger.pausesMs())).toBeLessThan(2_600);
   });
 
+  it("moves 160 names within 6 seconds, also if the holder hears the first ask before it sees the new member", async () => {
+    await startAll(1, { names: namesOf(320) });
+    // The other one joins a second after a look of the holder.
+    await world.time.advance(2 * PERIOD_MS + 1_000);
+    await startAll(1, { names: namesOf(320) });
+    await world.time.advance(2.5 * PERIOD_MS);
+    expect(counts()).toEqual([160, 160]);
+    const movesMs = ledger.entries.filter(({ who }) => who === "m1").map(({ fromMs }) => fromMs);
+    expect(Math.max(...movesMs) - Math.min(...movesMs)).toBeLessThan(6_000);
+  });
+
   it("hands over 300 names when a member stops, each within a poll", async () => {
     const [first] = await startAll(2, { names: namesOf(600) });
     await world.time.advance(2 * PERIOD_MS);
