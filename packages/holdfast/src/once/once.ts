@@ -241,6 +241,12 @@ export class Occurrences {
     } catch (error) {
       // Before the release, which may take as long as the refusal.
       this.#tellOfRefusal(error, watch);
+      if (isHoldfastError(error, "lost") && error.reason === "expired") {
+        // The record is free soon without the release, which may wait for the end of the same outage.
+        void lease[Symbol.asyncDispose]();
+        if (watch !== undefined) return { kind: "running" };
+        throw expired(ref.name, error);
+      }
       await lease[Symbol.asyncDispose]();
       throw isHoldfastError(error, "lost") && error.reason === "closed" ? closed(ref.name) : error;
     }
@@ -340,6 +346,14 @@ function notRecorded(name: string, occurrence: string, cause: unknown): Holdfast
     `Occurrence "${occurrence}" of "${name}" ran to its end, but DynamoDB did not acknowledge the write ` +
       'of this end. A caller with `ifInterrupted: "rerun"` may run the occurrence again.',
     { lockName: name, cause },
+  );
+}
+
+function expired(name: string, cause: HoldfastError): HoldfastError {
+  return new HoldfastError(
+    "lost",
+    `No occurrence of "${name}" was begun: the lease expired before DynamoDB acknowledged the write that names the occurrence.`,
+    { lockName: name, reason: "expired", timing: cause.timing, cause },
   );
 }
 

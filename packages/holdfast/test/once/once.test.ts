@@ -126,6 +126,26 @@ describe("once", () => {
     expect(endedMs).toBeLessThan(stoppedMs + 50);
   });
 
+  it("goes on waiting for a rerun after an outage at the write that names the occurrence", async () => {
+    const [a, b] = [world.inhabitant(), world.inhabitant()];
+    const options = { atMostFor: "10s", ifInterrupted: "rerun" } as const;
+    void call(a, TEN, { ...options, takesMs: 600_000 });
+    await world.time.advance(1_000);
+    let writes = 0;
+    b.network.script(({ kind }) => {
+      if (kind === "write") writes += 1;
+      return kind === "write" && writes > 1 ? { fault: "request-lost" } : undefined;
+    });
+    const waiting = call(b, TEN, options).catch((error: unknown) => error);
+    await world.time.advance(1_000);
+    a.process.kill();
+    await world.time.advance(60_000);
+    expect(writes).toBeGreaterThan(1);
+    b.network.clear();
+    expect(await world.until(waiting)).toMatchObject({ ran: true });
+    expect(ran.length).toBe(2);
+  });
+
   it("names the occurrence in the record before the work begins", async () => {
     const a = world.inhabitant();
     let named: unknown;
@@ -404,7 +424,10 @@ describe("once", () => {
       const begun = call(a, TEN, { atMostFor: "10s" }).catch((error: unknown) => error);
       await world.time.advance(14_000);
       a.network.clear();
-      expect(await world.until(begun)).toMatchObject({ code: "lost", reason: "expired" });
+      expect(await world.until(begun, 0)).toMatchObject({
+        ...{ code: "lost", reason: "expired" },
+        message: expect.stringContaining("was begun"),
+      });
       // The record may be free only when the lease is over for another caller, which watches it.
       for (let tries = 0; tries < 4; tries += 1) {
         await world.until(call(b, TEN));
