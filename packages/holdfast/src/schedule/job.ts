@@ -43,6 +43,8 @@ const ERROR_PAUSE_MS = 60_000;
 // Two answers show a wrong clock, and a third one a wrong `Date`.
 const MOST_LOOKS = 3;
 
+type RunOf = Pick<Memory, "dueMs" | "attempt">;
+
 const AT_ONCE: Pause = { afterMs: 0 };
 const NEVER: Pause = {};
 
@@ -76,8 +78,8 @@ export class ScheduledJob implements AsyncDisposable {
   #unservedSinceMs: number | undefined;
   #looks = 0;
   #wrongMs: number | undefined;
-  /** The last run of which this process told that it was cut off. */
-  #told: { readonly dueMs: number; readonly attempt: number } | undefined;
+  /** The last run of which this process told how it ended. */
+  #told: RunOf | undefined;
 
   /** @internal Made by {@link schedule}. */
   constructor(place: Place, settings: ScheduleSettings, work: ScheduledWork) {
@@ -289,10 +291,7 @@ export class ScheduledJob implements AsyncDisposable {
     return lease;
   }
 
-  async #run(
-    sight: Sight,
-    step: { readonly dueMs: number; readonly attempt: number },
-  ): Promise<Pause> {
+  async #run(sight: Sight, step: RunOf): Promise<Pause> {
     const { context } = this.#place;
     const { policy, grant } = this.#settings;
     const { errorMs } = this.#time;
@@ -321,6 +320,8 @@ export class ScheduledJob implements AsyncDisposable {
     const memory = endedOf(begun, ended, this.#time.nowMs(), policy);
     this.#current = undefined;
     this.#memory = memory;
+    // If its lease was lost, the record soon shows it as one that was cut off.
+    this.#told = begun;
     const text = ended.kind === "failed" ? ended.error : undefined;
     this.#emit(ended.kind, begun, context.nowMs() - startedMs, text);
     if (ended.kind === "failed") this.#tellOfFailure(memory, error);
@@ -389,9 +390,8 @@ export class ScheduledJob implements AsyncDisposable {
     const { memory } = seen;
     const failure = interruptedIn(seen, nowMs);
     if (memory === undefined || failure === undefined) return;
-    const { dueMs, attempt } = memory;
-    if (this.#told?.dueMs === dueMs && this.#told.attempt === attempt) return;
-    this.#told = { dueMs, attempt };
+    if (isSameRun(this.#told, memory)) return;
+    this.#told = memory;
     this.#emit("interrupted", memory, Math.max(0, nowMs - memory.begunMs), failure.error);
   }
 
@@ -421,6 +421,10 @@ export class ScheduledJob implements AsyncDisposable {
     const message = `The run was stopped: the schedule "${this.name}" was stopped, or its client was closed.`;
     return new HoldfastError("closed", message, { lockName: this.name });
   }
+}
+
+function isSameRun(one: RunOf | undefined, other: RunOf | undefined): boolean {
+  return one !== undefined && one.dueMs === other?.dueMs && one.attempt === other.attempt;
 }
 
 function interruptedByNext(name: string): HoldfastError {

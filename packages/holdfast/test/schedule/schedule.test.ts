@@ -272,6 +272,20 @@ describe("a schedule", () => {
       unsubscribe(SCHEDULE_CHANNEL, hear);
       expect(told).toEqual(["start", "interrupted", "start", "completed"]);
     });
+    it("tells of a run that has lost its lease only that it has failed", async () => {
+      const told: unknown[] = [];
+      const hear = (event: unknown): void => void told.push((event as ScheduleRunEvent).phase);
+      subscribe(SCHEDULE_CHANNEL, hear);
+      const options = { every: "1d", atMostFor: "10s" };
+      const [one] = fleet(1, options, { takesMs: 10 * MINUTE });
+      await world.time.advance(DAY);
+      one?.who.network.script(() => ({ fault: "request-lost" }));
+      await world.time.advance(2 * MINUTE);
+      one?.who.network.clear();
+      await world.time.advance(DAY);
+      unsubscribe(SCHEDULE_CHANNEL, hear);
+      expect(told).toEqual(["start", "failed", "start"]);
+    });
     it("another process goes on at once after a stop, if `retries` allow", async () => {
       const [one] = fleet(1, { every: "1h", retries: 1 }, { takesMs: 10 * MINUTE });
       await world.time.advance(HOUR + MINUTE);
