@@ -13,7 +13,8 @@ export interface ScheduleRunEvent {
   /**
    * `start`; then `completed`, or `failed`: the run threw, was stopped, or lost its lease; or `interrupted`, in place of
    * all three, when this process finds that the run of another one was cut off. The process that runs the instant again, or the
-   * next one, tells of it. If none does so at once, or the table does not answer then, each process may tell of the same run.
+   * next one, tells of it. If none does so at once, each process that saw the run alive tells of it before. If the table does
+   * not answer then, each process may tell of the same run.
    */
   readonly phase: "start" | "completed" | "failed" | "interrupted";
   /** The due instant, in milliseconds since 1970. */

@@ -78,6 +78,8 @@ export class ScheduledJob implements AsyncDisposable {
   #unservedSinceMs: number | undefined;
   #looks = 0;
   #wrongMs: number | undefined;
+  /** The last run that this process saw alive in another one. */
+  #alive: RunOf | undefined;
   /** The last run of which this process told how it ended. */
   #told: RunOf | undefined;
 
@@ -238,11 +240,12 @@ export class ScheduledJob implements AsyncDisposable {
         return this.#run(shown, step);
       case "watch":
         this.#nextMs = step.atMs;
+        this.#alive = seen.memory;
         return { atMs: step.atMs, afterMs: this.#watchMs(shown.overInMs) };
       case "look":
         this.#nextMs = step.atMs;
-        // No run replaces it soon, and the next one may be a day away.
-        this.#tellOfInterrupted(seen, nowMs);
+        // No run replaces it soon, and the next one may be a day away. A process that starts later is no witness.
+        if (isSameRun(this.#alive, seen.memory)) this.#tellOfInterrupted(seen, nowMs);
         // Without a table, nothing but this object remembers the runs.
         if (this.#place.context.isUnlocked) this.#known = shown;
         return step.atMs === undefined ? NEVER : { atMs: step.atMs };

@@ -272,6 +272,22 @@ describe("a schedule", () => {
       unsubscribe(SCHEDULE_CHANNEL, hear);
       expect(told).toEqual(["start", "interrupted", "start", "completed"]);
     });
+    it("leaves a run that was dead before a process started to the next run", async () => {
+      const told: unknown[] = [];
+      const hear = (event: unknown): void => void told.push((event as ScheduleRunEvent).phase);
+      subscribe(SCHEDULE_CHANNEL, hear);
+      const [one] = fleet(1, { every: "1d" }, { takesMs: 10 * MINUTE });
+      await world.time.advance(DAY);
+      one?.who.process.kill();
+      await world.time.advance(10 * MINUTE);
+      const [late] = fleet(5, { every: "1d" });
+      await world.time.advance(10 * MINUTE);
+      expect(told).toEqual(["start"]);
+      expect(late?.job.health().lastFailure?.error).toContain("its process ended");
+      await world.time.advance(DAY);
+      unsubscribe(SCHEDULE_CHANNEL, hear);
+      expect(told).toEqual(["start", "interrupted", "start", "completed"]);
+    });
     it("tells of a run that has lost its lease only that it has failed", async () => {
       const told: unknown[] = [];
       const hear = (event: unknown): void => void told.push((event as ScheduleRunEvent).phase);
