@@ -71,11 +71,14 @@ export async function askToResign(
     unavailableError(ref.name, what, unanswered, `The leader of "${ref.name}"`);
   const backoff: Backoff = (fraction) =>
     Math.min(spread(settings.pollMs / READS_PER_POLL, fraction), leftMs());
+  let isUnsure = false;
   const asked = await retry(context, () => askOnce(candidate, leader, "resign"), {
     backoff,
     signal,
     onNoAnswer: (answer) => {
-      if (leftMs() <= 0) throw failed(answer, "could not be asked to resign");
+      isUnsure ||= answer.kind === "unknown";
+      const how = isUnsure ? "may not have been" : "could not be";
+      if (leftMs() <= 0) throw failed(answer, `${how} asked to resign`);
     },
   });
   if (asked.kind !== "answered") throw signal.reason;

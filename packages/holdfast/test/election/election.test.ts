@@ -9,9 +9,10 @@ import {
   untilTold,
 } from "../../../../test/support/election.js";
 import { World } from "../../../../test/support/world.js";
+import type { Fault } from "../../../testing/src/faults/fault-plan.js";
 import type { ReleaseOptions } from "../../src/core/hold/writes.js";
 import type { LeaderInfo } from "../../src/election/index.js";
-import type { HoldfastError, Lease } from "../../src/index.js";
+import type { ErrorCode, HoldfastError, Lease } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 
 let world: World;
@@ -562,24 +563,25 @@ describe("a request to resign", () => {
     expect(b.process.pendingTimers()).toBe(0);
   });
 
-  it.each([
-    [0, "could not be asked to resign"],
-    [1, "was asked to resign, but was not read since"],
+  it.each<[number, Fault["fault"], ErrorCode, string]>([
+    [0, "throttled", "throttled", "could not be asked to resign"],
+    // This process cannot tell one from the other.
+    [0, "request-lost", "unreachable", "may not have been asked to resign"],
+    [0, "response-lost", "unreachable", "may not have been asked to resign"],
+    [1, "request-lost", "unreachable", "was asked to resign, but was not read since"],
   ])(
-    "rejects with whether the leader was asked, if the table does not answer: writes served: %s",
-    async (served, phrase) => {
+    "rejects with whether the leader was asked, if the table does not answer: writes served: %s, then %s",
+    async (served, fault, code, phrase) => {
       const [a, b] = [candidate(world), candidate(world)];
       void a.election.lead(() => new Promise(() => undefined));
       await world.time.advance(1_000);
       b.network.script(({ kind }, ordinal) =>
-        ordinal > (kind === "write" ? served : 1) ? { fault: "request-lost" } : undefined,
+        ordinal > (kind === "write" ? served : 1) ? ({ fault } as Fault) : undefined,
       );
       const error = await world.until(b.election.requestResign().catch((thrown: Error) => thrown));
-      expect(error).toMatchObject({
-        code: "unreachable",
-        message: expect.stringContaining(phrase),
-      });
-      expect(electionRecord(world)?.["request"] !== undefined).toBe(served === 1);
+      expect(error).toMatchObject({ code, message: expect.stringContaining(phrase) });
+      const isAsked = served === 1 || fault === "response-lost";
+      expect(electionRecord(world)?.["request"] !== undefined).toBe(isAsked);
     },
   );
 
