@@ -58,7 +58,8 @@ export class Schedule {
     while (!signal.aborted) {
       const dueMs = baseMs + jitterMs * context.random.fraction();
       const cancelOverdue = this.#watchOverdue(term, dueMs);
-      await this.#until(term, dueMs, signal);
+      await context.sleep(dueMs - context.nowMs(), signal);
+      await this.#untilRenewed(term, signal);
       cancelOverdue();
       if (signal.aborted) break;
       await this.#tick(term, context.nowMs() - dueMs);
@@ -87,8 +88,7 @@ export class Schedule {
 
   /** One run that is due. Rejects if it has failed, or was cut off, so that it is repeated. */
   async #runDue(term: Term, due: DueRun): Promise<void> {
-    const { context } = this.#candidate;
-    await this.#until(term, context.nowMs(), due.signal);
+    await this.#untilRenewed(term, due.signal);
     due.signal.throwIfAborted();
     const lateMs = Math.max(0, this.#job?.lateMs ?? 0);
     const { failure, cutOffBy } = await this.#tick(term, lateMs, due);
@@ -109,12 +109,9 @@ export class Schedule {
     };
   }
 
-  /** Waits for the due instant, and longer while the lease is about to expire without a renewal. */
-  async #until(term: Term, dueMs: number, signal: AbortSignal): Promise<void> {
+  /** Waits while the lease is about to expire without a renewal; else not even for a timer. */
+  async #untilRenewed(term: Term, signal: AbortSignal): Promise<void> {
     const { context } = this.#candidate;
-    const leftMs = dueMs - context.nowMs();
-    // A run that is due by its memory has spent its attempt, so it begins in the same step.
-    if (leftMs > 0) await context.sleep(leftMs, signal);
     while (!signal.aborted && term.remainingMs() <= this.#stopBeforeMs) {
       await context.sleep(Math.max(1, this.#stopBeforeMs / 10), signal);
     }
