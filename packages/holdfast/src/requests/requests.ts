@@ -25,10 +25,14 @@ export function wanted(lease: Lease<FormatTypes>): WantedBy | undefined {
   return found.find((by) => by?.kind === "interrupt") ?? found.find((by) => by !== undefined);
 }
 
-/** By the last answer that this client has noted: that of the grant comes before there is a hold that could hear it. */
+/**
+ * By the last answer that this client has noted: that of the grant comes before there is a hold that could hear it. Not of an
+ * interruption, whose holder is told first.
+ */
 function seenBy({ context, ref, held }: Hold): WantedBy | undefined {
   const record = context.observations.of(ref.id)?.record;
-  return record?.state === "held" && record.holder === held.holder ? wantedIn(record) : undefined;
+  const by = record?.state === "held" && record.holder === held.holder && wantedIn(record);
+  return by && by.kind !== "interrupt" ? by : undefined;
 }
 
 /**
