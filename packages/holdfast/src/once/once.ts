@@ -239,16 +239,13 @@ export class Occurrences {
       // A call without a wait waits here, too, for as long as its lease.
       await unlessAborted(lease.update({ occurrence, ended: false } satisfies Begun), signal);
     } catch (error) {
-      // Before the release, which may take as long as the refusal.
+      // Nothing has begun, and the release may take as long as the refusal or the outage.
+      void lease[Symbol.asyncDispose]();
       this.#tellOfRefusal(error, watch);
-      if (isHoldfastError(error, "lost") && error.reason === "expired") {
-        // The record is free soon without the release, which may wait for the end of the same outage.
-        void lease[Symbol.asyncDispose]();
-        if (watch !== undefined) return { kind: "running" };
-        throw expired(ref.name, error);
-      }
-      await lease[Symbol.asyncDispose]();
-      throw isHoldfastError(error, "lost") && error.reason === "closed" ? closed(ref.name) : error;
+      const reason = isHoldfastError(error, "lost") ? error.reason : undefined;
+      if (reason === "expired" && watch !== undefined) return { kind: "running" };
+      if (reason === "expired") throw expired(ref.name, error as HoldfastError);
+      throw reason === "closed" ? closed(ref.name) : error;
     }
     const isClosing = this.#context.closing.aborted;
     if (signal?.aborted === true || isClosing) {
