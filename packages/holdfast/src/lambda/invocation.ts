@@ -254,9 +254,10 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
       // Only others gain from a shorter lease, so an outage must not take the time of the handler, least of all what it needs,
       // and a refusal must not keep it from its work.
       const mostMs = Math.min(this.#requestTimeoutMs, leftMs - this.#needsMs);
+      const { context } = partsOf(this.#options.locks, "withLock()");
       const shortened = renewing.catch((error: unknown) => {
-        if (!isHoldfastError(error, "access-denied")) throw error;
-        partsOf(this.#options.locks, "withLock()").context.report(error);
+        if (!isHoldfastError(error) || !context.mayHeal(error)) throw error;
+        context.report(error);
       });
       await settlesWithin(systemTimers, mostMs, shortened);
     }

@@ -92,7 +92,7 @@ class Joint {
         reason === "closed" || reason === "held-too-long" || (reason === "session-ended" && isOnIt);
       hold.end(isOfAll ? reason : "lost-with-another");
     }
-    const loss = lost.loss ?? others[0]?.loss;
+    const loss = lost.loss ?? others.find((hold) => hold.loss !== undefined)?.loss;
     if (loss === undefined) return;
     this.lossSignal.abort(loss);
     this.signal.abort(loss);

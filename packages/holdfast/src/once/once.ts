@@ -240,12 +240,12 @@ export class Occurrences {
       await unlessAborted(lease.update({ occurrence, ended: false } satisfies Begun), signal);
     } catch (error) {
       // Nothing has begun, and the release may take as long as the refusal or the outage.
-      void lease[Symbol.asyncDispose]();
+      this.#context.inBackground(() => lease[Symbol.asyncDispose]());
       this.#tellOfRefusal(error, watch);
       const reason = isHoldfastError(error, "lost") ? error.reason : undefined;
-      if (reason === "expired" && watch !== undefined) return { kind: "running" };
-      if (reason === "expired") throw expired(ref.name, error as HoldfastError);
-      throw reason === "closed" ? closed(ref.name) : error;
+      if (reason === "closed") throw closed(ref.name);
+      if (reason !== undefined && watch !== undefined) return { kind: "running" };
+      throw reason === "expired" ? expired(ref.name, error as HoldfastError) : error;
     }
     const isClosing = this.#context.closing.aborted;
     if (signal?.aborted === true || isClosing) {

@@ -213,25 +213,29 @@ describe("a handler with a lock", () => {
     await mine.close();
   });
 
-  it("runs although the table refuses the write that shortens the lease, and reports it", async () => {
-    const { failing, state } = silentAfterGrant(
-      Object.assign(new Error("No."), { name: "AccessDeniedException" }),
-    );
-    const theirs = await mutex(rivals, "order/42").acquire();
-    const reported: HoldfastError[] = [];
-    const onError = (error: HoldfastError): void => void reported.push(error);
-    const mine = new Holdfast({ client: failing, table: "locks", onError, poll });
-    const handler = withLock(options({ locks: mine, wait: "2s", needs: 0 }), () => {
-      state.hasLock = false;
-      return "done";
-    });
-    const running = handler("42", context(3_000));
-    await pause(500);
-    await theirs.release();
-    expect(await running).toBe("done");
-    expect(reported.map(({ code }) => code)).toContain("access-denied");
-    await mine.close();
-  });
+  it.each([
+    ["AccessDeniedException", "access-denied"],
+    ["CredentialsProviderError", "misconfigured"],
+  ])(
+    "runs although the write that shortens the lease is refused, and reports it: %s",
+    async (name, code) => {
+      const { failing, state } = silentAfterGrant(Object.assign(new Error("No."), { name }));
+      const theirs = await mutex(rivals, "order/42").acquire();
+      const reported: HoldfastError[] = [];
+      const onError = (error: HoldfastError): void => void reported.push(error);
+      const mine = new Holdfast({ client: failing, table: "locks", onError, poll });
+      const handler = withLock(options({ locks: mine, wait: "2s", needs: 0 }), () => {
+        state.hasLock = false;
+        return "done";
+      });
+      const running = handler("42", context(3_000));
+      await pause(500);
+      await theirs.release();
+      expect(await running).toBe("done");
+      expect(reported.map((error) => error.code)).toContain(code);
+      await mine.close();
+    },
+  );
 
   it("leaves the handler what it needs while the table does not answer the write that shortens the lease", async () => {
     const { failing, state } = silentAfterGrant();

@@ -440,6 +440,21 @@ describe("once", () => {
     },
   );
 
+  it("leaves nothing to a drained client if its lease expires before the work begins", async () => {
+    const a = world.inhabitant();
+    let writes = 0;
+    a.network.script(({ kind }) => {
+      if (kind === "write") writes += 1;
+      return kind === "write" && writes > 1 ? { fault: "request-lost" } : undefined;
+    });
+    const begun = call(a, TEN, { atMostFor: "10s" });
+    await expect(world.until(begun)).rejects.toMatchObject({ code: "lost", reason: "expired" });
+    await world.until(a.locks.drain());
+    const drained = writes;
+    await world.time.advance(30_000);
+    expect([writes - drained, a.process.pendingTimers()]).toEqual([0, 0]);
+  });
+
   it("rejects with the task's error, after which the occurrence has run", async () => {
     const a = world.inhabitant();
     const failing = once(a.locks, "report", { occurrence: TEN }, () => {

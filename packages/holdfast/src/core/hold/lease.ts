@@ -93,8 +93,8 @@ export interface Lease<S extends FormatTypes = NativeTypes> extends AsyncDisposa
    * Renews now. Resolves after an acknowledged renewal; retries with pauses until the deadline. Sends one request
    * without faults, of several locks one for each name; on a session, one for all its leases. Rejects with `lost`, and
    * with `interrupted` once the holder is interrupted; with data or a length also at the first refusal, with its code, such as
-   * `access-denied`: the lease lives on. DynamoDB may have applied an unacknowledged renewal. Throws `invalid-argument` for
-   * invalid data, an invalid length, or another length than that of the lease's session.
+   * `access-denied`: the lease lives on, to the earlier of both ends. DynamoDB may have applied an unacknowledged renewal.
+   * Throws `invalid-argument` for invalid data, an invalid length, or another length than that of the lease's session.
    */
   renew(options?: {
     /** User data to store in the same request. */

@@ -320,6 +320,20 @@ describe("the loss of one of several locks", () => {
     },
   );
 
+  it.each(["together", "one after another"])(
+    "is told if only the first and the last part are released %s",
+    async (how) => {
+      const { world, lease, aborts } = await scene();
+      const [a, b, c] = lease.parts as [Lease, Lease, Lease];
+      const released = a.release();
+      if (how === "one after another") await world.until(released);
+      await world.until(Promise.all([released, c.release()]));
+      await world.time.advance(100);
+      expect([b.isHeld, aborts()]).toEqual([false, 1]);
+      expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "lost-with-another" });
+    },
+  );
+
   it("tells the release of each part that DynamoDB does not answer", async () => {
     const { world, holder, lease } = await scene();
     holder.network.script(() => ({ fault: "request-lost" }));
