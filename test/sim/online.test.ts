@@ -12,6 +12,7 @@ import type {
 import { Budget } from "../../verification/sim/budget.js";
 import type { Event } from "../../verification/sim/history.js";
 import type { Incarnation } from "../../verification/sim/incarnation.js";
+import { paced } from "../../verification/sim/pacing.js";
 import { planOf } from "../../verification/sim/plan.js";
 import { Records } from "../../verification/sim/records.js";
 import { Settling } from "../../verification/sim/settling.js";
@@ -242,6 +243,34 @@ describe("the check after the faults reports", () => {
     );
     left.expectNothingLeft([], [notice], calm);
     expect(wrong).toEqual(Array(5).fill("no leak"));
+  });
+});
+
+describe("the check of pauses reports", () => {
+  /** Two loops of one process, each of which sends right after its answer. */
+  async function looping(latencyMs: number): Promise<string[]> {
+    const { time } = new World();
+    const wrong: string[] = [];
+    const read = () => time.sleep(latencyMs);
+    const table = paced(
+      { read } as unknown as TablePort,
+      () => time.nowMs,
+      (what) => wrong.push(what),
+    );
+    for (const _ of ["first", "second"]) {
+      void (async () => {
+        for (let sent = 0; sent < 20; sent += 1)
+          await table.read({ key: { pk: { S: "lock#a" } } } as unknown as Read, {} as Call);
+      })();
+    }
+    await time.advance(60_000);
+    return wrong;
+  }
+
+  it("requests in a loop, but not the polls of a slow table", async () => {
+    expect(await looping(30)).toHaveLength(1);
+    expect(await looping(399)).toHaveLength(1);
+    expect(await looping(475)).toEqual([]);
   });
 });
 

@@ -10,8 +10,11 @@ const MOST_WITHOUT_PAUSE = 24;
 /** Shorter than the shortest pause of a correct client, and longer than a timer which is due at once. */
 const NO_PAUSE_MS = 2;
 
-/** A waiter sends its next poll at once if an answer took longer than its pause: that is no loop without a pause. */
-const SLOW_MS = 500;
+/**
+ * A waiter sends its next poll at once if an answer took longer than its pause: that is no loop without a pause. The longest
+ * pause of the polls of a world.
+ */
+const SLOW_MS = 400;
 
 /** Consecutive requests of a process for a lock and its queue, each sent right after the previous answer. */
 interface Run {
