@@ -154,8 +154,7 @@ async function reserve(hold: Hold, leaseMs: number, lengthMs: number) {
   }
   const { holder: attempt } = grant;
   // No process uses either of the two grants, so the lock need not stay held until it expires.
-  const replaced = { known: held };
-  rollBack(context, ref, { attempt, leaseMs, replaced, sends, pauseMs, keepData: true });
+  rollBack(context, ref, { attempt, leaseMs, replaced: { known: held }, sends, pauseMs });
   const { last } = retried;
   const isDenied = last?.kind === "denied";
   throw new HoldfastError(

@@ -16,8 +16,8 @@ interface AbandonedGrant {
   /** The number of unacknowledged sends. DynamoDB can apply each send of a claim once. */
   readonly sends: number;
   readonly pauseMs: number;
-  /** Whether the data are to outlast their holder, or may have been in the record before. */
-  readonly keepData: boolean;
+  /** Whether the data of a claim are to outlast their holder, or may have been in the record before. */
+  readonly keepData?: boolean;
   /** The further attributes that this grant writes. */
   readonly attributes?: Change["set"] | undefined;
   /**
@@ -39,7 +39,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
   context.abandon(grant.attempt);
   const { pauseMs, silencePauseMs, sends, attributes, replaced } = grant;
   // Where the grant never arrived, the record may still be the former holder's, with its data.
-  const keepData = grant.keepData || replaced !== undefined;
+  const keepData = grant.keepData === true || replaced !== undefined;
   // Without the record, a late copy of the claim would find the state that it needs.
   const options = { keepData, keepRecord: true, attributes };
   const from = { ...replaced, maybe: [grant.attempt] };
