@@ -1,8 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { KINDS } from "../../verification/exhaustive/kinds.js";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
+import { DataOfLease } from "../../verification/exhaustive/data.js";
+import { KINDS, type KindName } from "../../verification/exhaustive/kinds.js";
 import { nameOf, placementOf } from "../../verification/exhaustive/placement.js";
 import { run } from "../../verification/exhaustive/run.js";
-import { type Found, found, type Share, searchAll } from "../../verification/exhaustive/search.js";
+import {
+  type Found,
+  found,
+  type Share,
+  searchAll,
+  walkAll,
+} from "../../verification/exhaustive/search.js";
 
 /** Runs every placement of one fault, some at a time. */
 async function searched(kind: (typeof KINDS)[number]["name"]): Promise<Found[]> {
@@ -79,5 +87,48 @@ describe("every placement of one fault", () => {
     expect(() => placementOf("mutex: a1 unheard-of")).toThrow("unheard-of");
     expect(() => placementOf("nothing")).toThrow("is no placement");
     await expect(run(placementOf("mutex: a99 lost"))).rejects.toThrow("never happens");
+  });
+});
+
+describe("random programs", () => {
+  const names = Array.from({ length: 60 }, (_, at): KindName => `program-${at}`);
+
+  it("keep every invariant, with random placements of faults", async () => {
+    const all: Found[] = [];
+    const random = seededRandom(1);
+    await walkAll(names, { faults: 3, walks: 2 }, random, async (placements, isLast, onFound) => {
+      for (const placement of placements) {
+        const one = await found(placement, isLast);
+        all.push(one);
+        onFound(one);
+      }
+    });
+    const bad = all.filter(({ violations }) => violations.length > 0);
+    const first = bad.map(({ placement, violations }) => [nameOf(placement), violations[0]]);
+    expect(first.slice(0, 3)).toEqual([]);
+    expect(all.length).toBeGreaterThan(300);
+  }, 300_000);
+
+  it("find data that a lease does not have", async () => {
+    const data = new DataOfLease("granted");
+    let answer = (): void => undefined;
+    const first = data.written("first", () => new Promise((resolve) => (answer = resolve)));
+    expect(data.mayBe("granted")).toBe(true);
+    expect(data.mayBe("first")).toBe(true);
+    await data.written("second", () => Promise.resolve());
+    expect(data.mayBe("first")).toBe(false);
+    answer();
+    await first;
+    expect(data.mayBe("second")).toBe(true);
+    expect(data.mayBe(undefined)).toBe(false);
+  });
+
+  it("do the same in each run", async () => {
+    const [one, other] = [
+      await run(placementOf("program-7: none")),
+      await run(placementOf("program-7: none")),
+    ];
+    expect(one.hash).toBe(other.hash);
+    expect((await run(placementOf("program-8: none"))).hash).not.toBe(one.hash);
   });
 });

@@ -36,6 +36,7 @@ export interface Stage {
   readonly reported: Error[];
   /** Whether a fault of the placement may end a lease or, with others, a call. */
   readonly isRough: boolean;
+  readonly hasFaults: boolean;
   portOf(writer: string): TamperableTable;
   note(event: Event): void;
   fail(invariant: string, what: string): void;

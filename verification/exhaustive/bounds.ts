@@ -9,6 +9,7 @@ import {
   priceOf,
   REQUEST_TIMEOUT_MS,
 } from "./choices.js";
+import type { Kind } from "./kinds.js";
 import type { Placement } from "./placement.js";
 
 /** What a run took until all its processes had ended. */
@@ -26,7 +27,7 @@ export function isRough({ placed }: Placement): boolean {
 const READ_MS = 2 * (1.25 * POLL.max) + REQUEST_TIMEOUT_MS;
 
 /** The terms of a run, besides safety: no single fault of a request costs a lease, or lets a lock idle for one. */
-export function termsOf(placement: Placement): Terms {
+export function termsOf(placement: Placement, { isProgram }: Pick<Kind, "isProgram">): Terms {
   const { placed } = placement;
   const losesNothing = !isRough(placement);
   const isDeleted = placed.some(({ choice }) => choice === DELETED);
@@ -37,7 +38,9 @@ export function termsOf(placement: Placement): Terms {
     dates: { differMs: 0, boundMs: MAX_CLOCK_ERROR_MS },
     losesNothing,
     longestStillMs: (placed.length + 1) * READ_MS,
-    ...(losesNothing ? { longestIdleMs: Math.max(LEASE_MS, costMsOf(placement)) } : {}),
+    ...(losesNothing && isProgram !== true
+      ? { longestIdleMs: Math.max(LEASE_MS, costMsOf(placement)) }
+      : {}),
     told: { leases: placed.length + 1, leaseMs: LEASE_MS },
     mostPassed: 16,
   };

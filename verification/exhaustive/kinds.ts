@@ -5,7 +5,6 @@ import {
   all,
   exportLease,
   fairLock,
-  isHoldfastError,
   type Lease,
   type LeaseTransfer,
   lossSignal,
@@ -19,6 +18,22 @@ import { keepFor } from "../../packages/holdfast/src/keep/index.js";
 import { grantFenceOf } from "../sim/world/operations/keeping.js";
 import type { Actor } from "./actor.js";
 import { LEASE_MS, POLL } from "./choices.js";
+import {
+  ACT_EVERY_MS,
+  acquired,
+  act,
+  begin,
+  type Held,
+  holdMsOf,
+  noteReleased,
+  ofOne,
+  PATIENT,
+  UNACKNOWLEDGED,
+  UNREADABLE_CODES,
+  use,
+  WAIT_MS,
+} from "./holding.js";
+import { programOf } from "./programs.js";
 
 /** What the processes of a run give each other outside of the table. */
 export interface Exchange {
@@ -36,6 +51,8 @@ export interface Kind {
   readonly queues: readonly string[];
   /** The partition key of the records that the operator may spoil. */
   readonly record: string;
+  /** The work is random: a fault may change what follows, and its price is not judged. */
+  readonly isProgram?: boolean;
   /** What a run costs without faults and without `keep`, in requests: once a queue has formed, no use is kept. */
   readonly requestsUnkept?: number;
   /**
@@ -43,129 +60,6 @@ export interface Kind {
    * `m` behind it.
    */
   work(self: Actor, exchange: Exchange): Promise<void>;
-}
-
-/** A lease, a grant of several locks, or a term, in the hands of a process. */
-interface Held {
-  readonly parts: readonly {
-    readonly name: string;
-    readonly fence: bigint;
-    readonly holder: string;
-    /** The fence of the grant in the table, if it has several uses. */
-    readonly grantFence?: bigint | undefined;
-  }[];
-  readonly isHeld: boolean;
-  readonly signal: AbortSignal;
-  release?(): Promise<void>;
-}
-
-const WAIT_MS = 60_000;
-const PATIENT = { wait: WAIT_MS, poll: POLL } as const;
-const ACT_EVERY_MS = 250;
-const AGAIN_AFTER_MS = 500;
-const UNREADABLE_CODES = ["unsupported-layout", "foreign-record"];
-const UNACKNOWLEDGED = ["outcome-unknown", "lost", "unreachable", "throttled", "access-denied"];
-
-// The first process renews its lease once.
-const holdMsOf = ({ name }: Actor): number => (name === "a" ? 2_600 : 500);
-
-/**
- * Acquires, and again as long as the record is unreadable, or after another of these errors. Where a lease may be lost, any
- * fault may end a call early. Every other error ends the work.
- */
-async function acquired<L>(
-  self: Actor,
-  what: string,
-  acquire: () => Promise<L>,
-  expected: readonly string[] = [],
-): Promise<L> {
-  const rough = self.stage.isRough ? [...UNACKNOWLEDGED, "not-acquired", "closed"] : [];
-  self.moment("asks");
-  for (;;) {
-    try {
-      return await self.silence.watch(what, { wait: WAIT_MS }, acquire);
-    } catch (error) {
-      self.codeOf(error, [...UNREADABLE_CODES, ...expected, ...rough]);
-      await self.sleep(AGAIN_AFTER_MS);
-    }
-  }
-}
-
-/** Notes a grant, acts with it for the time of this process, and releases it. */
-async function use(
-  self: Actor,
-  held: Held,
-  waited: boolean,
-  holdMs = holdMsOf(self),
-): Promise<void> {
-  begin(self, held, waited);
-  await act(self, held, holdMs);
-  await end(self, held);
-}
-
-function begin(self: Actor, held: Held, waited: boolean): void {
-  for (const { name, fence, grantFence } of held.parts) {
-    self.stage.handedOut(self, {
-      name,
-      fence,
-      grantFence,
-      get isHeld() {
-        return held.isHeld;
-      },
-    });
-    self.note({ kind: "granted", name, fence, waited });
-  }
-  if (!held.isHeld) self.stage.fail("lost is final", `${self.name} was granted a lost lease`);
-  const lost = (): void => {
-    const reason = isHoldfastError(held.signal.reason) ? held.signal.reason.reason : undefined;
-    if (reason === "exported") return;
-    for (const { name, fence } of held.parts) {
-      self.note({ kind: "lost", name, fence, reason: reason ?? "lost-with-another" });
-    }
-  };
-  if (held.signal.aborted) lost();
-  else held.signal.addEventListener("abort", lost, { once: true });
-}
-
-async function act(self: Actor, held: Held, holdMs: number): Promise<void> {
-  self.moment("held");
-  for (let leftMs = holdMs; leftMs > 0 && noteActed(self, held); leftMs -= ACT_EVERY_MS) {
-    await self.sleep(Math.min(leftMs, ACT_EVERY_MS));
-  }
-  noteActed(self, held);
-  self.moment("ends");
-}
-
-function noteActed(self: Actor, { parts, isHeld }: Held): boolean {
-  if (isHeld) for (const { name, fence } of parts) self.note({ kind: "acted", name, fence });
-  return isHeld;
-}
-
-async function end(self: Actor, held: Held): Promise<void> {
-  const isHeld = held.isHeld;
-  const released = held.release?.();
-  if (isHeld) noteReleased(self, held);
-  await released?.catch((error: unknown) => self.codeOf(error, UNACKNOWLEDGED));
-}
-
-function noteReleased(self: Actor, { parts }: Held): void {
-  for (const { name, fence, holder, grantFence } of parts) {
-    // A kept grant keeps its holder.
-    const of = grantFence === undefined ? { holder } : {};
-    self.note({ kind: "released", name, fence, ...of });
-  }
-}
-
-function ofOne(lease: Lease): Held {
-  const { name, fence, holder, signal } = lease;
-  return {
-    parts: [{ name, fence, holder }],
-    get isHeld() {
-      return lease.isHeld;
-    },
-    signal,
-    release: () => lease.release(),
-  };
 }
 
 const NAME = "x";
@@ -383,5 +277,12 @@ export const KINDS = [
   { name: "forced", queues: [], record: `lock#${NAME}`, work: force },
 ] as const satisfies readonly Kind[];
 
-/** The name of a kind. */
-export type KindName = (typeof KINDS)[number]["name"];
+/** The name of a kind, or of a random program. */
+export type KindName = (typeof KINDS)[number]["name"] | `program-${number}`;
+
+/** Returns the kind, or the random program, of a name; undefined if there is none. */
+export function kindOf(name: string): (Kind & { readonly name: KindName }) | undefined {
+  const [, seed] = /^program-(\d{1,9})$/.exec(name) ?? [];
+  if (seed !== undefined) return programOf(Number(seed));
+  return KINDS.find((kind) => kind.name === name);
+}

@@ -2,12 +2,13 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { lineOf } from "../sim/history.js";
 import { KINDS, type KindName } from "./kinds.js";
 import { nameOf, type Placement, placementOf } from "./placement.js";
 import { Report } from "./report.js";
 import { run } from "./run.js";
-import { type Found, found, type Share, searchAll } from "./search.js";
+import { type Found, found, type RunAll, type Share, searchAll, walkAll } from "./search.js";
 import { type Chunk, Workers } from "./workers.js";
 
 const HELP = `npm run exhaustive -- [options]
@@ -17,6 +18,9 @@ const HELP = `npm run exhaustive -- [options]
   --share I/N        only the I-th of N parts of the placements with most faults; all parts together run every placement
   --whole            beside further faults, places also those for which another one stands, such as \`hangs\` for \`lost\`
   --kind KIND        only this kind of lock; repeatable: ${KINDS.map(({ name }) => name).join(", ")}
+  --programs N       in place of the kinds of lock, N random programs
+  --from N           the number of the first program (default 1)
+  --walks N          in place of every placement, N random ones of each kind or program, each with up to --faults faults
   --only PLACEMENT   runs one placement again, such as "mutex: a1 answer-lost, b3 dies", and prints its timeline
   --workers N        the number of threads (default: the number of processors)
   --stop             ends at the first violation
@@ -28,6 +32,9 @@ const { values } = parseArgs({
     share: { type: "string", default: "1/1" },
     whole: { type: "boolean", default: false },
     kind: { type: "string", multiple: true, default: [] },
+    programs: { type: "string" },
+    from: { type: "string", default: "1" },
+    walks: { type: "string" },
     only: { type: "string" },
     workers: { type: "string", default: String(availableParallelism()) },
     stop: { type: "boolean", default: false },
@@ -58,6 +65,11 @@ function shareOf(text: string): Share {
 function kindsOf(names: readonly string[]): KindName[] {
   const unknown = names.find((name) => !KINDS.some((kind) => kind.name === name));
   if (unknown !== undefined) refuse(`--kind takes one of the kinds; got "${unknown}".`);
+  if (values.programs !== undefined) {
+    const from = numberOf("from", values.from, 0);
+    const length = numberOf("programs", values.programs, 1);
+    return Array.from({ length }, (_, at): KindName => `program-${from + at}`);
+  }
   return KINDS.map(({ name }) => name).filter((name) => names.length === 0 || names.includes(name));
 }
 
@@ -86,14 +98,20 @@ async function main(): Promise<number> {
   const workers = new Workers(new URL(import.meta.url), numberOf("workers", values.workers, 1));
   const report = new Report();
   const depth = { faults, isWhole: values.whole, share: shareOf(values.share) };
-  await searchAll(kindsOf(values.kind), depth, (placements, isLast, onFound) => {
+  const kinds = kindsOf(values.kind);
+  const runAll: RunAll = (placements, isLast, onFound) => {
     report.begins(placements);
     return workers.run(placements, isLast, (one) => {
       report.add(one);
       onFound(one);
       return !(values.stop && report.bad > 0);
     });
-  });
+  };
+  if (values.walks === undefined) await searchAll(kinds, depth, runAll);
+  else {
+    const walks = numberOf("walks", values.walks, 1);
+    await walkAll(kinds, { faults, walks }, seededRandom(numberOf("from", values.from, 0)), runAll);
+  }
   await workers.end();
   report.print(values.json);
   return report.bad;

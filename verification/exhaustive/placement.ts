@@ -1,5 +1,5 @@
 import { priceOf } from "./choices.js";
-import { KINDS, type KindName } from "./kinds.js";
+import { type KindName, kindOf } from "./kinds.js";
 
 /** One fault in its place: what happens at which moment of which process. */
 export interface Placed {
@@ -23,7 +23,7 @@ export function nameOf({ kind, placed }: Placement): string {
 /** Reads a placement's name. Throws if the text is none. */
 export function placementOf(name: string): Placement {
   const [, kindName, rest] = /^([\w-]+): (.+)$/.exec(name.trim()) ?? [];
-  const kind = KINDS.find((one) => one.name === kindName)?.name;
+  const kind = kindOf(kindName ?? "")?.name;
   if (kind === undefined || rest === undefined) {
     throw new Error(`"${name}" is no placement, such as "mutex: a1 answer-lost, b3 dies".`);
   }

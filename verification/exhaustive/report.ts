@@ -35,9 +35,10 @@ export class Report {
 
   add({ placement, violations, costs }: Found): void {
     this.#done += 1;
-    const known = this.#kinds.get(placement.kind);
+    const row = placement.kind.replace(/^program-\d+$/, "programs");
+    const known = this.#kinds.get(row);
     const figures = known ?? { runs: 0, bad: 0, longestMs: 0, mostRequests: 0 };
-    this.#kinds.set(placement.kind, figures);
+    this.#kinds.set(row, figures);
     figures.runs += 1;
     figures.longestMs = Math.max(figures.longestMs, costs.endMs);
     figures.mostRequests = Math.max(figures.mostRequests, costs.requests);

@@ -25,7 +25,7 @@ import {
   UNREADABLE,
   VERY_LATE_MS,
 } from "./choices.js";
-import { type Exchange, KINDS, type Kind } from "./kinds.js";
+import { type Exchange, type Kind, kindOf } from "./kinds.js";
 import { nameOf, type Placed, type Placement } from "./placement.js";
 import { Trace } from "./trace.js";
 
@@ -99,6 +99,7 @@ class Run implements Stage {
   readonly protocol: Protocol;
   readonly reported: Error[] = [];
   readonly isRough: boolean;
+  readonly hasFaults: boolean;
   readonly #placement: Placement;
   readonly #kind: Kind;
   readonly #table: MemoryTable;
@@ -114,7 +115,9 @@ class Run implements Stage {
   constructor(placement: Placement, isLast: boolean) {
     this.#placement = placement;
     this.trace = new Trace(this.time, !isLast);
-    this.#kind = KINDS.find(({ name }) => name === placement.kind) ?? KINDS[0];
+    const kind = kindOf(placement.kind);
+    if (kind === undefined) throw new Error(`Nothing is named "${placement.kind}".`);
+    this.#kind = kind;
     this.#placing = new Placing(placement.placed, isLast);
     let give = (_: LeaseTransfer | undefined): void => undefined;
     const transfer = new Promise<LeaseTransfer | undefined>((resolve) => {
@@ -122,7 +125,8 @@ class Run implements Stage {
     });
     this.#exchange = { transfer, give };
     this.isRough = isRough(placement);
-    const terms = termsOf(placement);
+    this.hasFaults = placement.placed.length > 0;
+    const terms = termsOf(placement, kind);
     this.protocol = new Protocol({
       terms,
       nowMs: () => this.time.nowMs,
@@ -289,7 +293,7 @@ class Run implements Stage {
     await this.time.advance(SECOND_AFTER_MS);
     // A second one waits in the queue, and so removes the entries of late copies.
     if (queues.length > 0) newcomers.push(this.#start("m"));
-    const limitMs = 2 * LEASE_MS + 4_000;
+    const limitMs = (this.#kind.isProgram === true ? 4 : 1) * (2 * LEASE_MS + 4_000);
     const served = Promise.all(this.#work.slice(-newcomers.length));
     await settling.expect("no orphan", "a new process got nothing", served, limitMs);
     await this.time.advance(1_000);
@@ -302,7 +306,7 @@ class Run implements Stage {
     for (const { name } of [...alive, ...newcomers]) this.protocol.closed(name);
     await this.time.advance(20_000);
     settling.expectNothingLeft(alive, this.reported, {
-      hasFaults: this.#placement.placed.length > 0,
+      hasFaults: this.hasFaults,
     });
     return this.trace.hash;
   }
@@ -317,13 +321,18 @@ class Run implements Stage {
     for (const { point, choice } of this.#placing.unplaced) {
       throw new Error(`${nameOf(this.#placement)}: "${point} ${choice}" never happens.`);
     }
-    const found = [...this.#violations, ...check(this.#history, termsOf(this.#placement))];
+    const found = [
+      ...this.#violations,
+      ...check(this.#history, termsOf(this.#placement, this.#kind)),
+    ];
     const isTampered = placed.some(({ choice }) => choice === DELETED);
     const judged = found
       .filter((one) => !isTampered || isJudged("tampered world", one))
       .filter(({ invariant }) => invariant !== "no silence" || !isToldLater(this.#placement));
     const dear =
-      placed.length === 0 ? [] : tooDear(this.#placement, costs, await this.#costsBefore());
+      placed.length === 0 || this.#kind.isProgram === true
+        ? []
+        : tooDear(this.#placement, costs, await this.#costsBefore());
     return [...judged, ...dear];
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { SeededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import type { Violation } from "../sim/history.js";
 import { isStoodFor } from "./choices.js";
 import type { KindName } from "./kinds.js";
@@ -87,11 +88,38 @@ interface Depth {
 }
 
 /** Runs placements, and calls back with each result. `isLast`: no other placements extend these. */
-type RunAll = (
+export type RunAll = (
   placements: readonly Placement[],
   isLast: boolean,
   onFound: (one: Found) => void,
 ) => Promise<void>;
+
+/**
+ * Runs random placements, level by level: of each kind so many, each of which extends one of the level before by a fault at a
+ * random moment.
+ */
+export async function walkAll(
+  kinds: readonly KindName[],
+  { faults, walks }: { readonly faults: number; readonly walks: number },
+  random: Pick<SeededRandom, "integer">,
+  runAll: RunAll,
+): Promise<void> {
+  let next: readonly Placement[] = kinds.map((kind) => ({ kind, placed: [] }));
+  for (let level = 0; level <= faults && next.length > 0; level += 1) {
+    const isLast = level === faults;
+    const drawn: Placement[] = [];
+    await runAll(next, isLast, (one) => {
+      // What a run with a violation leads to shows nothing more.
+      if (isLast || one.violations.length > 0) return;
+      const longer = extended(one, true);
+      for (let left = level === 0 ? walks : 1; left > 0; left -= 1) {
+        const placement = longer[random.integer(0, longer.length - 1)];
+        if (placement !== undefined) drawn.push(placement);
+      }
+    });
+    next = drawn;
+  }
+}
 
 /**
  * Runs every placement of up to so many faults, level by level. A share has its part of the last level but one, and all of

@@ -29,7 +29,7 @@ export function grantFenceOf(lease: Lease): bigint {
 }
 
 /** Notes that a use begins. */
-export function noteUse(self: Incarnation, lease: Lease, { keep: { keepMs } }: Keeping): void {
+export function noteUse(self: Pick<Incarnation, "note">, lease: Lease, { keepMs }: Keep): void {
   const { name, fence } = lease;
   const [hold] = handleOf("noteUse()", lease).holds;
   if (hold?.kept === undefined) return;

@@ -83,7 +83,7 @@ export async function oneLock(
       continue;
     }
     if (keeping === undefined) expectSession(self, options, name, lease.lease);
-    else noteUse(self, lease.lease, keeping);
+    else noteUse(self, lease.lease, keeping.keep);
     const entered = isReentrant ? await enterAgain(self, lock, lease.lease) : lease.lease;
     const isOnSession =
       keeping !== undefined || options.session !== undefined || self.holdsBy === "shared";

@@ -1,0 +1,647 @@
+import { forceRelease } from "../../packages/holdfast/src/admin/index.js";
+import {
+  adoptLease,
+  all,
+  type Duration,
+  downgrade,
+  exportLease,
+  fairLock,
+  type Inspection,
+  isHoldfastError,
+  type Json,
+  type Lease,
+  type Lock,
+  lossSignal,
+  mutex,
+  openSession,
+  readLock,
+  type Session,
+  semaphore,
+  writeLock,
+} from "../../packages/holdfast/src/index.js";
+import { inMs } from "../../packages/holdfast/src/internal/duration.js";
+import { type Keep, keepFor } from "../../packages/holdfast/src/keep/index.js";
+import {
+  announce,
+  type IfHeld,
+  interrupt,
+  listen,
+  shield,
+  wanted,
+} from "../../packages/holdfast/src/requests/index.js";
+import { type SeededRandom, seededRandom } from "../../packages/testing/src/time/seeded-random.js";
+import { grantFenceOf, noteUse } from "../sim/world/operations/keeping.js";
+import type { Actor } from "./actor.js";
+import { LEASE_MS, POLL } from "./choices.js";
+import { Data, DataOfLease, textOfData } from "./data.js";
+import { ACT_EVERY_MS, UNACKNOWLEDGED, UNREADABLE_CODES, WAIT_MS } from "./holding.js";
+import type { Kind } from "./kinds.js";
+
+/** The locks of a program in their order: who holds one waits only for later ones. */
+const NAMES = ["x", "y", "s", "d"] as const;
+type Name = (typeof NAMES)[number];
+type OfPermits = "s" | "d";
+const WRITER = 1_000;
+
+/** What the processes of a program agree on. */
+interface Plan {
+  readonly seed: number;
+  readonly names: readonly Name[];
+  readonly fair: ReadonlySet<Name>;
+  readonly limit: number;
+  readonly keep: Keep;
+  readonly onSession: boolean;
+  readonly data: Data;
+  /** Where the two newcomers meet, at each lock. */
+  readonly meetings: ReadonlyMap<Name, ReturnType<typeof meeting>>;
+}
+
+/**
+ * Returns the random program of a seed, for one run: what each of its processes does, so that options and calls meet which no
+ * other kind combines.
+ */
+export function programOf(seed: number): Kind & { readonly name: `program-${number}` } {
+  const random = seededRandom(seed);
+  const names = NAMES.filter((name) => name === "x" || random.chance(0.4));
+  const plan: Plan = {
+    ...{ seed, names, data: new Data() },
+    fair: new Set(names.filter((name) => isOfPermits(name) || random.chance(0.4))),
+    limit: random.integer(1, 3),
+    keep: keepFor(inMs(random.integer(200, 2_000))),
+    onSession: random.chance(0.3),
+    meetings: new Map(names.map((name) => [name, meeting()])),
+  };
+  return {
+    name: `program-${seed}`,
+    isProgram: true,
+    onSession: plan.onSession,
+    queues: [...plan.fair],
+    record: "lock#x",
+    work: (self) => new Program(self, plan).run(),
+  };
+}
+
+function meeting() {
+  return { held: moment(), done: moment() };
+}
+
+/** Something that happens once, and for which others wait. */
+function moment() {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve: () => resolve() };
+}
+
+function isOfPermits(name: Name): name is OfPermits {
+  return name === "s" || name === "d";
+}
+
+/** One acquisition, as drawn. */
+interface Draw {
+  readonly lock: Lock;
+  /** The names of the locks, in their order. */
+  readonly names: readonly [Name, ...Name[]];
+  readonly maxHoldMs: number | undefined;
+  readonly keep: Keep | undefined;
+  readonly isReentrant: boolean;
+  readonly isOnSession: boolean;
+  /** Only for a single lock without permits. */
+  readonly asks: { readonly ifHeld?: IfHeld };
+  readonly given: {
+    readonly data?: unknown;
+    readonly weight?: number;
+    readonly existingData?: "keep";
+    readonly keepData?: true;
+  };
+}
+
+/** A lease in the hands of a process. */
+interface Grip extends Draw {
+  readonly lease: Lease;
+  /** Undefined if the lease has no data. */
+  readonly data: DataOfLease | undefined;
+}
+
+/** The work of one process. */
+class Program {
+  readonly #self: Actor;
+  readonly #plan: Plan;
+  readonly #random: SeededRandom;
+  #opening: Promise<Session> | undefined;
+  #closes = false;
+  #rounds = 0;
+  readonly #released = new WeakSet<Lease>();
+
+  constructor(self: Actor, plan: Plan) {
+    this.#self = self;
+    this.#plan = plan;
+    this.#random = seededRandom(plan.seed * 31 + self.name.charCodeAt(0));
+  }
+
+  async run(): Promise<void> {
+    if (["n", "m"].includes(this.#self.name)) return this.#useEach();
+    const random = this.#random;
+    for (let left = random.integer(1, 3); left > 0; left -= 1) {
+      if (random.chance(0.1)) await this.#force();
+      // Two calls of one client at the same time.
+      else if (random.chance(0.2)) await Promise.all([this.#round([]), this.#round([])]);
+      else await this.#round([]);
+      await this.#self.sleep(random.integer(0, 300));
+    }
+    // The end of a session does not wait for a permit that is being granted, which then stays until a waiter finds it dead.
+    if (random.chance(0.2) && !this.#plan.names.some(isOfPermits)) {
+      const last = this.#round([]);
+      await this.#self.sleep(random.integer(0, 1_500));
+      this.#closes = true;
+      await Promise.all([last, this.#self.locks.close()]);
+    }
+    await this.#closeSession();
+  }
+
+  async #closeSession(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = undefined;
+    this.#closes = true;
+    await this.#expecting(async () => (await opening)?.close());
+  }
+
+  /** Asks the holder of a lock to release it, as an operator does. */
+  async #force(): Promise<void> {
+    const name = this.#plan.names.find((one) => one === "y") ?? "x";
+    const now = this.#random.chance(0.3);
+    this.#self.note({ kind: "forces", name, isNow: now });
+    try {
+      const asked = await forceRelease(this.#self.locks, name, { reason: "a drill", now });
+      const { holder, wasDead } = asked;
+      if (holder !== undefined && !wasDead) this.#self.note({ kind: "forced", name, holder });
+    } catch (error) {
+      this.#codeOf(error, ["not-acquired"]);
+    }
+  }
+
+  /**
+   * A newcomer gets each lock in turn, and all of its permits. The second asks while the first holds it, and so removes what
+   * is left in the queue.
+   */
+  async #useEach(): Promise<void> {
+    for (const name of this.#plan.names) {
+      const lock = this.#one(name, {}, WRITER);
+      const given = name === "s" ? { weight: this.#plan.limit } : {};
+      const draw = { ...PLAIN, names: [name], lock, given } as const;
+      const isFirst = this.#self.name === "n";
+      const { held, done } = this.#plan.meetings.get(name) ?? meeting();
+      if (!isFirst) await held.promise;
+      const lease = await this.#acquire(draw, WAIT_MS, undefined);
+      held.resolve();
+      const grip = this.#begin(draw, lease, true);
+      await this.#act(grip, 500);
+      await this.#end(grip);
+      if (!isFirst) done.resolve();
+      else if (this.#plan.fair.size > 0) await done.promise;
+    }
+  }
+
+  /** Acquires something that comes later than what the process holds, uses it, and ends it. */
+  async #round(held: readonly Name[]): Promise<void> {
+    this.#rounds += 1;
+    await this.#anyRound(held);
+    this.#rounds -= 1;
+  }
+
+  async #anyRound(held: readonly Name[]): Promise<void> {
+    const { names } = this.#plan;
+    const later = names.filter((name) =>
+      held.every((one) => NAMES.indexOf(one) < NAMES.indexOf(name)),
+    );
+    if (later.length === 0) return;
+    const draw = await this.#draw(later as [Name, ...Name[]]);
+    const waits = !this.#random.chance(0.2);
+    // Who holds "x" and waits for "y" may be behind one who waits for both: until the wait is over.
+    const isPatient = held.length === 0 && this.#random.chance(0.7);
+    const wait = isPatient ? WAIT_MS : this.#random.integer(100, 4_000);
+    const cancelAfterMs = this.#random.chance(0.15) ? this.#random.integer(0, 3_000) : undefined;
+    for (const name of draw.names) this.#plan.data.mayWrite(name, draw.given.data);
+    let lease: Lease | null;
+    try {
+      lease = waits
+        ? await this.#acquire(draw, wait, cancelAfterMs)
+        : await draw.lock.tryAcquire(draw.given);
+    } catch (error) {
+      const code = error === CANCELLED ? "cancelled" : this.#codeOf(error, ["not-acquired"]);
+      this.#expectPatience(code, draw, waits && wait === WAIT_MS);
+      if (waits) this.#noteWait(draw, { kind: "gave up", code, waited: true });
+      return;
+    }
+    if (lease !== null) await this.#use(this.#begin(draw, lease, waits));
+  }
+
+  /** A single fault, which loses no lease, ends no call that has time left. */
+  #expectPatience(code: string, { lock }: Draw, isPatient: boolean): void {
+    const { isRough, fail } = this.#self.stage;
+    if (isRough || !isPatient || !["unreachable", "throttled", "access-denied"].includes(code))
+      return;
+    fail(
+      "patience",
+      `${this.#self.name} waited for "${lock.name}", and one fault ended it: ${code}`,
+    );
+  }
+
+  async #acquire(draw: Draw, wait: number, cancelAfterMs: number | undefined): Promise<Lease> {
+    const { lock, asks, given } = draw;
+    this.#noteWait(draw, { kind: "waits" });
+    this.#self.moment("asks");
+    const abort = new AbortController();
+    const { signal } = abort;
+    const { timers } = this.#self.process;
+    const cancel = () => abort.abort(CANCELLED);
+    const timer = cancelAfterMs === undefined ? undefined : timers.set(cancelAfterMs, true, cancel);
+    const options = { ...given, ...asks, wait: inMs(wait), signal, poll: POLL };
+    try {
+      return await this.#self.silence.watch(`waited for "${lock.name}"`, { wait, signal }, () =>
+        lock.acquire(options),
+      );
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  async #draw(later: readonly [Name, ...Name[]]): Promise<Draw> {
+    const random = this.#random;
+    const maxHoldMs = random.chance(0.15) ? random.integer(500, 8_000) : undefined;
+    const session = random.chance(0.25) ? await this.#ownSession() : undefined;
+    const limits = maxHoldMs === undefined ? {} : { maxHold: inMs(maxHoldMs) };
+    const common = { ...limits, ...(session && { session }) };
+    const [first, second] = later;
+    if (second !== undefined && random.chance(0.25)) {
+      const names: [Name, ...Name[]] = [first, second];
+      const members = names.map((name) => (isOfPermits(name) ? this.#one(name, {}, 1) : name));
+      const lock = all(this.#self.locks, members, common) as unknown as Lock;
+      return { ...PLAIN, lock, names, maxHoldMs };
+    }
+    const name = later[random.integer(0, later.length - 1)] ?? first;
+    if (isOfPermits(name)) {
+      const weight = name === "d" && random.chance(0.5) ? WRITER : 1;
+      return { ...PLAIN, lock: this.#one(name, common, weight), names: [name], maxHoldMs };
+    }
+    const keep = session === undefined && random.chance(0.2) ? this.#plan.keep : undefined;
+    const isReentrant = random.chance(0.15);
+    const length = session === undefined && random.chance(0.3) ? { lease: inMs(4_500) } : {};
+    const options = { ...common, ...length, ...(keep && { keep }), reentrant: isReentrant };
+    const ifHeld = random.chance(0.2) ? interrupt : random.chance(0.2) ? announce : undefined;
+    const isAsking = ifHeld !== undefined && !this.#plan.fair.has(name);
+    return {
+      ...{ lock: this.#one(name, options, 0), names: [name], maxHoldMs, keep, isReentrant },
+      isOnSession: session !== undefined || (this.#plan.onSession && keep === undefined),
+      asks: isAsking ? { ifHeld } : {},
+      given: {
+        ...(random.chance(0.6) && { data: this.#someData() }),
+        ...(random.chance(0.3) && { existingData: "keep" as const }),
+        ...(random.chance(0.3) && { keepData: true as const }),
+      },
+    };
+  }
+
+  #one(name: Name, options: object, weight: number): Lock {
+    const { locks } = this.#self;
+    const { limit, fair } = this.#plan;
+    if (name === "s") return semaphore(locks, name, { ...options, permits: limit }) as Lock;
+    if (name === "d")
+      return (weight === WRITER ? writeLock : readLock)(locks, name, options) as Lock;
+    return (fair.has(name) ? fairLock : mutex)(locks, name, options);
+  }
+
+  /** The session of the process, for all its calls. */
+  async #ownSession(): Promise<Session | undefined> {
+    this.#opening ??= openSession(this.#self.locks, { lease: LEASE_MS });
+    try {
+      const session = await this.#opening;
+      if (session.isHeld) return session;
+    } catch (error) {
+      this.#codeOf(error);
+    }
+    this.#opening = undefined;
+    return undefined;
+  }
+
+  #someData(): Json {
+    return { by: this.#self.name, n: this.#random.integer(0, 99) };
+  }
+
+  #noteWait(
+    { names }: Draw,
+    event: { kind: "waits" } | { kind: "gave up"; code: string; waited: true },
+  ): void {
+    const [name] = names;
+    if (names.length === 1 && !isOfPermits(name)) this.#self.note({ ...event, name });
+  }
+
+  #begin(draw: Draw, lease: Lease, waited: boolean): Grip {
+    const self = this.#self;
+    const locks = lease.parts.filter(({ weight }) => weight === undefined);
+    if (draw.names.length > 1 && locks.length > 0) {
+      self.note({
+        kind: "granted together",
+        parts: locks.map(({ fence, name }) => `${fence} ${name}`),
+      });
+    }
+    if (draw.keep !== undefined) noteUse(self, lease, draw.keep);
+    const { maxHoldMs, asks } = draw;
+    const isOnly = draw.names.length === 1;
+    for (const part of lease.parts) {
+      const { name, weight } = part;
+      if (weight !== undefined) {
+        this.#notePermit(part, "granted");
+        continue;
+      }
+      const { fence } = part;
+      if (maxHoldMs !== undefined) self.note({ kind: "limited", name, fence, maxHoldMs });
+      const grantFence = grantFenceOf(part);
+      self.stage.handedOut(self, {
+        ...{ name, fence, grantFence },
+        get isHeld() {
+          return lease.isHeld;
+        },
+      });
+      self.note({ kind: "granted", name, fence, waited: waited && isOnly });
+      if (waited && asks.ifHeld === interrupt)
+        self.note({ kind: "interrupts", name, fence: grantFence });
+    }
+    if (!lease.isHeld) self.stage.fail("lost is final", `${self.name} was granted a lost lease`);
+    this.#watchLoss(lease, draw);
+    lease.signal.addEventListener("abort", () => {
+      const { name, weight } = lease;
+      // Of several, only one is interrupted.
+      if (!isOnly || weight !== undefined) return;
+      if (!isHoldfastError(lease.signal.reason, "interrupted")) return;
+      self.note({ kind: "obeyed", name, fence: grantFenceOf(lease), what: "interrupted" });
+    });
+    return { ...draw, lease, data: this.#dataOf(draw, lease) };
+  }
+
+  #watchLoss(lease: Lease, draw: Draw): void {
+    const { names, maxHoldMs } = draw;
+    const isOnly = names.length === 1;
+    const loss = lossSignal(lease);
+    const lost = (): void => {
+      const reason = isHoldfastError(loss.reason) ? loss.reason.reason : undefined;
+      if (reason === "exported") return;
+      // The process itself closed its session, or the client.
+      if (reason === "closed" && this.#closes) {
+        this.#noteReleased(draw, lease);
+        return;
+      }
+      // A release may be the first to see that an operator has forced it.
+      if (this.#released.has(lease)) return;
+      const isAsked = reason === "released-by-force" || reason === "interrupted";
+      for (const part of lease.parts) {
+        const { name, fence, weight } = part;
+        const of = (isOnly && reason) || "lost-with-another";
+        if (weight === undefined) this.#self.note({ kind: "lost", name, fence, reason: of });
+        // The permit is in the record until it expires, or an operator has released a lock beside it.
+        else this.#notePermit(part, maxHoldMs === undefined && !isAsked ? "lost" : "released");
+      }
+    };
+    if (loss.aborted) lost();
+    else loss.addEventListener("abort", lost, { once: true });
+  }
+
+  #notePermit(permit: Lease, what: "granted" | "acted" | "released" | "lost"): void {
+    const { holder, weight = 1 } = permit;
+    const isRead = permit.name === "d";
+    const of = isRead
+      ? { name: "read-write#d", limit: WRITER }
+      : { name: "semaphore#s", limit: this.#plan.limit };
+    this.#self.note({ kind: "permit", ...of, holder, what, weight });
+  }
+
+  #noteActed({ lease }: Grip): boolean {
+    const { isHeld } = lease;
+    if (!isHeld) return false;
+    for (const part of lease.parts) {
+      const { name, fence, weight } = part;
+      if (weight === undefined) this.#self.note({ kind: "acted", name, fence });
+      else this.#notePermit(part, "acted");
+    }
+    return true;
+  }
+
+  #noteReleased({ keep }: Draw, lease: Lease): void {
+    this.#released.add(lease);
+    for (const part of lease.parts) {
+      const { name, fence, holder, weight } = part;
+      // A kept grant keeps its holder.
+      const of = keep === undefined ? { holder } : {};
+      if (weight === undefined) this.#self.note({ kind: "released", name, fence, ...of });
+      else this.#notePermit(part, "released");
+    }
+  }
+
+  /** The data of a new lease, which must be its own, or those that an earlier holder may have left. */
+  #dataOf({ names: [name], given, lock }: Draw, lease: Lease): Grip["data"] {
+    if (lease.parts.length > 1 || isOfPermits(name)) return undefined;
+    const { data } = this.#plan;
+    const isOwn = textOfData(lease.data) === textOfData(given.data);
+    const isFine = isOwn || (given.existingData === "keep" && data.mayHave(name, lease.data));
+    if (!isFine) this.#wrong(lock, "its own data", lease.data, given.data);
+    return new DataOfLease(lease.data);
+  }
+
+  #wrong(
+    { name }: { readonly name: string },
+    what: string,
+    found: unknown,
+    expected: unknown,
+  ): void {
+    const texts = `${textOfData(found)}, not ${textOfData(expected)}`;
+    this.#self.stage.fail("data", `${this.#self.name} found ${what} of "${name}": ${texts}`);
+  }
+
+  async #act(grip: Grip, forMs: number): Promise<void> {
+    this.#self.moment("held");
+    for (let leftMs = forMs; leftMs > 0 && this.#noteActed(grip); leftMs -= ACT_EVERY_MS) {
+      await this.#self.sleep(Math.min(leftMs, ACT_EVERY_MS));
+    }
+    this.#noteActed(grip);
+  }
+
+  async #use(first: Grip): Promise<void> {
+    let grip = first;
+    for (let left = this.#random.integer(0, 4); left > 0 && grip.lease.isHeld; left -= 1) {
+      const next = await this.#step(grip);
+      if (next === undefined) return;
+      grip = next;
+    }
+    await this.#act(grip, this.#random.integer(0, 400));
+    this.#self.moment("ends");
+    await this.#end(grip);
+  }
+
+  /** Does one thing with a lease. Returns what is then held; undefined if the lease has ended. */
+  async #step(grip: Grip): Promise<Grip | undefined> {
+    const { lease, data } = grip;
+    const random = this.#random;
+    const afterMs = random.integer(0, 2_500);
+    switch (random.integer(0, 9)) {
+      case 0:
+        await this.#act(grip, afterMs);
+        return grip;
+      case 1:
+        await this.#round(grip.names);
+        return grip;
+      case 2:
+      case 3:
+        await this.#write(grip);
+        return grip;
+      case 4:
+        await this.#expecting(() => lease.renew(this.#length(grip)));
+        return grip;
+      case 5:
+        await this.#look(grip);
+        return grip;
+      case 6:
+        return data === undefined ? grip : this.#again(grip);
+      case 7:
+        return data === undefined ? this.#downgrade(grip) : this.#transfer(grip);
+      case 8:
+        // As above: not while another call may be granted a permit.
+        if (this.#rounds === 1 && random.chance(0.1)) await this.#closeSession();
+        await this.#expecting(() => shield(lease, () => this.#act(grip, afterMs)));
+        return grip;
+      default: {
+        const { name, fence, weight } = lease;
+        if (weight === undefined && fence !== undefined)
+          this.#self.note({ kind: "listens", name, fence: grantFenceOf(lease), everyMs: 200 });
+        await this.#expecting(async () => void listen(lease, "200ms"));
+        wanted(lease);
+        return grip;
+      }
+    }
+  }
+
+  /** Writes data, once or twice at the same time, and perhaps does not wait for the end. */
+  async #write({ lease, data, names: [name] }: Grip): Promise<void> {
+    if (data === undefined) return;
+    const random = this.#random;
+    const writeOne = (): Promise<void> => {
+      const value = random.chance(0.2) ? undefined : this.#someData();
+      this.#plan.data.mayWrite(name, value);
+      const isUpdate = value === undefined || random.chance(0.5);
+      const call = () => (isUpdate ? lease.update(value) : lease.renew({ data: value }));
+      return this.#expecting(() => data.written(value, call));
+    };
+    const writing = random.chance(0.3) ? [writeOne(), writeOne()] : [writeOne()];
+    if (random.chance(0.7)) await Promise.all(writing);
+  }
+
+  /** Reads the record, which has the data of its holder. */
+  async #look(grip: Grip): Promise<void> {
+    const { lease, lock, data } = grip;
+    let found: Inspection;
+    try {
+      found = await lock.inspect();
+    } catch (error) {
+      this.#codeOf(error);
+      return;
+    }
+    if (data === undefined || !lease.isHeld || found.holder !== lease.holder) return;
+    if (!data.mayBe(found.data))
+      this.#wrong(lock, "the data in the record", found.data, lease.data);
+    if (!data.mayBe(lease.data)) this.#wrong(lock, "the data of the lease", lease.data, found.data);
+  }
+
+  /** Tries to acquire what it holds: only a reentrant lock gives it, and is held on until the last release. */
+  async #again(grip: Grip): Promise<Grip> {
+    const { lease, lock, isReentrant } = grip;
+    const second = await lock.tryAcquire().catch((error: unknown) => void this.#codeOf(error));
+    if (second === null || second === undefined) return grip;
+    if (!isReentrant && lease.isHeld)
+      this.#self.stage.fail("exclusion", `${this.#self.name} was granted "${lock.name}" twice`);
+    const [first, last] = this.#random.chance(0.5) ? [lease, second] : [second, lease];
+    await this.#expecting(() => first.release());
+    return { ...grip, lease: last };
+  }
+
+  /** Exports a lease and adopts it again. */
+  async #transfer(grip: Grip): Promise<Grip | undefined> {
+    const { lease, keep, isReentrant, isOnSession, data } = grip;
+    if (keep !== undefined || isReentrant || isOnSession || !lease.isHeld) return grip;
+    const { name, fence } = lease;
+    this.#self.note({ kind: "exports", name, fence });
+    const exporting = exportLease(lease);
+    this.#noteReleased(grip, lease);
+    try {
+      const handle = await exporting;
+      const from = BigInt(handle.fence);
+      this.#self.note({ kind: "exported", name, fence: from });
+      this.#self.note({ kind: "imports", name, fence: from });
+      const adopted = await adoptLease(this.#self.locks, handle, { wait: WAIT_MS });
+      this.#self.note({ kind: "imported", name, fence: adopted.fence, from });
+      if (data?.mayBe(adopted.data) === false)
+        this.#wrong(lease, "the data after a transfer", adopted.data, lease.data);
+      const next = { ...grip, maxHoldMs: undefined, asks: {}, given: { data: adopted.data } };
+      return this.#begin(next, adopted, false);
+    } catch (error) {
+      this.#codeOf(error, ["not-acquired"]);
+      return undefined;
+    }
+  }
+
+  async #downgrade(grip: Grip): Promise<Grip | undefined> {
+    const { lease, names } = grip;
+    if (names.length > 1 || lease.weight !== WRITER || !lease.isHeld) return grip;
+    const downgrading = downgrade(lease);
+    this.#noteReleased(grip, lease);
+    try {
+      return this.#begin(grip, (await downgrading) as Lease, false);
+    } catch (error) {
+      this.#codeOf(error);
+      await this.#expecting(() => lease.release());
+      return undefined;
+    }
+  }
+
+  /** A new length for a lease of its own, or none. */
+  #length({ data, isOnSession }: Grip): { readonly lease?: Duration } {
+    if (data === undefined || isOnSession || this.#random.chance(0.5)) return {};
+    return { lease: inMs(this.#random.integer(4_000, LEASE_MS)) };
+  }
+
+  async #end(grip: Grip): Promise<void> {
+    const { lease } = grip;
+    const { isHeld } = lease;
+    const way = this.#random.integer(0, 2);
+    const released =
+      way === 0
+        ? lease[Symbol.asyncDispose]()
+        : way === 1
+          ? lease.release()
+          : Promise.all([lease.release(), lease.release()]);
+    if (isHeld) this.#noteReleased(grip, lease);
+    await this.#expecting(() => released);
+    if (lease.isHeld) this.#self.stage.fail("lost is final", `${this.#self.name} holds on`);
+  }
+
+  async #expecting(call: () => Promise<unknown>): Promise<void> {
+    try {
+      await call();
+    } catch (error) {
+      this.#codeOf(error);
+    }
+  }
+
+  /** Expects a code of contention, of a lease that has ended, or of the faults. */
+  #codeOf(error: unknown, more: readonly string[] = []): string {
+    const { hasFaults } = this.#self.stage;
+    const ofFaults = hasFaults ? [...UNACKNOWLEDGED, ...UNREADABLE_CODES, "closed"] : [];
+    const ofClose = this.#closes ? ["closed"] : [];
+    return this.#self.codeOf(error, ["lost", "interrupted", ...more, ...ofFaults, ...ofClose]);
+  }
+}
+
+const CANCELLED = new Error("cancelled");
+const PLAIN = {
+  ...{ maxHoldMs: undefined, keep: undefined, isReentrant: false, asks: {}, given: {} },
+  isOnSession: false,
+} as const;
