@@ -120,6 +120,10 @@ export function hasExpired(error: unknown): boolean {
 
 function notOpened(cause: unknown): unknown {
   if (!isHoldfastError(cause)) return cause;
-  const { code, reason } = cause;
-  return new HoldfastError(code, `The session was not opened: ${cause.message}`, { cause, reason });
+  const { reason } = cause;
+  // No other client has a new session: at the end of a wait, too, only an answer is missing.
+  const isLate = cause.code === "not-acquired";
+  const code = isLate ? "unreachable" : cause.code;
+  const why = isLate ? "the wait ended before DynamoDB answered." : cause.message;
+  return new HoldfastError(code, `The session was not opened: ${why}`, { cause, reason });
 }
