@@ -114,6 +114,7 @@ export class Occurrences {
     const over = firstOf([context.closing, settings.grant.signal]);
     try {
       for (;;) {
+        if (context.closing.aborted) throw closed(ref.name);
         const shown = await this.#read(ref, settings, "eventual", watch);
         if (shown !== undefined) {
           // The first answer also shows whether the clock of this machine is wrong.
@@ -127,7 +128,6 @@ export class Occurrences {
         watch ??= new OutageWatch(context);
         await context.sleep(context.jittered(settings.grant.maxPollMs), over.signal);
         if (settings.grant.signal?.aborted === true) throw settings.grant.signal.reason;
-        if (context.closing.aborted) throw closed(ref.name);
       }
     } finally {
       watch?.dispose();

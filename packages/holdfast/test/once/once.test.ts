@@ -494,6 +494,20 @@ describe("once", () => {
     expect(ran.map(({ who }) => who)).toEqual([b]);
   });
 
+  it.each(["skip", "rerun"] as const)(
+    "rejects with `closed` after the client was closed, without a request: ifInterrupted %s",
+    async (ifInterrupted) => {
+      const a = world.inhabitant();
+      await world.until(call(a, TEN, { ifInterrupted }));
+      await world.until(a.locks.close());
+      const { reads, result } = await world.requests(() =>
+        call(a, TEN, { ifInterrupted }).catch((error: unknown) => error),
+      );
+      expect(result).toMatchObject({ code: "closed", lockName: "report" });
+      expect(reads).toBe(0);
+    },
+  );
+
   it.each([
     [{ occurrence: "" }, "occurrence"],
     [{ occurrence: Number.NaN }, "occurrence"],
