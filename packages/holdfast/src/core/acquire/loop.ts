@@ -21,6 +21,8 @@ import { untilAnswered } from "./until-answered.js";
 
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
 const LEAST_JITTER = 0.75;
+// A table that is well answers within this time.
+const ANSWER_MS = 1_000;
 
 type Waiting = Extract<Decision, { readonly kind: "wait" | "queued" }>;
 
@@ -275,10 +277,7 @@ export class AcquireLoop {
     if (rung === "free" && decision.kind === "wait") return true;
     // A takeover needs no read before: its condition is the watched version, and its refusal shows the record.
     if (rung === undefined && takeableMs <= pollMs) return false;
-    // The timeout of the poll ends before the takeover is due.
-    const sleptMs = this.#context.nowMs() - fromMs;
-    const leftMs = Math.min(this.#context.settings.requestTimeoutMs, takeableMs - sleptMs);
-    await this.#poll(pauseMs, Math.max(leftMs, 1));
+    await this.#poll(pauseMs, takeableMs - (this.#context.nowMs() - fromMs));
     return false;
   }
 
@@ -296,11 +295,13 @@ export class AcquireLoop {
     return rung || undefined;
   }
 
-  async #poll(pauseMs: number, timeoutMs: number): Promise<void> {
+  /** Polls. `leftMs`: the timeout ends before the takeover is due. */
+  async #poll(pauseMs: number, leftMs: number): Promise<void> {
+    const timeoutMs = Math.max(Math.min(this.#context.settings.requestTimeoutMs, leftMs), 1);
     const readMs = this.#context.nowMs();
     const answer = await this.#read("eventual", timeoutMs);
     this.#pace.polled(this.#context.nowMs() - readMs);
-    if (!this.#isAnswered(answer)) return;
+    if (!this.#isAnswered(answer, leftMs)) return;
     // Only a strongly consistent read proves that the record is absent.
     if (answer.item === undefined) return this.#look();
     const record = this.#context.seeRecord(this.#ref, answer, "eventual");
@@ -313,13 +314,18 @@ export class AcquireLoop {
       timeoutMs,
       this.#cancellation.signal,
     );
-    if (seen !== undefined) this.#isAnswered(seen);
+    if (seen !== undefined) this.#isAnswered(seen, leftMs);
   }
 
-  #isAnswered(read: ReadAnswer): read is Extract<ReadAnswer, { readonly kind: "found" }> {
+  #isAnswered(
+    read: ReadAnswer,
+    leftMs: number,
+  ): read is Extract<ReadAnswer, { readonly kind: "found" }> {
     const answer = this.#context.unlessLasting(read, this.#cancellation.waits);
     if (answer.kind === "found") this.#cancellation.onResponse();
-    else this.#cancellation.onNoResponse(answer);
+    // Without the time for an answer, a poll just before a takeover says nothing of the table.
+    else if (answer.kind !== "unknown" || leftMs >= ANSWER_MS)
+      this.#cancellation.onNoResponse(answer);
     return answer.kind === "found";
   }
 
