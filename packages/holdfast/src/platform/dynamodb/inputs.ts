@@ -1,16 +1,29 @@
-import type { AttributeValue, Call, Condition, Dated } from "../table.js";
-import { compileCondition } from "./expressions.js";
+import type { Call, Dated, Item, Write } from "../table.js";
+import { compileCondition, compileWrite, type Expression } from "./expressions.js";
 
-/** The members of a put or a delete that make it conditional. Pure. */
-export function conditional(condition: Condition): {
-  readonly ConditionExpression: string;
-  readonly ExpressionAttributeNames: Record<string, string>;
-  readonly ExpressionAttributeValues: Record<string, AttributeValue> | undefined;
-  readonly ReturnValuesOnConditionCheckFailure: "ALL_OLD";
+const ACTIONS = Object.freeze({ update: "Update", put: "Put", delete: "Delete" });
+
+/** The name of a write within a transaction, and with `Item` behind it that of a request. Pure. */
+export function actionOf({ as = "update" }: Write): "Update" | "Put" | "Delete" {
+  return ACTIONS[as];
+}
+
+/** The input of a write, in a request of its own or in a transaction, without the table. Pure. */
+export function writeInput(write: Write): {
+  readonly Item?: Item;
+  readonly [member: string]: unknown;
 } {
-  const { text, names, values } = compileCondition(condition);
+  const { key, condition, change } = write;
+  const action = actionOf(write);
+  const isUpdate = action === "Update";
+  const compiled: Expression & { readonly update?: string } = isUpdate
+    ? compileWrite(condition, change)
+    : compileCondition(condition);
+  const { text, update, names, values } = compiled;
   return {
+    ...(action === "Put" ? { Item: { ...change.set, ...key } as Item } : { Key: key }),
     ConditionExpression: text,
+    ...(isUpdate && { UpdateExpression: update }),
     ExpressionAttributeNames: names,
     // A condition that only tests for presence has no values, and DynamoDB refuses an empty map.
     ExpressionAttributeValues: Object.keys(values).length === 0 ? undefined : values,

@@ -20,8 +20,8 @@ import type {
 } from "../table.js";
 import { systemTimers, type Timers } from "../timers.js";
 import { answerOf, FOR_LOCKS, type TableUse } from "./errors.js";
-import { compileProjection, compileWrite } from "./expressions.js";
-import { type Charged, chargedIn, conditional, toldIn, unitsOf } from "./inputs.js";
+import { compileProjection } from "./expressions.js";
+import { actionOf, type Charged, chargedIn, toldIn, unitsOf, writeInput } from "./inputs.js";
 import { type DynamoDBLike, senderOver } from "./sdk.js";
 import { isTransport, type OnDate, type Operation, type Sender, type Transport } from "./sender.js";
 import { cancellationOf, transactionInput } from "./transactions.js";
@@ -100,40 +100,18 @@ export class DynamoDBTable implements TablePort {
   }
 
   async write(write: Write, call: Call): Promise<WriteAnswer> {
-    if (write.as === "put") return this.#put(write, call);
-    if (write.as === "delete") return this.#delete(write, call);
-    const { text, update, names, values } = compileWrite(write.condition, write.change);
-    const input = {
-      Key: write.key,
-      ConditionExpression: text,
-      UpdateExpression: update,
-      ExpressionAttributeNames: names,
-      ExpressionAttributeValues: values,
-      ReturnValues: "ALL_NEW",
-      ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-      ...unitsOf(call),
-    };
-    const answer = await this.#change("UpdateItem", write.key, input, call);
+    const operation = `${actionOf(write)}Item` as const;
+    const isUpdate = operation === "UpdateItem";
+    const returned = isUpdate ? { ReturnValues: "ALL_NEW" } : {};
+    const input = { ...writeInput(write), ...returned, ...unitsOf(call) };
+    const answer = await this.#change(operation, write.key, input, call);
     if (answer.kind !== "output") return answer;
     const { Attributes } = answer.output;
     // Every item has at least its key. An output without attributes comes from a proxy, not from DynamoDB.
-    if (Attributes === undefined) return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
-    return { kind: "applied", item: Attributes, ...toldIn(answer, call) };
-  }
-
-  async #put(write: Write, call: Call): Promise<WriteAnswer> {
-    const item = { ...write.change.set, ...write.key } as Item;
-    const input = { ...conditional(write.condition), Item: item, ...unitsOf(call) };
-    const answer = await this.#change("PutItem", write.key, input, call);
-    return answer.kind === "output" ? { kind: "applied", item, ...toldIn(answer, call) } : answer;
-  }
-
-  async #delete(write: Write, call: Call): Promise<WriteAnswer> {
-    const input = { ...conditional(write.condition), Key: write.key, ...unitsOf(call) };
-    const answer = await this.#change("DeleteItem", write.key, input, call);
-    return answer.kind === "output"
-      ? { kind: "applied", item: undefined, ...toldIn(answer, call) }
-      : answer;
+    if (isUpdate && Attributes === undefined) {
+      return { kind: "unknown", cause: new Error(NO_ATTRIBUTES) };
+    }
+    return { kind: "applied", item: isUpdate ? Attributes : input.Item, ...toldIn(answer, call) };
   }
 
   async transact(transaction: Transaction, call: Call): Promise<TransactionAnswer> {

@@ -1,49 +1,20 @@
-import type { TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
-import type { Item, Refusal, Transaction, TransactionAnswer, Write } from "../table.js";
+import type { Item, Refusal, Transaction, TransactionAnswer } from "../table.js";
 import { FOR_LOCKS, refused } from "./errors.js";
-import { compileCondition, compileWrite } from "./expressions.js";
+import { actionOf, writeInput } from "./inputs.js";
 
 /** Transactions on DynamoDB: the request, and the reasons of a cancellation. */
-
-type Action = NonNullable<TransactWriteItemsCommandInput["TransactItems"]>[number];
 
 /** The request of a transaction. Pure. */
 export function transactionInput(
   table: string,
   { writes, token }: Transaction,
-): TransactWriteItemsCommandInput {
+): { readonly TransactItems: readonly object[]; readonly ClientRequestToken: string } {
   return {
-    TransactItems: writes.map((write) => actionOf(table, write)),
+    TransactItems: writes.map((write) => ({
+      [actionOf(write)]: { TableName: table, ...writeInput(write) },
+    })),
     ClientRequestToken: token,
   };
-}
-
-function actionOf(table: string, write: Write): Action {
-  const { key, condition, change, as: how } = write;
-  const isUpdate = how === undefined || how === "update";
-  const compiled = isUpdate ? compileWrite(condition, change) : compileCondition(condition);
-  const { text, names, values } = compiled;
-  const common = {
-    TableName: table,
-    ConditionExpression: text,
-    ExpressionAttributeNames: names,
-    // DynamoDB rejects an empty map of expression values.
-    ...(Object.keys(values).length === 0 ? {} : { ExpressionAttributeValues: values }),
-    ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
-  };
-  const action =
-    how === "put"
-      ? { Put: { ...common, Item: { ...change.set, ...key } } }
-      : how === "delete"
-        ? { Delete: { ...common, Key: key } }
-        : {
-            Update: {
-              ...common,
-              Key: key,
-              UpdateExpression: "update" in compiled ? compiled.update : "",
-            },
-          };
-  return action as Action;
 }
 
 /** Why one action cancelled its transaction. */
