@@ -111,8 +111,7 @@ export async function readOnce(
   ref: RecordRef,
   signal?: AbortSignal,
 ): Promise<Result<LeaseRecord>> {
-  const { requestTimeoutMs } = context.settings;
-  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs, signal);
+  const answer = await context.read({ key: ref.key, consistent: true }, undefined, signal);
   if (answer.kind !== "found") return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }
@@ -126,7 +125,7 @@ export async function readWithSession(
   const read = await readOnce(context, ref, signal);
   const record = read.kind === "answered" ? read.value : undefined;
   if (record?.state === "held" && record.session !== undefined) {
-    await context.sessions.look(record.session, context.settings.requestTimeoutMs, signal);
+    await context.sessions.look(record.session, signal);
   }
   return read;
 }
@@ -138,7 +137,7 @@ export async function writeOnce(
   write: Write,
   signal?: AbortSignal,
 ): Promise<Result<LeaseRecord>> {
-  const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
+  const answer = await context.write(write, undefined, signal);
   if (!isJudged(answer)) return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }
@@ -153,7 +152,7 @@ export async function notifyOnce(
 ): Promise<Result<true>> {
   const requests = requireCapability(context.format, REQUESTS);
   const write = requests.notify(context.format.codec.refOf("session", session), holder);
-  const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
+  const answer = await context.write(write, undefined, signal);
   // Refused: the session and its leases have ended.
   return isJudged(answer) ? NOTIFIED : answer;
 }

@@ -47,7 +47,7 @@ export async function freeDead(
   if (judge(context, ref, record).kind !== "take-over") return { kind: "answered", value: record };
   const options = { keepData: true, lastHolder: record.holder, forced: forcedRequest(forced) };
   const write = context.freeing(ref, { watched: record }, options);
-  const answer = await context.write(write, context.settings.requestTimeoutMs, signal);
+  const answer = await context.write(write, undefined, signal);
   if (!isJudged(answer)) return answer;
   return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
 }

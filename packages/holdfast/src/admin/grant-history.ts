@@ -39,8 +39,7 @@ const noting =
     const note = { ...held, owner, at, how, forced: isOld ? undefined : forced };
     context.inBackground(async () => {
       const write = history.note(ref, note, context.wallMs());
-      const { requestTimeoutMs } = context.settings;
-      const send = () => context.write(write, requestTimeoutMs, undefined, CLAIM);
+      const send = () => context.write(write, undefined, undefined, CLAIM);
       const answer = await send();
       if (isNoAnswer(answer)) await send();
       if (answer.kind === "misconfigured") context.reportOnce("history", () => answer.error);

@@ -22,9 +22,7 @@ export async function historyOf(context: AcquireContext, ref: RecordRef): Promis
   const items = await Promise.all(
     keys.map(async (key) => {
       const read = { key, consistent: false };
-      const answer = unlessMisconfigured(
-        await context.read(read, context.settings.requestTimeoutMs),
-      );
+      const answer = unlessMisconfigured(await context.read(read));
       if (answer.kind !== "found")
         throw unavailableError(ref.name, "was not read", answer, `The history of "${ref.name}"`);
       return answer.item;

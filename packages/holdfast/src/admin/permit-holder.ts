@@ -17,7 +17,7 @@ export async function permitOfHolder(
   checkHolder(ref, holder);
   const found = await fewTries(
     context,
-    () => context.read({ key: ref.key, consistent: true }, context.settings.requestTimeoutMs),
+    () => context.read({ key: ref.key, consistent: true }),
     (answer) => unavailableError(ref.name, "was not read", answer, titleOf([ref.name], ref.kind)),
   );
   const permit = permitsIn(context, ref, found).find((one) => one.holder === holder);

@@ -85,9 +85,7 @@ async function entriesOf(context: AcquireContext, ref: RecordRef): Promise<Shown
   let after: Item | undefined;
   do {
     const query = { ...queue.upTo(ref, LAST_TICKET), consistent: true, after };
-    const answer = unlessMisconfigured(
-      await context.query(query, context.settings.requestTimeoutMs),
-    );
+    const answer = unlessMisconfigured(await context.query(query));
     if (answer.kind !== "page")
       throw unavailableError(ref.name, "was not read", answer, `The queue of lock "${ref.name}"`);
     const { dateMs } = answer;

@@ -33,16 +33,15 @@ export async function changeLimit(
   const ref = permits.refOf("semaphore", checkName(name));
   // Without a table, no limit is stored, and none counts.
   if (context.isUnlocked) return { before: undefined, limit, used: 0 };
-  const { requestTimeoutMs } = context.settings;
   const read = await answered(context, name, () =>
-    context.read({ key: ref.key, consistent: true }, requestTimeoutMs),
+    context.read({ key: ref.key, consistent: true }),
   );
   let before = readable(permits.readAll(read.item), name, context);
   for (let rounds = 0; rounds < TRIES; rounds += 1) {
     const changes = before.state === "shared" ? before.limitChanges : 0;
     const options = { fenceSeed: context.fenceSeed(ref), wallMs: context.wallMs(), changes };
     const written = await answered(context, name, () =>
-      context.write(permits.setLimit(ref, limit, options), requestTimeoutMs),
+      context.write(permits.setLimit(ref, limit, options)),
     );
     const after = readable(permits.readAll(written.item), name, context);
     // After a lost answer the same write is refused, and the item shows its effect.

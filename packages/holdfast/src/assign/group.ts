@@ -57,9 +57,8 @@ export class Group {
     let after: Item | undefined;
     do {
       const query = { ...all(this.#group), consistent: isStrong, after };
-      const { requestTimeoutMs } = this.#context.settings;
       const answer = this.#context.unlessLasting(
-        await this.#context.query(query, requestTimeoutMs, this.#context.closing),
+        await this.#context.query(query, undefined, this.#context.closing),
         true,
       );
       // A refused permission lasts longer than an outage, and without the rows each member takes itself for the only one.
@@ -101,21 +100,16 @@ export class Group {
         return;
       }
     }
-    const { requestTimeoutMs } = this.#context.settings;
     const write = this.#rowsOf().put(this.#group, told, wallMs);
     // Without an answer, the next look shows what is missing.
-    const sent = this.#context.unlessLasting(
-      await this.#context.write(write, requestTimeoutMs),
-      true,
-    );
+    const sent = this.#context.unlessLasting(await this.#context.write(write), true);
     this.#untold = isNoAnswer(sent) ? sent : undefined;
   }
 
   /** Removes the row of a member. One write. */
   async leave(session: string): Promise<void> {
-    const { requestTimeoutMs } = this.#context.settings;
     const write = this.#rowsOf().remove(this.#group, session);
-    this.#context.unlessLasting(await this.#context.write(write, requestTimeoutMs), true);
+    this.#context.unlessLasting(await this.#context.write(write), true);
   }
 
   #rowsOf() {
@@ -124,14 +118,13 @@ export class Group {
 
   /** Whether a member's session counts as dead. One read of half a unit, or of one with `isStrong`. */
   async isOver({ session, leaseMs }: MemberRow, isStrong = false): Promise<boolean> {
-    const { sessions, settings, closing } = this.#context;
-    const { requestTimeoutMs } = settings;
+    const { sessions, closing } = this.#context;
     const decide = () => decideBySession(leaseMs, session, OVER, this.#context.circumstances());
-    if (isStrong) await sessions.look(session, requestTimeoutMs, closing);
-    else await sessions.poll(session, 0, requestTimeoutMs, closing);
+    if (isStrong) await sessions.look(session, closing);
+    else await sessions.poll(session, 0, closing);
     let decision = decide();
     if (decision.kind === "wait" && decision.isUnconfirmed === true) {
-      await sessions.look(session, requestTimeoutMs, closing);
+      await sessions.look(session, closing);
       decision = decide();
     }
     if (decision.kind === "wait") this.#nextDeathMs = decision.acquirableAtMs;

@@ -236,8 +236,7 @@ async function look(acquisition: RecordAcquisition): Promise<LeaseRecord> {
 }
 
 async function read({ context, ref, cancellation }: RecordAcquisition, consistent: boolean) {
-  const { requestTimeoutMs } = context.settings;
   const reading = { key: ref.key, consistent };
-  const answer = await context.read(reading, requestTimeoutMs, cancellation.signal);
+  const answer = await context.read(reading, undefined, cancellation.signal);
   return context.unlessLasting(answer, false);
 }

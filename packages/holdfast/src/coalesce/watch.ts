@@ -73,7 +73,7 @@ export class OwedWatch {
     const context = this.#context;
     try {
       const read = { key: this.#ref.key, consistent: false };
-      const shown = await context.read(read, context.settings.requestTimeoutMs, context.closing);
+      const shown = await context.read(read, undefined, context.closing);
       const answer = context.unlessLasting(shown, true);
       if (answer.kind !== "found") return false;
       if (answer.item !== undefined) {

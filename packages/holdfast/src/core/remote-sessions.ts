@@ -16,6 +16,7 @@ import { CLAIM, type Entering, KEEP } from "./table-access.js";
 
 /** The decision to end a session that counts as dead. */
 export type Ending = Extract<Decision, { readonly kind: "end-session" }>;
+export type Looking = Extract<Decision, { readonly kind: "look-at-session" }>;
 
 // A client renews its session once before any record names the session.
 const FIRST_VERSION = 1n;
@@ -50,29 +51,40 @@ export class RemoteSessions {
   async poll(
     session: string,
     freshMs: number,
-    timeoutMs: number,
     signal: SignalLike,
+    timeoutMs?: number,
   ): Promise<ReadAnswer | undefined> {
     const { observations } = this.#context;
     const ref = this.#refOf(session);
     if (this.#context.nowMs() - observations.lookedAtMs(ref.id) < freshMs) return undefined;
-    const answer = await this.#read(ref, "eventual", timeoutMs, signal);
+    const answer = await this.#read(ref, "eventual", signal, timeoutMs);
     if (answer.kind !== "found") return answer;
     const found = this.#context.format.codec.read(answer.item);
     // If the end of a session is past, the client need not watch the session. But only a strong read proves it.
     if (isDoubtful(found) || this.#context.seemsOver(found, answer)) {
-      return this.look(session, timeoutMs, signal);
+      return this.look(session, signal, timeoutMs);
     }
     this.#context.seeRecord(ref, answer, "eventual");
     return answer;
   }
 
   /** Reads the session with strong consistency. */
-  async look(session: string, timeoutMs: number, signal?: SignalLike): Promise<ReadAnswer> {
+  async look(session: string, signal?: SignalLike, timeoutMs?: number): Promise<ReadAnswer> {
     const ref = this.#refOf(session);
-    const answer = await this.#read(ref, "strong", timeoutMs, signal);
+    const answer = await this.#read(ref, "strong", signal, timeoutMs);
     if (answer.kind === "found") this.#context.seeRecord(ref, answer, "strong");
     return answer;
+  }
+
+  /** Looks at the session that a decision names, or ends it. */
+  follow(
+    decision: Ending | Looking,
+    owner: string,
+    signal: SignalLike,
+  ): Promise<ReadAnswer | WriteAnswer> {
+    return decision.kind === "end-session"
+      ? this.end(decision, owner, signal)
+      : this.look(decision.session, signal);
   }
 
   /**
@@ -81,7 +93,7 @@ export class RemoteSessions {
    */
   end({ session, watched }: Ending, owner: string, signal: SignalLike): Promise<WriteAnswer> {
     const ref = this.#refOf(session);
-    const { format, settings } = this.#context;
+    const { format } = this.#context;
     const ended = this.#ends.run(session, async () => {
       const wallMs = this.#context.wallMs();
       const tombstone = { fence: BigInt(Math.floor(wallMs)), owner, wallMs };
@@ -90,15 +102,8 @@ export class RemoteSessions {
           ? format.lease.tombstone?.(ref, tombstone)
           : this.#context.freeing(ref, { watched }, { keepData: false, lastHolder: "" });
       if (write === undefined) throw new Error("The records of this format name no session.");
-      const answer = await this.#context.write(
-        write,
-        settings.requestTimeoutMs,
-        undefined,
-        TO_SESSION,
-      );
-      if (isJudged(answer)) {
-        this.#context.seeRecord(ref, answer, "strong");
-      }
+      const answer = await this.#context.write(write, undefined, undefined, TO_SESSION);
+      if (isJudged(answer)) this.#context.seeRecord(ref, answer, "strong");
       return answer;
     });
     return orAborted(ended, signal);
@@ -111,8 +116,8 @@ export class RemoteSessions {
   #read(
     ref: RecordRef,
     consistency: "strong" | "eventual",
-    timeoutMs: number,
     signal: SignalLike | undefined,
+    timeoutMs: number | undefined,
   ): Promise<ReadAnswer> {
     const attributes = this.#context.format.codec.pollAttributes;
     const read = { key: ref.key, consistent: consistency === "strong", attributes };

@@ -150,7 +150,7 @@ export class TableAccess {
   /** Sends a write when it has its turn. By default the write is about something that this process holds. */
   write(
     write: Write,
-    timeoutMs: number,
+    timeoutMs = this.settings.requestTimeoutMs,
     signal?: SignalLike,
     entering: Entering = KEEP,
   ): Promise<WriteAnswer> {
@@ -169,14 +169,18 @@ export class TableAccess {
   /** Sends a read when it has its turn. By default the read is not about something that this process holds. */
   read(
     read: Read,
-    timeoutMs: number,
+    timeoutMs = this.settings.requestTimeoutMs,
     signal?: SignalLike,
     entering: Entering = CLAIM,
   ): Promise<ReadAnswer> {
     return this.#inTurn("read", entering, timeoutMs, signal, (call) => this.table.read(read, call));
   }
 
-  query(query: Query, timeoutMs: number, signal?: SignalLike): Promise<ScanAnswer> {
+  query(
+    query: Query,
+    timeoutMs = this.settings.requestTimeoutMs,
+    signal?: SignalLike,
+  ): Promise<ScanAnswer> {
     return this.#inTurn("query", CLAIM, timeoutMs, signal, (call) => this.table.query(query, call));
   }
 

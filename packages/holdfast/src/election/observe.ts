@@ -129,7 +129,7 @@ function read(
   consistent: boolean,
   signal?: AbortSignal,
 ): Promise<ReadAnswer> {
-  return context.read({ key: ref.key, consistent }, context.settings.requestTimeoutMs, signal);
+  return context.read({ key: ref.key, consistent }, undefined, signal);
 }
 
 function localLeadership({ ref }: Candidate, term: Term | undefined): LeaderInfo {

@@ -38,9 +38,7 @@ export async function askOnce(
   kind: "prefer" | "resign",
 ): Promise<{ readonly kind: "asked" | "gone" } | NoAnswer> {
   const write = requireCapability(context.format, REQUESTS).ask(ref, { kind, holder });
-  const answer = unlessMisconfigured(
-    await context.write(write, context.settings.requestTimeoutMs, context.closing),
-  );
+  const answer = unlessMisconfigured(await context.write(write, undefined, context.closing));
   if (!isJudged(answer)) return answer;
   const record = context.seeRecord(ref, answer, "strong");
   const isAsked = record.state === "held" && record.holder === holder;
@@ -107,8 +105,7 @@ interface Holding {
 
 async function read({ context, ref }: Candidate, signal: AbortSignal): Promise<Holding | NoAnswer> {
   const query = { key: ref.key, consistent: true, attributes: context.format.codec.pollAttributes };
-  const { requestTimeoutMs } = context.settings;
-  const answer = unlessMisconfigured(await context.read(query, requestTimeoutMs, signal));
+  const answer = unlessMisconfigured(await context.read(query, undefined, signal));
   if (answer.kind !== "found") return answer;
   const record = context.seeRecord(ref, answer, "strong");
   return record.state === "held"

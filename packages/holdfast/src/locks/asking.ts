@@ -1,5 +1,5 @@
 import type { AcquireSettings, Asker, Contending } from "../core/acquire/settings.js";
-import { Retries, untilAnswered } from "../core/acquire/until-answered.js";
+import { Retries, unlessUnserved, untilAnswered } from "../core/acquire/until-answered.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { LeaseFormat } from "../core/record/format.js";
 import type { ObservedHeld, ObservedRecord } from "../core/record/observation.js";
@@ -9,7 +9,6 @@ import { phraseOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { shown } from "../internal/shown.js";
 import { REQUESTS } from "../native/native-requests.js";
-import { isNoAnswer } from "../platform/retry.js";
 import type { Write } from "../platform/table.js";
 
 /** What a waiter tells each holder that it meets: {@link interrupt} or {@link announce}. */
@@ -121,9 +120,9 @@ class HolderAsker implements Asker {
     const requests = requireCapability(context.format, REQUESTS);
     const write = requests.ask(ref, { kind, holder, by: settings.owner }, asked);
     let sends = 0;
-    const send = (timeoutMs: number) => {
+    const send = () => {
       sends += 1;
-      return context.write(write, timeoutMs, this.#waiter.cancellation.signal);
+      return context.write(write, undefined, this.#waiter.cancellation.signal);
     };
     const pauseMs = settings.retryMs;
     const answer = await untilAnswered(this.#waiter, { pauseMs }, send);
@@ -155,15 +154,9 @@ class HolderAsker implements Asker {
     const { context, cancellation } = this.#waiter;
     const note = this.#note;
     if (note === undefined || this.#retries?.isDue === false) return;
-    const { requestTimeoutMs } = context.settings;
-    const sent = await context.write(note, requestTimeoutMs, cancellation.signal, TO_SESSION);
-    const answer = context.unlessLasting(sent, cancellation.waits);
-    if (isNoAnswer(answer)) {
-      this.#retries?.putOff();
-      return cancellation.onNoResponse(answer);
-    }
-    cancellation.onResponse();
-    this.#note = undefined;
+    const sent = await context.write(note, undefined, cancellation.signal, TO_SESSION);
+    if (unlessUnserved(this.#waiter, sent) === undefined) this.#retries?.putOff();
+    else this.#note = undefined;
   }
 
   #superseded(): HoldfastError {

@@ -36,14 +36,13 @@ export async function inspectPermits(
   context: AcquireContext,
   ref: RecordRef,
 ): Promise<PermitInspection> {
-  const { requestTimeoutMs } = context.settings;
-  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  const answer = await context.read({ key: ref.key, consistent: true });
   const shown = found(ref, answer);
   const record = sharedRecord({ context, ref }, shown);
   const permits = record.state === "shared" ? record.permits : [];
   await Promise.all(
     sessionsToRead(context, permits).map(async (session) =>
-      found(ref, await context.sessions.look(session, requestTimeoutMs)),
+      found(ref, await context.sessions.look(session)),
     ),
   );
   return permitInspectionOf(context, ref, record, shown);

@@ -195,11 +195,10 @@ function leftToWatchMs(context: AcquireContext, ref: RecordRef, held: HeldRecord
  * the session, too. Costs one read unit, or two with a session. Throws coded errors.
  */
 export async function inspectRecord(context: AcquireContext, ref: RecordRef): Promise<Inspection> {
-  const { requestTimeoutMs } = context.settings;
-  const answer = await context.read({ key: ref.key, consistent: true }, requestTimeoutMs);
+  const answer = await context.read({ key: ref.key, consistent: true });
   const record = context.seeRecord(ref, found(ref, answer), "strong");
   if (record.state === "held" && record.session !== undefined) {
-    found(ref, await context.sessions.look(record.session, requestTimeoutMs));
+    found(ref, await context.sessions.look(record.session));
   }
   return inspectionOf(context, ref, record, answer.dateMs);
 }

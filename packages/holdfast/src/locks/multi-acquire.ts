@@ -264,8 +264,8 @@ async function readAll(acquisition: MultiAcquire, refs: readonly RecordRef[]): P
   await Promise.all(
     refs.map(async (ref) => {
       const read = { key: ref.key, consistent: true };
-      const answer = await untilAnswered(acquisition, asking, (timeoutMs) =>
-        context.read(read, timeoutMs, cancellation.signal),
+      const answer = await untilAnswered(acquisition, asking, () =>
+        context.read(read, undefined, cancellation.signal),
       );
       const part = acquisition.permits.get(ref.id);
       if (part === undefined) context.seeRecord(ref, answer, "strong");

@@ -193,7 +193,7 @@ export class Occurrences {
     const context = this.#context;
     const read = { key: ref.key, consistent: consistency === "strong" };
     const answer = context.unlessLasting(
-      await context.read(read, context.settings.requestTimeoutMs, grant.signal),
+      await context.read(read, undefined, grant.signal),
       watch !== undefined,
     );
     if (answer.kind === "found") {

@@ -62,9 +62,8 @@ export async function look(place: Place, consistent: boolean): Promise<Sight | N
 
 async function read({ context, ref }: Place, consistent: boolean) {
   const reading = { key: ref.key, consistent };
-  const { requestTimeoutMs } = context.settings;
   const answer = context.unlessLasting(
-    await context.read(reading, requestTimeoutMs, context.closing),
+    await context.read(reading, undefined, context.closing),
     true,
   );
   if (answer.kind !== "found") return answer;

@@ -1,5 +1,5 @@
 import { elapsedMsSince, type Instant, instantOf } from "../../platform/clock.js";
-import { isNoAnswer, type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
+import { type NoAnswer, retry, type Unanswered } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
 import type { ClaimTurn } from "../admission.js";
 import { steady } from "../backoff.js";
@@ -7,6 +7,7 @@ import { actingMs, Deadline, LEAST_PART_LEFT } from "../hold/deadline.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import type { AcquireSettings, Acquisition } from "./settings.js";
+import { unlessUnserved } from "./until-answered.js";
 
 // The dates in a request are of the time at which it was composed. A process may sleep for days between two sends, and a
 // TTL of then would delete the record of a live lease. Far below the retention of a record (R10).
@@ -144,14 +145,11 @@ export class GrantRetry {
   #isSettledBy<A extends { readonly kind: string }>(
     sent: A,
   ): sent is Exclude<A, NoAnswer | Misconfigured> {
-    const answer = this.#context.unlessLasting(sent, this.#cancellation.waits);
-    if (!isNoAnswer(answer)) {
-      this.#cancellation.onResponse();
-      return true;
-    }
-    if (answer.kind === "unknown") this.#unanswered += 1;
-    this.#cancellation.onNoResponse(answer);
-    return false;
+    if (sent.kind === "unknown") this.#unanswered += 1;
+    return (
+      unlessUnserved({ context: this.#context, cancellation: this.#cancellation }, sent) !==
+      undefined
+    );
   }
 
   /** Pauses before the next send. Rejects with the error of the cancellation. */

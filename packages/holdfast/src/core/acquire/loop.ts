@@ -5,7 +5,7 @@ import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
 import type { ObservedRecord } from "../record/observation.js";
 import { hasQueue } from "../record/record.js";
-import type { Ending } from "../remote-sessions.js";
+import type { Ending, Looking } from "../remote-sessions.js";
 import type { Ear, RingKind } from "../rings.js";
 import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
@@ -17,7 +17,7 @@ import { PollPace } from "./poll-pace.js";
 import { SecondDate } from "./second-date.js";
 import type { AcquireSettings, Asker, Contending, Granted, Place, Queueing } from "./settings.js";
 import { inTurn } from "./turn.js";
-import { untilAnswered } from "./until-answered.js";
+import { unlessUnserved, untilAnswered } from "./until-answered.js";
 
 // The least jitter of a pause. So a single waiter polls the session as often as the record.
 const LEAST_JITTER = 0.75;
@@ -116,18 +116,16 @@ export class AcquireLoop {
           decision = this.#blindClaim();
           continue;
         case "look-at-session":
-          await this.#lookAtSession(decision.session);
-          break;
         case "end-session":
-          await this.#endSession(decision);
-          // If the session lives, the record may be another one by now. A call without a wait has not looked at it, and a
+          await this.#followSession(decision);
+          // If a session that was to end lives, the record may be another one by now. A call without a wait has not looked at it, and a
           // waiter whose pauses are longer than the session would never look.
-          if (this.#decide().kind !== "wait") break;
+          if (decision.kind === "look-at-session" || this.#decide().kind !== "wait") break;
           if (this.#settings.waitMs === 0) {
             decision = this.#blindClaim();
             continue;
           }
-          await this.#poll(this.#pace.pollMs, this.#context.settings.requestTimeoutMs);
+          await this.#poll(this.#pace.pollMs);
           break;
         case "claim":
         case "take-over": {
@@ -301,53 +299,36 @@ export class AcquireLoop {
     const readMs = this.#context.nowMs();
     const answer = await this.#read("eventual", timeoutMs);
     this.#pace.polled(this.#context.nowMs() - readMs);
-    if (!this.#isAnswered(answer, leftMs)) return;
+    const found = this.#unlessUnserved(answer, leftMs);
+    if (found === undefined) return;
     // Only a strongly consistent read proves that the record is absent.
-    if (answer.item === undefined) return this.#look();
-    const record = this.#context.seeRecord(this.#ref, answer, "eventual");
+    if (found.item === undefined) return this.#look();
+    const record = this.#context.seeRecord(this.#ref, found, "eventual");
     const held = record.state === "held" ? record : undefined;
     this.#pace.seeHolder(held?.holder);
     if (held?.session === undefined || this.#cancellation.isStopped) return;
     const seen = await this.#context.sessions.poll(
       held.session,
       pauseMs * LEAST_JITTER,
-      timeoutMs,
       this.#cancellation.signal,
+      timeoutMs,
     );
-    if (seen !== undefined) this.#isAnswered(seen, leftMs);
+    if (seen !== undefined) this.#unlessUnserved(seen, leftMs);
   }
 
-  #isAnswered(
-    read: ReadAnswer,
-    leftMs: number,
-  ): read is Extract<ReadAnswer, { readonly kind: "found" }> {
-    const answer = this.#context.unlessLasting(read, this.#cancellation.waits);
-    if (answer.kind === "found") this.#cancellation.onResponse();
-    // Without the time for an answer, a poll just before a takeover says nothing of the table.
-    else if (answer.kind !== "unknown" || leftMs >= ANSWER_MS)
-      this.#cancellation.onNoResponse(answer);
-    return answer.kind === "found";
+  // Without the time for an answer, a poll just before a takeover says nothing of the table.
+  #unlessUnserved(answer: ReadAnswer, leftMs: number) {
+    if (answer.kind === "unknown" && leftMs < ANSWER_MS) return undefined;
+    return unlessUnserved(this.#contending, answer);
   }
 
   /** Reads the record, strongly consistent, for the next decision. */
   #look(afterSilence = false): Promise<void> {
-    return this.#untilAnswered(async (timeoutMs) => {
-      const answer = await this.#read("strong", timeoutMs);
+    return this.#untilAnswered(async () => {
+      const answer = await this.#read("strong");
       if (answer.kind === "found") this.#context.seeRecord(this.#ref, answer, "strong");
       return answer;
     }, afterSilence);
-  }
-
-  #lookAtSession(session: string): Promise<void> {
-    return this.#askOfSession(session, (timeoutMs) =>
-      this.#context.sessions.look(session, timeoutMs, this.#cancellation.signal),
-    );
-  }
-
-  #endSession(ending: Ending): Promise<void> {
-    return this.#askOfSession(ending.session, () =>
-      this.#context.sessions.end(ending, this.#settings.owner, this.#cancellation.signal),
-    );
   }
 
   /**
@@ -355,29 +336,28 @@ export class AcquireLoop {
    * policy may refuse all requests about sessions, and the partition of one may not answer: without a read of the record, the
    * waiter would never see its release.
    */
-  #askOfSession(
-    session: string,
-    ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
-  ): Promise<void> {
-    return this.#untilAnswered(async (timeoutMs) => {
-      const answer = await ask(timeoutMs);
+  #followSession(decision: Ending | Looking): Promise<void> {
+    return this.#untilAnswered(async () => {
+      const { owner } = this.#settings;
+      const { signal } = this.#cancellation;
+      const answer = await this.#context.sessions.follow(decision, owner, signal);
       const isServed = answer.kind === "found" || isJudged(answer);
       if (isServed || !this.#cancellation.waits || this.#cancellation.isStopped) return answer;
-      const read = await this.#read("strong", timeoutMs);
+      const read = await this.#read("strong");
       if (read.kind !== "found") return answer;
       const record = this.#context.seeRecord(this.#ref, read, "strong");
-      return record.state === "held" && record.session === session ? answer : read;
+      return record.state === "held" && record.session === decision.session ? answer : read;
     });
   }
 
   async #untilAnswered(
-    ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>,
+    ask: () => Promise<ReadAnswer | WriteAnswer>,
     afterSilence = false,
   ): Promise<void> {
     await untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs, afterSilence }, ask);
   }
 
-  #read(strength: "strong" | "eventual", timeoutMs: number): Promise<ReadAnswer> {
+  #read(strength: "strong" | "eventual", timeoutMs?: number): Promise<ReadAnswer> {
     const attributes = this.#context.format.codec.pollAttributes;
     const read = { key: this.#ref.key, consistent: strength === "strong", attributes };
     return this.#context.read(read, timeoutMs, this.#cancellation.signal);

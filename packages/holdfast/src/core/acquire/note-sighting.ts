@@ -21,8 +21,7 @@ export async function noteSighting({
   const { sightings } = context.format;
   const sighting = newSighting(context, ref);
   if (sightings === undefined || sighting === undefined) return;
-  const { requestTimeoutMs } = context.settings;
-  const answer = await context.write(sightings.note(ref, sighting), requestTimeoutMs, signal);
+  const answer = await context.write(sightings.note(ref, sighting), undefined, signal);
   if (answer.kind === "misconfigured") context.reportOnce(REPORTED, () => answer.error);
   if (!isJudged(answer)) return;
   const noted = sightings.noteIn(answer.item);

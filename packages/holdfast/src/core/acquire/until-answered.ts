@@ -1,4 +1,4 @@
-import { type Backoff, type NoAnswer, retry } from "../../platform/retry.js";
+import { type Backoff, isNoAnswer, type NoAnswer, retry } from "../../platform/retry.js";
 import type { Misconfigured, ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import { doubling } from "../backoff.js";
 import type { AcquireSettings, Acquisition } from "./settings.js";
@@ -34,21 +34,33 @@ export function longestPauseMs(
 }
 
 /**
+ * Tells an acquisition whether DynamoDB served a request, and returns the answer if so. Throws the error of a wrong
+ * configuration, unless the caller waits and the error may heal.
+ */
+export function unlessUnserved<A extends { readonly kind: string }>(
+  { context, cancellation }: Pick<Acquisition, "context" | "cancellation">,
+  sent: A,
+): Exclude<A, NoAnswer | Misconfigured> | undefined {
+  const answer = context.unlessLasting(sent, cancellation.waits);
+  if (isNoAnswer(answer)) return void cancellation.onNoResponse(answer);
+  cancellation.onResponse();
+  return answer as Exclude<A, NoAnswer | Misconfigured>;
+}
+
+/**
  * Sends a request until DynamoDB answers. Rejects with the error of the cancellation or of a wrong configuration. If
  * the caller allows no wait, rejects after one attempt.
  */
 export async function untilAnswered<A extends ReadAnswer | WriteAnswer>(
   { context, settings, cancellation }: Acquisition,
   asking: Asking,
-  ask: (timeoutMs: number) => Promise<A>,
+  ask: () => Promise<A>,
 ): Promise<Exclude<A, NoAnswer | Misconfigured>> {
   const { pauseMs } = asking;
   if (cancellation.isStopped) throw cancellation.error();
-  const { requestTimeoutMs } = context.settings;
   const longestMs = longestPauseMs(settings, pauseMs);
   const growing = doubling(asking.afterSilence === true ? longestMs : pauseMs, longestMs);
-  const attempt = async () =>
-    context.unlessLasting(await ask(requestTimeoutMs), cancellation.waits);
+  const attempt = async () => context.unlessLasting(await ask(), cancellation.waits);
   const retried = await retry(context, attempt, {
     backoff: context.patient(asking.backoff ?? growing),
     isOver: () => cancellation.isStopped,

@@ -92,9 +92,8 @@ async function freeUntil(
   const options = { keepData: settings.keepData, lastData: userData.leftAtClose };
   let last: Exclude<WriteAnswer, { readonly kind: "applied" | "refused" }> | Denied | undefined;
   const attempt = async () => {
-    const { requestTimeoutMs } = context.settings;
     // After the timeout, a release that still waits for its turn must not be sent.
-    const send = () => freeOnce(context, ref, { known: held }, options, requestTimeoutMs, bound);
+    const send = () => freeOnce(context, ref, { known: held }, options, undefined, bound);
     const freeing = lease.requests.run(send);
     const sent = await Promise.race([freeing, over]);
     if (sent === undefined) return CUT_OFF;

@@ -123,7 +123,7 @@ export function withdraw(
     // Dated anew for each send, as every write that may create a record (R10).
     const dates = { wallMs: context.wallMs(), fenceSeed: context.fenceSeed(ref) };
     const mark = permits.withdraw(ref, { ...grant, ...dates });
-    const marked = await context.write(mark, context.settings.requestTimeoutMs);
+    const marked = await context.write(mark);
     // A record without room for the mark has none for a late copy, and one that lands later is freed as an unused permit.
     if (marked.kind === "misconfigured" && isTooLarge(marked.error)) return NO_ROOM;
     if (marked.kind !== "refused" || !permits.has(marked.item, holder)) return marked;
@@ -185,8 +185,7 @@ export async function checkPermits(
   life: Wish["life"],
 ): Promise<boolean> {
   const read = { key: ref.key, consistent: true };
-  const { requestTimeoutMs } = context.settings;
-  const answer = await context.read(read, requestTimeoutMs, undefined, KEEP);
+  const answer = await context.read(read, undefined, undefined, KEEP);
   if (answer.kind !== "found") return false;
   const record = PERMITS.of(context.format)?.readAll(answer.item);
   // A record that cannot be read is left alone: the note is about it, and not the caller of an acquisition.

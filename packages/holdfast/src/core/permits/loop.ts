@@ -1,13 +1,12 @@
 import { HoldfastError } from "../../errors.js";
 import { PERMITS } from "../../native/native-permits.js";
 import { REQUESTS } from "../../native/native-requests.js";
-import { isNoAnswer } from "../../platform/retry.js";
 import type { ReadAnswer, WriteAnswer } from "../../platform/table.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import { PollPace } from "../acquire/poll-pace.js";
 import type { Contending } from "../acquire/settings.js";
 import { inTurn } from "../acquire/turn.js";
-import { Retries, untilAnswered } from "../acquire/until-answered.js";
+import { Retries, unlessUnserved, untilAnswered } from "../acquire/until-answered.js";
 import { decideHolder } from "../decide-holder.js";
 import { freeOnce } from "../hold/release.js";
 import { Pacer } from "../pacer.js";
@@ -196,8 +195,8 @@ export class PermitLoop {
     const requests = requireCapability(context.format, REQUESTS);
     const notify = async (session: string) => {
       const note = requests.notify(context.format.codec.refOf("session", session), noteAbout(ref));
-      const isServed = await this.#askOnce((timeoutMs) =>
-        context.write(note, timeoutMs, cancellation.signal, TO_SESSION),
+      const isServed = await this.#askOnce(() =>
+        context.write(note, undefined, cancellation.signal, TO_SESSION),
       );
       if (isServed) this.#unnotified?.delete(session);
     };
@@ -211,7 +210,7 @@ export class PermitLoop {
     const due = this.#holders.filter((permit) => decideHolder(context, permit).kind === kind);
     const sessions = [...new Set(due.map(({ session }) => session))];
     const look = (session: string) =>
-      this.#askOnce((timeoutMs) => context.sessions.look(session, timeoutMs, cancellation.signal));
+      this.#askOnce(() => context.sessions.look(session, cancellation.signal));
     return (await Promise.all(sessions.map(look))).every(Boolean);
   }
 
@@ -224,27 +223,21 @@ export class PermitLoop {
    * Asks about the session of a holder. Resolves to whether DynamoDB served the request: a waiter then goes on reading the
    * record, because the holder may release meanwhile.
    */
-  async #askOnce(ask: (timeoutMs: number) => Promise<ReadAnswer | WriteAnswer>): Promise<boolean> {
-    const { context, cancellation } = this.#contending;
-    if (!cancellation.waits) return this.#ask(ask).then(() => true);
-    const answer = context.unlessLasting(await ask(context.settings.requestTimeoutMs), true);
-    if (isNoAnswer(answer)) cancellation.onNoResponse(answer);
-    else cancellation.onResponse();
-    return !isNoAnswer(answer);
+  async #askOnce(ask: () => Promise<ReadAnswer | WriteAnswer>): Promise<boolean> {
+    if (!this.#contending.cancellation.waits) return this.#ask(ask).then(() => true);
+    return unlessUnserved(this.#contending, await ask()) !== undefined;
   }
 
   async #look(consistency: "strong" | "eventual" = "strong"): Promise<void> {
     const { context, ref, cancellation } = this.#contending;
     const read = { key: ref.key, consistent: consistency === "strong" };
-    const answer = await this.#ask((timeoutMs) =>
-      context.read(read, timeoutMs, cancellation.signal),
-    );
+    const answer = await this.#ask(() => context.read(read, undefined, cancellation.signal));
     // Only a strongly consistent read proves that the record is absent.
     if (answer.item === undefined && consistency === "eventual") return this.#look();
     this.#note(sharedRecord(this.#contending, answer, consistency));
   }
 
-  #ask<A extends ReadAnswer | WriteAnswer>(ask: (timeoutMs: number) => Promise<A>) {
+  #ask<A extends ReadAnswer | WriteAnswer>(ask: () => Promise<A>) {
     return untilAnswered(this.#contending, { pauseMs: this.#pace.pollMs }, ask);
   }
 }

@@ -10,6 +10,7 @@ import {
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { unlessUnserved } from "../acquire/until-answered.js";
 import { steady } from "../backoff.js";
 import { removeEntry } from "../hold/release.js";
 import type { RecordRef, Watched } from "../record/format.js";
@@ -64,16 +65,9 @@ export async function readQueue(
   };
   let after: Item | undefined;
   do {
-    const { requestTimeoutMs } = context.settings;
-    const answer = context.unlessLasting(
-      await context.query({ ...query, after }, requestTimeoutMs, cancellation.signal),
-      cancellation.waits,
-    );
-    if (answer.kind !== "page") {
-      cancellation.onNoResponse(answer);
-      return undefined;
-    }
-    cancellation.onResponse();
+    const sent = await context.query({ ...query, after }, undefined, cancellation.signal);
+    const answer = unlessUnserved({ context, cancellation }, sent);
+    if (answer === undefined) return undefined;
     for (const item of answer.items) {
       const ticket = queue.ticketIn(item);
       if (ticket === undefined) continue;
@@ -196,30 +190,12 @@ async function deadIn(
 ): Promise<Watched | undefined> {
   for (;;) {
     const decision = context.decide(ref, false);
-    switch (decision.kind) {
-      case "take-over":
-        // The waiter is dead, or this process abandoned the holder id.
-        return decision;
-      case "look-at-session": {
-        const { requestTimeoutMs } = context.settings;
-        const seen = await context.sessions.look(
-          decision.session,
-          requestTimeoutMs,
-          cancellation.signal,
-        );
-        noteUnanswered(context, seen, cancellation);
-        if (seen.kind !== "found") return undefined;
-        break;
-      }
-      case "end-session": {
-        const ended = await context.sessions.end(decision, owner, cancellation.signal);
-        noteUnanswered(context, ended, cancellation);
-        if (!isJudged(ended)) return undefined;
-        break;
-      }
-      default:
-        return undefined;
-    }
+    // The waiter is dead, or this process abandoned the holder id.
+    if (decision.kind === "take-over") return decision;
+    if (decision.kind !== "look-at-session" && decision.kind !== "end-session") return undefined;
+    const answer = await context.sessions.follow(decision, owner, cancellation.signal);
+    noteUnanswered(context, answer, cancellation);
+    if (answer.kind !== "found" && !isJudged(answer)) return undefined;
   }
 }
 
@@ -250,9 +226,7 @@ export async function pollSessions(
   const isStill = context.nowMs() - sinceMs > stillMs;
   for (const session of isStill ? sessions : [nearest]) {
     if (cancellation.isStopped) return;
-    const { requestTimeoutMs } = context.settings;
-    const { signal } = cancellation;
-    const seen = await context.sessions.poll(session, freshMs, requestTimeoutMs, signal);
+    const seen = await context.sessions.poll(session, freshMs, cancellation.signal);
     if (seen !== undefined) noteUnanswered(context, seen, cancellation);
   }
 }

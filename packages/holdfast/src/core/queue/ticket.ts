@@ -38,9 +38,9 @@ export async function takeTickets(
   while (!cancellation.isStopped) {
     const above = served;
     // Composed for each send: a process may sleep for days between two sends, and a dated write must be of now (R10).
-    const answer = await untilAnswered(acquisition, asking, (timeoutMs) => {
+    const answer = await untilAnswered(acquisition, asking, () => {
       const write = ticketsAbove(context, ref, count, above);
-      return context.write(write, timeoutMs, cancellation.signal, CLAIM);
+      return context.write(write, undefined, cancellation.signal, CLAIM);
     });
     const record = context.seeRecord(ref, answer, "strong");
     if (record.state === "absent") return undefined;

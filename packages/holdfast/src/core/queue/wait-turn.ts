@@ -3,6 +3,7 @@ import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
 import { pauseInQueueMs } from "../acquire/poll-pace.js";
 import type { AcquireSettings } from "../acquire/settings.js";
+import { unlessUnserved } from "../acquire/until-answered.js";
 import { steady } from "../backoff.js";
 import { decideHolder } from "../decide-holder.js";
 import { emitPosition } from "../events.js";
@@ -207,16 +208,9 @@ export class Waiting {
     const { pollAttributes } = context.format.codec;
     const attributes = ref.kind === "lock" ? { attributes: pollAttributes } : {};
     const read = { key: ref.key, consistent: isRung, ...attributes };
-    const { requestTimeoutMs } = context.settings;
-    const answer = context.unlessLasting(
-      await context.read(read, requestTimeoutMs, this.#entry.signal),
-      this.#entry.waits,
-    );
-    if (answer.kind !== "found") {
-      this.#entry.onNoResponse(answer);
-      return false;
-    }
-    this.#entry.onResponse();
+    const sent = await context.read(read, undefined, this.#entry.signal);
+    const answer = unlessUnserved({ context, cancellation: this.#entry }, sent);
+    if (answer === undefined) return false;
     context.seeRecord(ref, answer, isRung ? "strong" : "eventual");
     return true;
   }
@@ -351,7 +345,7 @@ export class Waiting {
    */
   #pollHolders(): void {
     const { context } = this.#inOrder;
-    const { ownSessions, sessions, settings } = context;
+    const { ownSessions, sessions } = context;
     const nowMs = context.nowMs();
     const holders = this.#onSessions;
     const isOwn = holders.some(({ session }) => ownSessions.has(session));
@@ -364,9 +358,7 @@ export class Waiting {
     const isStill = sessions.lookedAtMs(first.session) - sinceMs > first.leaseMs / 2;
     const areAllAlive = mayLive.length === holders.length && !isStill;
     for (const { session } of areAllAlive ? [first] : mayLive) {
-      sessions
-        .poll(session, WATCH_MS / 2, settings.requestTimeoutMs, this.#entry.signal)
-        .catch(() => undefined);
+      sessions.poll(session, WATCH_MS / 2, this.#entry.signal).catch(() => undefined);
     }
   }
 

@@ -260,11 +260,11 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
 
   /** Removes the notes to holders that have ended. A permit may be granted whose grant is not answered yet. */
   async #forget(notes: readonly string[]): Promise<void> {
-    const { format, settings, ownPermits } = this.#context;
+    const { format, ownPermits } = this.#context;
     const requests = requireCapability(format, REQUESTS);
     for (const note of notes) {
       if (refInNote(format, note) !== undefined || ownPermits.has(note)) continue;
-      await this.#context.write(requests.settle(this.hold.ref, note), settings.requestTimeoutMs);
+      await this.#context.write(requests.settle(this.hold.ref, note));
     }
   }
 
@@ -274,7 +274,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     const requests = requireCapability(context.format, REQUESTS);
     // Before the read: a note that comes after the read is removed by nobody.
     const write = requests.settle(this.hold.ref, hold.held.holder);
-    await context.write(write, context.settings.requestTimeoutMs);
+    await context.write(write);
     if (!hold.isHeld) return;
     await retry(context, () => hold.look(), {
       backoff: doubling(SHORTEST_SWEEP_PAUSE_MS, LONGEST_SWEEP_PAUSE_MS),
@@ -308,7 +308,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
           this.hold.ref,
           noteAbout(ref),
         );
-        await context.write(write, context.settings.requestTimeoutMs);
+        await context.write(write);
       }
       this.#isChecking = false;
     });

@@ -64,8 +64,7 @@ export class ThreadSide {
   async prepare(): Promise<void> {
     const context = this.#context;
     const read = { key: this.#ref.key, consistent: true };
-    const { requestTimeoutMs } = context.settings;
-    const answer = await context.read(read, requestTimeoutMs, undefined, KEEP);
+    const answer = await context.read(read, undefined, undefined, KEEP);
     const knowsTableTime = context.tableClock.endOf(0) !== undefined;
     if (answer.kind !== "found") this.#post({ kind: "failed", message: whyNot(answer) });
     else if (knowsTableTime !== this.#start.knowsTableTime) {
