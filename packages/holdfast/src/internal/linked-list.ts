@@ -1,21 +1,26 @@
 interface Node<T> {
-  readonly value: T;
-  before: Node<T> | undefined;
-  after: Node<T> | undefined;
+  readonly value: T | undefined;
+  before: Node<T>;
+  after: Node<T>;
+}
+
+/** Returns a node that is before the first and after the last of an empty list. */
+function endOf<T>(): Node<T> {
+  const end = { value: undefined } as Node<T>;
+  return Object.assign(end, { before: end, after: end });
 }
 
 /** A list of different values, in which each change takes constant time, at any position. */
 export class LinkedList<T> implements Iterable<T> {
   readonly #nodes = new Map<T, Node<T>>();
-  #first: Node<T> | undefined;
-  #last: Node<T> | undefined;
+  readonly #end = endOf<T>();
 
   get size(): number {
     return this.#nodes.size;
   }
 
   get first(): T | undefined {
-    return this.#first?.value;
+    return this.#end.after.value;
   }
 
   has(value: T): boolean {
@@ -23,26 +28,26 @@ export class LinkedList<T> implements Iterable<T> {
   }
 
   addLast(value: T): void {
-    const node: Node<T> = { value, before: this.#last, after: undefined };
-    if (this.#last === undefined) this.#first = node;
-    else this.#last.after = node;
-    this.#last = node;
-    this.#nodes.set(value, node);
+    this.#insert(value, this.#end);
   }
 
   addFirst(value: T): void {
-    const node: Node<T> = { value, before: undefined, after: this.#first };
-    if (this.#first === undefined) this.#last = node;
-    else this.#first.before = node;
-    this.#first = node;
+    this.#insert(value, this.#end.after);
+  }
+
+  #insert(value: T, after: Node<T>): void {
+    const { before } = after;
+    const node = { value, before, after };
+    before.after = node;
+    after.before = node;
     this.#nodes.set(value, node);
   }
 
   /** Removes and returns the first value. */
   shift(): T | undefined {
-    const first = this.#first;
-    if (first !== undefined) this.delete(first.value);
-    return first?.value;
+    const { first } = this;
+    if (first !== undefined) this.delete(first);
+    return first;
   }
 
   /** Removes a value. Returns false if the list does not have the value. */
@@ -50,15 +55,15 @@ export class LinkedList<T> implements Iterable<T> {
     const node = this.#nodes.get(value);
     if (node === undefined) return false;
     const { before, after } = node;
-    if (before === undefined) this.#first = after;
-    else before.after = after;
-    if (after === undefined) this.#last = before;
-    else after.before = before;
+    before.after = after;
+    after.before = before;
     return this.#nodes.delete(value);
   }
 
   /** Change the list only after the iteration. */
   *[Symbol.iterator](): Iterator<T> {
-    for (let node = this.#first; node !== undefined; node = node.after) yield node.value;
+    for (let { after } = this.#end; after !== this.#end; after = after.after) {
+      yield after.value as T;
+    }
   }
 }
