@@ -1,5 +1,5 @@
 import TinyQueue from "tinyqueue";
-import type { SignalLike } from "../platform/abort.js";
+import { onAbort, type SignalLike } from "../platform/abort.js";
 
 /**
  * Which requests a client sends first while it may send no more at once.
@@ -98,17 +98,12 @@ export class Admission {
     order = this.nextOrder(),
   ): Promise<boolean> {
     return new Promise((resolve) => {
-      const onAbort = (): void => {
-        waiting.isGone = true;
-        this.#waiting -= 1;
-        resolve(false);
-      };
       const waiting: Waiting = {
         rank,
         order,
         isGone: false,
         admit: () => {
-          signal?.removeEventListener("abort", onAbort);
+          stopListening();
           this.#waiting -= 1;
           this.#take(priority);
           resolve(true);
@@ -116,8 +111,11 @@ export class Admission {
       };
       this.#waiting += 1;
       this.#lineOf(priority).push(waiting);
-      signal?.addEventListener("abort", onAbort);
-      if (signal?.aborted === true) onAbort();
+      const stopListening = onAbort(signal, () => {
+        waiting.isGone = true;
+        this.#waiting -= 1;
+        resolve(false);
+      });
     });
   }
 

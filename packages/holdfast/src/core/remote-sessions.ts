@@ -1,5 +1,5 @@
 import { SingleFlight } from "../internal/single-flight.js";
-import type { SignalLike } from "../platform/abort.js";
+import { onAbort, type SignalLike } from "../platform/abort.js";
 import {
   type Item,
   isJudged,
@@ -141,10 +141,10 @@ export function glanceAtSession(context: ClientContext, session: string, item: I
 function orAborted<A>(answer: Promise<A>, signal?: SignalLike): Promise<A | Unknown> {
   if (signal === undefined) return answer;
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => resolve({ kind: "unknown", cause: signal.reason, isCutOff: true });
-    signal.addEventListener("abort", onAbort);
-    if (signal.aborted) onAbort();
-    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    const stopListening = onAbort(signal, () =>
+      resolve({ kind: "unknown", cause: signal.reason, isCutOff: true }),
+    );
+    answer.then(resolve, reject).finally(stopListening);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import { onAbort } from "../platform/abort.js";
 import type { Term } from "./term.js";
 
 /** The work of a leader. Must end when the signal of the lease aborts. */
@@ -17,9 +18,7 @@ export async function govern(
   report: (cause: unknown) => void,
 ): Promise<void> {
   const { signal } = term;
-  const end = (): void => term.end("its candidate stops");
-  ending.addEventListener("abort", end, { once: true });
-  if (ending.aborted) end();
+  const forget = onAbort(ending, () => term.end("its candidate stops"));
   const running = run(body, term);
   term.occupy(running);
   try {
@@ -28,7 +27,7 @@ export async function govern(
     if (!signal.aborted) throw error;
     if (!isConsequence(error, signal)) report(error);
   } finally {
-    ending.removeEventListener("abort", end);
+    forget();
     await term[Symbol.asyncDispose]();
   }
 }

@@ -15,7 +15,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { refuse } from "../internal/option-names.js";
 import { sleep } from "../internal/sleep.js";
-import { firstOf, type SignalLike } from "../platform/abort.js";
+import { firstOf, onAbort, type SignalLike } from "../platform/abort.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
@@ -317,13 +317,11 @@ export class Occurrences {
 
 /** Settles as the write, or resolves once the signal aborts. */
 async function unlessAborted(write: Promise<void>, signal?: SignalLike): Promise<void> {
-  let stop = (): void => undefined;
+  let stopListening = (): void => undefined;
   const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
+    stopListening = onAbort(signal, resolve);
   });
-  if (signal?.aborted === true) stop();
-  signal?.addEventListener("abort", stop);
-  await Promise.race([write, stopped]).finally(() => signal?.removeEventListener("abort", stop));
+  await Promise.race([write, stopped]).finally(stopListening);
 }
 
 function keyOf({ id }: RecordRef, occurrence: string): string {

@@ -52,12 +52,17 @@ export class Abort implements SignalLike {
   }
 }
 
+/** Calls `listener` when the signal aborts, or now if it has. Returns a function that removes the listener. */
+export function onAbort(signal: SignalLike | undefined, listener: () => void): () => void {
+  signal?.addEventListener("abort", listener);
+  if (signal?.aborted === true) listener();
+  return () => signal?.removeEventListener("abort", listener);
+}
+
 /** Returns a real `AbortSignal` that follows `signal`, for callers that need the full interface. */
 export function abortSignalOf(signal: SignalLike): AbortSignal {
   const controller = new AbortController();
-  const abort = (): void => controller.abort(signal.reason);
-  signal.addEventListener("abort", abort);
-  if (signal.aborted) abort();
+  onAbort(signal, () => controller.abort(signal.reason));
   return controller.signal;
 }
 
@@ -67,13 +72,9 @@ export function firstOf(signals: readonly (SignalLike | undefined)[]): {
   readonly dispose: () => void;
 } {
   const signal = new Abort();
-  const abort = (): void => signal.abort();
-  for (const one of signals) {
-    one?.addEventListener("abort", abort);
-    if (one?.aborted === true) abort();
-  }
+  const stops = signals.map((one) => onAbort(one, () => signal.abort()));
   const dispose = (): void => {
-    for (const one of signals) one?.removeEventListener("abort", abort);
+    for (const stop of stops) stop();
   };
   return { signal, dispose };
 }

@@ -1,4 +1,4 @@
-import { Abort } from "./abort.js";
+import { Abort, onAbort } from "./abort.js";
 import type { Call, Unknown } from "./table.js";
 import type { Timer, Timers } from "./timers.js";
 
@@ -17,13 +17,12 @@ export type Bounded<Output, Failure> =
 export class Bounds {
   /** Aborts when the call is over. The sender gives this signal to the request. */
   readonly signal = new Abort();
-  readonly #call: Call;
+  readonly #stopListening: () => void;
   readonly #timer: Timer;
   readonly #over: Promise<Unknown>;
   #end: (answer: Unknown) => void = () => undefined;
 
   constructor(timers: Timers, call: Call) {
-    this.#call = call;
     this.#over = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -31,8 +30,7 @@ export class Bounds {
     this.#timer = timers.set(call.timeoutMs, false, () =>
       this.#stop(new Error(`No answer within ${Math.round(call.timeoutMs)} ms.`)),
     );
-    call.signal?.addEventListener("abort", this.#onAbort);
-    if (call.signal?.aborted === true) this.#onAbort();
+    this.#stopListening = onAbort(call.signal, () => this.#stop(call.signal?.reason));
   }
 
   /**
@@ -50,11 +48,9 @@ export class Bounds {
       return answerOf(error);
     } finally {
       this.#timer.cancel();
-      this.#call.signal?.removeEventListener("abort", this.#onAbort);
+      this.#stopListening();
     }
   }
-
-  readonly #onAbort = (): void => this.#stop(this.#call.signal?.reason);
 
   #stop(cause: unknown): void {
     this.#end({ kind: "unknown", cause });

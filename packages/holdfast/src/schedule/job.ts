@@ -7,6 +7,7 @@ import type { Unavailable } from "../core/unavailable.js";
 import { isOutageError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { asSentence } from "../internal/sentence.js";
+import { onAbort } from "../platform/abort.js";
 import { dateAt, isoTimeOf } from "../platform/clock.js";
 import type { Backoff } from "../platform/retry.js";
 import { begunOf, decideStep, type Ended, endedOf, interruptedIn, type Seen } from "./decide.js";
@@ -347,12 +348,10 @@ export class ScheduledJob implements AsyncDisposable {
     // A signal composed of one that outlives the run would stay with it, with the listeners of the work.
     const stopped = new AbortController();
     const stopping = this.#stopping.signal;
-    const stop = (): void => stopped.abort(stopping.reason);
-    stopping.addEventListener("abort", stop);
-    if (stopping.aborted) stop();
+    const forget = onAbort(stopping, () => stopped.abort(stopping.reason));
     const either = anySignal([stopped.signal, next.signal]);
     const result = await runToEnd(this.#work, lease, begun, either);
-    stopping.removeEventListener("abort", stop);
+    forget();
     over.abort();
     if (!lease.isHeld) {
       const { reason } = lease.signal;

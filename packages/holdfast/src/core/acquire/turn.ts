@@ -1,4 +1,4 @@
-import { Abort, type SignalLike } from "../../platform/abort.js";
+import { Abort, onAbort, type SignalLike } from "../../platform/abort.js";
 import type { Timer } from "../../platform/timers.js";
 import { ClaimTurn, type Priority } from "../admission.js";
 import type { Cancelling } from "./cancellation.js";
@@ -52,8 +52,7 @@ async function enterUnlessSilent(
 ): Promise<void> {
   const over = new Abort();
   const end = (): void => over.abort();
-  signal.addEventListener("abort", end);
-  if (signal.aborted) end();
+  const stopListening = onAbort(signal, end);
   let timer: Timer | undefined;
   const watch = (): void => {
     timer = context.timers.set(context.settings.requestTimeoutMs, true, () => {
@@ -65,5 +64,5 @@ async function enterUnlessSilent(
   watch();
   await turn.enter(over);
   timer?.cancel();
-  signal.removeEventListener("abort", end);
+  stopListening();
 }
