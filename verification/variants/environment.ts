@@ -9,6 +9,7 @@ import { nativeFormat } from "../../packages/holdfast/src/native/native.js";
 import { expiresAt } from "../../packages/holdfast/src/native/native-conditions.js";
 import { Bounds } from "../../packages/holdfast/src/platform/bounded.js";
 import { answerOf, isUnreadRefusal } from "../../packages/holdfast/src/platform/dynamodb/errors.js";
+import { writeInput } from "../../packages/holdfast/src/platform/dynamodb/inputs.js";
 import { senderOver } from "../../packages/holdfast/src/platform/dynamodb/sdk.js";
 import { DynamoDBTable } from "../../packages/holdfast/src/platform/dynamodb/table.js";
 import { unreadIn } from "../../packages/holdfast/src/platform/dynamodb/unread-refusal.js";
@@ -189,8 +190,11 @@ export const SURROUNDINGS: readonly Variant[] = [
     edits: [
       {
         in: { GrantRetry },
-        from: "if (!isNoAnswer(answer)) {",
-        to: 'if (answer.kind !== "unknown") {',
+        from: "    return unlessUnserved(acquisition, sent) !== undefined;",
+        to: `    const answer = this.#context.unlessLasting(sent, this.#cancellation.waits);
+    if (answer.kind === "unknown") this.#cancellation.onNoResponse(answer);
+    else this.#cancellation.onResponse();
+    return answer.kind !== "unknown";`,
       },
       {
         in: { GrantWrite },
@@ -278,9 +282,9 @@ export const SURROUNDINGS: readonly Variant[] = [
     rules: ["R5"],
     edits: [
       {
-        in: { DynamoDBTable },
-        from: '      ReturnValues: "ALL_NEW",\n      ReturnValuesOnConditionCheckFailure: "ALL_OLD",\n',
-        to: '      ReturnValues: "ALL_NEW",\n',
+        in: { writeInput },
+        from: '    ReturnValuesOnConditionCheckFailure: "ALL_OLD",\n',
+        to: "",
       },
     ],
     caughtBy: {

@@ -13,17 +13,17 @@ export const GRANTS: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "          const answer = await this.#attempt(decision);\n",
+        from: "          const answer = await grantOnce(this.#contending, decision);\n",
         to: `          const seen = this.#context.observations.of(this.#ref.id)?.record;
           if (decision.kind === "claim" && decision.onto.kind === "free" && seen?.state === "free") {
             const { clock, random } = this.#context;
             const start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs(), bootMs: clock.bootMs() };
             const record = { ...seen, state: "held", holder: random.id(), fence: seen.fence + 1n };
             const beginning = { record, start, settings: this.#settings };
-            const granted = { hold: new Hold(this.#context, this.#ref, this.#localQueue, beginning), how: "claim" };
+            const granted = grantedTo(this.#contending, beginning, "claim", this.#localQueue);
             return { kind: "granted", granted };
           }
-          const answer = await this.#attempt(decision);
+          const answer = await grantOnce(this.#contending, decision);
 `,
       },
     ],

@@ -118,8 +118,8 @@ export const MULTI_LOCKS: readonly Variant[] = [
     edits: [
       {
         in: { highestTicketSeen },
-        from: "for (const seen of [record.queue.tail, record.queue.served]) {",
-        to: "for (const seen of [record.queue.tail]) {",
+        from: "for (const seen of [tail, served]) {",
+        to: "for (const seen of [tail]) {",
       },
     ],
     caughtBy: {

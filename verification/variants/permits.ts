@@ -323,8 +323,8 @@ export const PERMITS: readonly Variant[] = [
     edits: [
       {
         in: { leasesSeen },
-        from: 'if (record?.state === "free" && record.permits) return record.permits.map(({ leaseMs }) => leaseMs);',
-        to: "",
+        from: "return (held?.permits ?? []).map(({ leaseMs }) => leaseMs);",
+        to: "return [];",
       },
     ],
     caughtBy: {

@@ -587,8 +587,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { Waiting },
-        from: "[this.#record, ...rows].map(overWallMsIn)",
-        to: "[this.#record, ...rows].slice(0, 1).map(overWallMsIn)",
+        from: "[observations.of(ref.id)?.record, ...rows].map(overWallMsIn)",
+        to: "[observations.of(ref.id)?.record, ...rows].slice(0, 1).map(overWallMsIn)",
       },
     ],
     caughtBy: { test: LEFT_FREE, title: "is granted in order after a dead holder on a session" },
@@ -670,8 +670,8 @@ export const QUEUES: readonly Variant[] = [
       },
       {
         in: { Waiting },
-        from: "[this.#record, ...rows].map(overWallMsIn)",
-        to: "[this.#record, ...rows].slice(0, 1).map(overWallMsIn)",
+        from: "[observations.of(ref.id)?.record, ...rows].map(overWallMsIn)",
+        to: "[observations.of(ref.id)?.record, ...rows].slice(0, 1).map(overWallMsIn)",
       },
     ],
     caughtBy: {

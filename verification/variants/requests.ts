@@ -231,7 +231,7 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { SessionKeepAlive },
-        from: "    await context.write(write, context.settings.requestTimeoutMs);\n    if (!hold.isHeld) return;",
+        from: "    await context.write(write);\n    if (!hold.isHeld) return;",
         to: "    if (!hold.isHeld) return;",
       },
       {
@@ -249,8 +249,8 @@ export const REQUESTS: readonly Variant[] = [
     edits: [
       {
         in: { SessionKeepAlive },
-        from: "    await context.write(write, context.settings.requestTimeoutMs);\n    if (!hold.isHeld) return;",
-        to: "    await hold.look();\n    await context.write(write, context.settings.requestTimeoutMs);\n    if (hold.isHeld) return;",
+        from: "    await context.write(write);\n    if (!hold.isHeld) return;",
+        to: "    await hold.look();\n    await context.write(write);\n    if (hold.isHeld) return;",
       },
     ],
     caughtBy: {

@@ -39,7 +39,7 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "          await this.#poll(this.#pace.pollMs, this.#context.settings.requestTimeoutMs);\n",
+        from: "          await this.#poll(this.#pace.pollMs);\n",
         to: "",
       },
     ],
@@ -205,8 +205,9 @@ export const SESSIONS: readonly Variant[] = [
     edits: [
       {
         in: { RemoteSessions },
-        from: '        this.#context.seeRecord(ref, answer, "strong");\n      }\n      return answer;\n    });\n',
-        to: `        const { holder, session, ...ended } = answer.item ?? {};
+        from: '      if (isJudged(answer)) this.#context.seeRecord(ref, answer, "strong");\n      return answer;\n    });\n',
+        to: `      if (isJudged(answer)) {
+        const { holder, session, ...ended } = answer.item ?? {};
         this.#context.seeRecord(ref, { item: ended }, "strong");
       }
       return answer;

@@ -216,7 +216,7 @@ export const WATCHES: readonly Variant[] = [
     edits: [
       {
         in: { AcquireLoop },
-        from: "    if (answer.item === undefined) return this.#look();\n",
+        from: "    if (found.item === undefined) return this.#look();\n",
         to: "",
       },
     ],

@@ -253,10 +253,8 @@ export function placeIn(
 }
 
 export function listedEntry(context: AcquireContext, { lock, entry }: FoundPlace): ListedEntry {
-  return serialisable({ ...entry, isServed: entry.ticket <= (servedOf(context, lock) ?? -1n) });
-}
-
-function servedOf(context: AcquireContext, lock: RecordRef): bigint | undefined {
-  const record = context.observations.of(lock.id)?.record;
-  return record === undefined || record.state === "absent" ? undefined : record.queue.served;
+  return serialisable({
+    ...entry,
+    isServed: entry.ticket <= (context.observations.known(lock.id)?.queue.served ?? -1n),
+  });
 }

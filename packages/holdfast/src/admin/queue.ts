@@ -57,9 +57,7 @@ export async function permitQueueOf(
 }
 
 async function waitersBefore(context: AcquireContext, ref: RecordRef): Promise<QueuedWaiter[]> {
-  const record = context.observations.of(ref.id)?.record;
-  const served =
-    record === undefined || record.state === "absent" ? undefined : record.queue.served;
+  const served = context.observations.known(ref.id)?.queue.served;
   const waiters: QueuedWaiter[] = [];
   let position = 0;
   for (const shown of await entriesOf(context, ref)) {

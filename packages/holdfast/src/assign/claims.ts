@@ -244,8 +244,7 @@ export class Claims {
   /** Notes who has the name. */
   #miss(name: string, { rows }: Round, failure: string | undefined, before?: Missing): void {
     const { context, group, settings } = this.#of;
-    const seen = context.observations.of(refOf(context.format, lockNameOf(group, name)).id)?.record;
-    const held = seen?.state === "held" ? seen : undefined;
+    const held = context.observations.held(refOf(context.format, lockNameOf(group, name)).id);
     const row = held?.session === undefined ? undefined : rows.get(held.session);
     const pauseMs =
       before === undefined

@@ -1,13 +1,11 @@
 import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import { GrantWrite } from "../core/acquire/grant.js";
+import { grantedTo, grantOnce } from "../core/acquire/grant.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
 import { SecondDate } from "../core/acquire/second-date.js";
 import type { AcquireSettings, Granted, RecordAcquisition } from "../core/acquire/settings.js";
-import { inTurn } from "../core/acquire/turn.js";
-import type { ClaimTurn } from "../core/admission.js";
 import { steady } from "../core/backoff.js";
-import { Hold } from "../core/hold/hold.js";
+import type { Hold } from "../core/hold/hold.js";
 import { HeldLease } from "../core/hold/lease.js";
 import { Pacer } from "../core/pacer.js";
 import { requireCapability } from "../core/record/capability.js";
@@ -129,14 +127,12 @@ export function isOwed(record: LeaseRecord, since?: bigint): boolean {
 /** Gets the next run from the holder of the run before, which has ended but could not release the record. */
 export function nextRun(working: Working, from: Held): Promise<Run | undefined> {
   return acquired(working, async (acquisition) => {
-    const { context, ref, cancellation } = acquisition;
+    const { cancellation } = acquisition;
     const decision = { kind: "import", from } as const;
-    const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, decision, turn).run();
-    const answer = await inTurn(acquisition, attempt, "keep");
+    const answer = await grantOnce(acquisition, decision, "keep");
     if (answer.kind === "silent") throw cancellation.error();
     if (answer.kind === "refused") return undefined;
-    const hold = new Hold(context, ref, context.localQueues.alone(ref.id), answer.result);
-    return { hold, record: answer.result.record, how: "hand-over" };
+    return grantedTo(acquisition, answer.result, "hand-over");
   });
 }
 
@@ -177,8 +173,8 @@ async function ifTakeable(acquisition: RecordAcquisition): Promise<Granted | und
 /** Counts the call, if the record still has the holder that this client saw. */
 async function note(acquisition: RecordAcquisition): Promise<Noted | undefined> {
   const { context, ref, settings, cancellation } = acquisition;
-  const seen = context.observations.of(ref.id)?.record;
-  if (seen?.state !== "held") return undefined;
+  const seen = context.observations.held(ref.id);
+  if (seen === undefined) return undefined;
   const write = requireCapability(context.format, RUNS).raise(ref, seen, context.wallMs());
   const { requestTimeoutMs } = context.settings;
   const { signal } = cancellation;

@@ -37,9 +37,12 @@ export function lengthened(backoff: Backoff, factor: () => number): Backoff {
   };
 }
 
+/** The least part of a length that {@link spread} returns. */
+export const LEAST_JITTER = 0.75;
+
 /** Spreads a length evenly by up to a quarter in both directions, so that processes do not send at the same times. */
 export function spread(lengthMs: number, fraction: number): number {
-  return lengthMs * (0.75 + 0.5 * fraction);
+  return lengthMs * (LEAST_JITTER + 0.5 * fraction);
 }
 
 /** Constant pauses with jitter. */

@@ -1,4 +1,4 @@
-import { type DurationRange, durationMs } from "../internal/duration.js";
+import { DAY_MS, type DurationRange, durationMs } from "../internal/duration.js";
 import { refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { type ClientOptions, DEFAULTS } from "./options.js";
@@ -15,7 +15,6 @@ export interface ClientSettings {
   readonly sessionPrefix: string;
 }
 
-const DAY_MS = 24 * 3_600_000;
 const TIMEOUT_RANGE: DurationRange = { leastMs: 10, mostMs: DAY_MS };
 const CLOCK_ERROR_RANGE: DurationRange = { leastMs: 0, mostMs: DAY_MS };
 

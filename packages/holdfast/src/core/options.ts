@@ -1,4 +1,10 @@
-import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
+import {
+  DAY_MS,
+  type Duration,
+  type DurationRange,
+  durationMs,
+  inMs,
+} from "../internal/duration.js";
 import { checkCallback, checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import type { Item } from "../platform/table.js";
@@ -264,7 +270,6 @@ export const FAIR_POLL = Object.freeze({
  */
 const FAIR_FIRST_POLL_MS = 20;
 
-const DAY_MS = 24 * 3_600_000;
 const LEASE_RANGE: DurationRange = { leastMs: 100, mostMs: 365 * DAY_MS };
 const RENEW_RANGE: DurationRange = { leastMs: 10, mostMs: 365 * DAY_MS };
 const LEAST_WAIT_RANGE: DurationRange = { leastMs: 0, mostMs: DAY_MS };
@@ -281,8 +286,7 @@ export function resolveAcquire(
   defaultOwner: string,
   defaults: LeaseDefaults = DEFAULTS,
 ): LeaseSettings {
-  const asked = <K extends keyof AnyAcquireOptions>(key: K): AnyAcquireOptions[K] =>
-    layers.find((layer) => layer[key] !== undefined)?.[key];
+  const asked = <K extends keyof AnyAcquireOptions>(key: K) => givenIn(layers, key);
   const leaseMs = durationMs("lease", given(asked("lease"), defaults.lease), LEASE_RANGE);
   const renew = given(asked("renew"), inMs(leaseMs / defaults.renewsPerLease));
   const renewMs = renew === "manual" ? renew : durationMs("renew", renew, RENEW_RANGE);
@@ -363,8 +367,12 @@ function resolvePoll(
 ): number {
   const polls = layers.map(({ poll }) => poll).filter((poll) => poll !== undefined);
   for (const poll of polls) checkNames("`poll`", poll, POLL_NAMES);
-  const value = polls.find((poll) => poll[key] !== undefined)?.[key];
-  return durationMs(`poll.${key}`, value ?? fallback, POLL_RANGE);
+  return durationMs(`poll.${key}`, givenIn(polls, key) ?? fallback, POLL_RANGE);
+}
+
+/** The option of the first layer that has it. */
+export function givenIn<O, K extends keyof O>(layers: readonly O[], key: K): O[K] | undefined {
+  return layers.find((layer) => layer[key] !== undefined)?.[key];
 }
 
 // Not `??`: null is not a valid value, and must not silently select another layer's value.

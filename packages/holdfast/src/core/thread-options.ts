@@ -1,4 +1,4 @@
-import { type Duration, durationMs } from "../internal/duration.js";
+import { DAY_MS, type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 
@@ -22,7 +22,6 @@ interface ThreadChoice {
 
 const SHARED_SESSION_NAMES: OptionNames<SharedSessionOptions> = { thread: true, mayBlock: true };
 const THREAD_NAMES: OptionNames<ThreadOptions> = { module: true, worker: true };
-const DAY_MS = 24 * 3_600_000;
 
 /** Checks the options of `sharedSession()`. Throws `invalid-argument`. */
 export function checkSharedSession(asked: SharedSessionOptions | undefined): void {

@@ -5,7 +5,7 @@ import { FailingCall } from "../core/failing-call.js";
 import type { HeldLease } from "../core/hold/lease.js";
 import { OutageWatch } from "../core/outage-watch.js";
 import type { Decision } from "../core/record/decide.js";
-import type { Observation, ObservedHeld, ObservedRecord } from "../core/record/observation.js";
+import type { Observation, ObservedHeld } from "../core/record/observation.js";
 import type { Ear } from "../core/rings.js";
 import type { Unavailable } from "../core/unavailable.js";
 import { isOutageError } from "../core/unavailable.js";
@@ -137,9 +137,9 @@ export class Standby {
     return context.decide(ref, false);
   }
 
-  get #record(): ObservedRecord | undefined {
+  get #record() {
     const { context, ref } = this.#candidate;
-    return context.observations.of(ref.id)?.record;
+    return context.observations.known(ref.id);
   }
 
   #throwIfEnded(): void {
@@ -261,7 +261,7 @@ export class Standby {
     const backMs = STAND_BACK_POLLS * settings.pollMs;
     if (context.nowMs() < resignedAtMs + backMs) return true;
     const record = this.#record;
-    if (settings.preferred || record === undefined || record.state === "absent") return false;
+    if (settings.preferred || record === undefined) return false;
     const last = record.state === "held" ? record.holder : record.lastHolder;
     const { request } = record;
     if (last === undefined || request?.kind !== "prefer" || request.holder !== last) return false;
@@ -286,8 +286,8 @@ export class Standby {
     const pauseMs = isLate ? retryMs : Math.min(isAnswered ? pollLeftMs : retryMs, lastReadMs);
     const restMs = Math.max(1, pauseMs);
     if (this.#ear === undefined) return context.sleep(restMs, this.#standing.signal);
-    const record = this.#record;
-    this.#ear.listen(record?.state === "held" ? record : undefined);
+    const { ref } = this.#candidate;
+    this.#ear.listen(context.observations.held(ref.id));
     await this.#ear.sleep(restMs, restMs, this.#standing.signal);
   }
 

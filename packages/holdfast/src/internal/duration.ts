@@ -15,6 +15,8 @@ export interface DurationRange {
   readonly mostMs: number;
 }
 
+export const DAY_MS = 24 * 3_600_000;
+
 // No usual length is so long in seconds or minutes that its number alone is above.
 const LEAST_NUMBER_MS = 1_000;
 

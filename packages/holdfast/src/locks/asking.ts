@@ -2,7 +2,7 @@ import type { AcquireSettings, Asker, Contending } from "../core/acquire/setting
 import { Retries, unlessUnserved, untilAnswered } from "../core/acquire/until-answered.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { LeaseFormat } from "../core/record/format.js";
-import type { ObservedHeld, ObservedRecord } from "../core/record/observation.js";
+import type { KnownRecord, ObservedHeld } from "../core/record/observation.js";
 import type { Asked, HeldRecord, Passage } from "../core/record/record.js";
 import { TO_SESSION } from "../core/remote-sessions.js";
 import { phraseOf } from "../core/unavailable.js";
@@ -79,9 +79,9 @@ class HolderAsker implements Asker {
     return { kind: "asker", number: this.#asked?.number };
   }
 
-  check(record: ObservedRecord | undefined): void {
-    if (record === undefined || record.state === "absent" || this.#asked === undefined) return;
-    if ((record.asked?.number ?? 0n) > this.#asked.number) throw this.#superseded();
+  check(record: KnownRecord | undefined): void {
+    if (this.#asked === undefined) return;
+    if ((record?.asked?.number ?? 0n) > this.#asked.number) throw this.#superseded();
   }
 
   async ask(record: ObservedHeld): Promise<boolean> {
@@ -161,8 +161,7 @@ class HolderAsker implements Asker {
 
   #superseded(): HoldfastError {
     const { context, ref } = this.#waiter;
-    const record = context.observations.of(ref.id)?.record;
-    const by = record?.state === "held" ? record.request : undefined;
+    const by = context.observations.held(ref.id)?.request;
     const who = by?.kind === "interrupt" ? shown(by.by) : "a later caller";
     return new HoldfastError(
       "interrupted",

@@ -1,11 +1,8 @@
 import { type Holdfast, partsOf } from "../client.js";
 import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import { GrantWrite } from "../core/acquire/grant.js";
-import { inTurn } from "../core/acquire/turn.js";
-import type { ClaimTurn } from "../core/admission.js";
+import { grantedTo, grantOnce } from "../core/acquire/grant.js";
 import { type LeaseTransfer, SHORTEST_LEASE_MS } from "../core/hold/export.js";
-import { Hold } from "../core/hold/hold.js";
 import { HeldLease, type Lease } from "../core/hold/lease.js";
 import { ADOPT_NAMES } from "../core/option-names.js";
 import type { AcquireOptions } from "../core/options.js";
@@ -62,20 +59,18 @@ export function adoptLease(
       const decision = { kind: "import", from } as const;
       // The lock is reserved for this caller, for a limited time.
       const acquisition = { context, ref, settings, cancellation };
-      const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, decision, turn).run();
-      const answer = await inTurn(acquisition, attempt, "keep");
+      const answer = await grantOnce(acquisition, decision, "keep");
       if (answer.kind === "silent") throw cancellation.error();
       if (answer.kind === "refused") throw used(context, ref);
-      const hold = new Hold(context, ref, context.localQueues.alone(ref.id), answer.result);
-      return [{ hold, record: answer.result.record, how: "import" }] as const;
+      return [grantedTo(acquisition, answer.result, "import")] as const;
     },
     begin: ([{ hold }]) => HeldLease.toCaller(hold),
   }) as Promise<Lease>;
 }
 
 function used(context: AcquireContext, ref: RecordRef): HoldfastError {
-  const record = context.observations.of(ref.id)?.record;
-  if (record?.state === "held" && context.abandoned.has(record.holder)) {
+  const record = context.observations.held(ref.id);
+  if (record !== undefined && context.abandoned.has(record.holder)) {
     return new HoldfastError(
       "not-acquired",
       `Lock "${ref.name}" was not imported: the answer to the import came when most of its lease had passed. The ` +

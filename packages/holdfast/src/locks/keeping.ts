@@ -336,8 +336,8 @@ function isQuiet({ requests, isRenewing, userData }: Hold): boolean {
  * own requests only: a request that came during the grant shows in an answer to the grant.
  */
 function isSeenWanted({ context, ref }: Hold): boolean {
-  const record = context.observations.of(ref.id)?.record;
-  if (record === undefined || record.state === "absent") return false;
+  const record = context.observations.known(ref.id);
+  if (record === undefined) return false;
   if (record.state === "held" && pendingIn(record) !== undefined) return true;
   return hasQueue(record);
 }

@@ -141,9 +141,9 @@ export function notAcquired(
   settings: AcquireSettings,
   fromMs: number,
 ): HoldfastError {
-  const record = context.observations.of(ref.id)?.record;
+  const record = context.observations.known(ref.id);
   const holder = holderSeen(context, ref, fromMs);
-  const isMissing = settings.onlyIfExists && (record === undefined || record.state === "absent");
+  const isMissing = settings.onlyIfExists && record === undefined;
   const why = holder?.isOwn
     ? "this process itself holds it"
     : isMissing

@@ -1,12 +1,12 @@
 import type { Cancelling } from "../core/acquire/cancellation.js";
 import { untilGivenBack } from "../core/acquire/given-back.js";
+import { grantedTo } from "../core/acquire/grant.js";
 import { GrantManyWrite, type GrantPart } from "../core/acquire/grant-many.js";
 import { AcquireLoop } from "../core/acquire/loop.js";
 import type { AcquireOutcome } from "../core/acquire/outcome.js";
 import type { AcquireSettings, Acquisition, Granted, Place } from "../core/acquire/settings.js";
 import { inTurn } from "../core/acquire/turn.js";
 import { untilAnswered } from "../core/acquire/until-answered.js";
-import { Hold } from "../core/hold/hold.js";
 import { Pacer } from "../core/pacer.js";
 import { joinedOf } from "../core/permits/joined.js";
 import { Entry } from "../core/queue/entry.js";
@@ -118,8 +118,7 @@ async function acquireInTurn(together: MultiAcquire): Promise<readonly Granted[]
 }
 
 function ownerOfHolder({ context, refs }: MultiAcquire): string | undefined {
-  const records = refs.map(({ id }) => context.observations.of(id)?.record);
-  return records.flatMap((record) => (record?.state === "held" ? (record.owner ?? []) : []))[0];
+  return refs.flatMap(({ id }) => context.observations.held(id)?.owner ?? [])[0];
 }
 
 /** How the wait with one place ends. `again`: the locks can never be granted to this place. */
@@ -228,7 +227,7 @@ async function grantAll(
     const localQueue = context.localQueues.alone(ref.id);
     localQueue.tryEnter();
     const how = decision.kind === "take-over" ? "takeover" : "claim";
-    return { hold: new Hold(context, ref, localQueue, result), record: result.record, how };
+    return grantedTo({ context, ref }, result, how, localQueue);
   });
   // In the order of the caller's locks.
   const [others, joined] = [granted[Symbol.iterator](), (answer.joined ?? [])[Symbol.iterator]()];

@@ -175,7 +175,7 @@ class MultiLock implements Lock<Several, AcquireManyOptions> {
   /** The first held lock; if none is held, the first with a queue; otherwise the first lock. */
   get #blocking(): RecordRef {
     const { observations } = this.#context;
-    const isHeld = ({ id }: RecordRef): boolean => observations.of(id)?.record.state === "held";
+    const isHeld = ({ id }: RecordRef): boolean => observations.held(id) !== undefined;
     const isQueued = (ref: RecordRef): boolean =>
       this.#context.decide(ref, false).kind === "queued";
     return (this.#refs.find(isHeld) ?? this.#refs.find(isQueued) ?? this.#refs[0]) as RecordRef;

@@ -10,6 +10,7 @@ import {
   type AcquireOptions,
   type AnyAcquireOptions,
   type ClientOptions,
+  givenIn,
   withWait,
 } from "../core/options.js";
 import { queueing } from "../core/queue/fifo.js";
@@ -211,7 +212,7 @@ export class Mutex implements Lock {
 
   #settings(options: AnyAcquireOptions): AcquireSettings {
     const settings = this.#withoutAsking(options);
-    const ifHeld = [options, ...this.#layers].find((layer) => layer.ifHeld !== undefined)?.ifHeld;
+    const ifHeld = givenIn([options, ...this.#layers], "ifHeld");
     return ifHeld === undefined || settings.waitMs === 0
       ? settings
       : this.#asking(settings, ifHeld);
@@ -221,10 +222,8 @@ export class Mutex implements Lock {
     const layers = [options, ...this.#layers];
     const resolved = settingsOf(this.#context, layers, this.#defaultOwner, this.#keptAliveBy);
     const settings = { ...resolved, ...this.#keeping(resolved) };
-    const asked = <K extends "onPlaceExpired" | "onPosition">(key: K): AnyAcquireOptions[K] =>
-      layers.find((layer) => layer[key] !== undefined)?.[key];
-    const onPlaceExpired = asked("onPlaceExpired");
-    const onPosition = asked("onPosition");
+    const onPlaceExpired = givenIn(layers, "onPlaceExpired");
+    const onPosition = givenIn(layers, "onPosition");
     if (
       this.#joins === "behind others" &&
       onPlaceExpired === undefined &&

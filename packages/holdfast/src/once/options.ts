@@ -1,6 +1,6 @@
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
-import { type Duration, durationMs, inMs } from "../internal/duration.js";
+import { DAY_MS, type Duration, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { isoTimeOf } from "../platform/clock.js";
@@ -63,7 +63,6 @@ export interface OnceSettings {
 
 /** Most tasks end within a minute; the leases of longer runs are renewed. */
 const AT_MOST_MS = 60_000;
-const DAY_MS = 24 * 3_600_000;
 const LONGEST_OCCURRENCE = 200;
 
 /** Resolves one call's options. Throws `invalid-argument`. */

@@ -30,8 +30,8 @@ export function wanted(lease: Lease<FormatTypes>): WantedBy | undefined {
  * interruption, whose holder is told first.
  */
 function seenBy({ context, ref, held }: Hold): WantedBy | undefined {
-  const record = context.observations.of(ref.id)?.record;
-  const by = record?.state === "held" && record.holder === held.holder && wantedIn(record);
+  const record = context.observations.held(ref.id);
+  const by = record?.holder === held.holder && wantedIn(record);
   return by && by.kind !== "interrupt" ? by : undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
-import { type Duration, durationMs, inMs } from "../internal/duration.js";
+import { DAY_MS, type Duration, durationMs, inMs } from "../internal/duration.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
 import { valueText } from "../internal/value-text.js";
 import { type CatchUp, LONGEST_BACKOFF_MS, type Overlap, type Policy } from "./decide.js";
@@ -61,7 +61,6 @@ export interface ScheduleSettings {
 const AT_MOST_MS = 60_000;
 const RETRY_AFTER_MS = 30_000;
 const MOST_RETRIES = 1_000;
-const DAY_MS = 24 * 3_600_000;
 
 /** Resolves the options of a schedule. Throws `invalid-argument`. */
 export function resolveSchedule(

@@ -1,11 +1,9 @@
 import { withAcquisition } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
-import { type Granting, GrantWrite } from "../core/acquire/grant.js";
+import { type Granting, grantedTo, grantOnce } from "../core/acquire/grant.js";
 import { SecondDate } from "../core/acquire/second-date.js";
 import type { AcquireSettings, Granted } from "../core/acquire/settings.js";
-import { inTurn } from "../core/acquire/turn.js";
 import type { Running } from "../core/hold/close.js";
-import { Hold } from "../core/hold/hold.js";
 import { HeldLease } from "../core/hold/lease.js";
 import { freeOnce } from "../core/hold/release.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -136,14 +134,11 @@ export function begin(
     ...{ context, refs: [ref], settings },
     grant: async (cancellation) => {
       const acquisition = { context, ref, settings, cancellation };
-      const answer = await inTurn(acquisition, (turn) =>
-        new GrantWrite(acquisition, onto, turn).run(),
-      );
+      const answer = await grantOnce(acquisition, onto);
       if (answer.kind === "silent") throw cancellation.error();
       if (answer.kind === "refused") return undefined;
-      const hold = new Hold(context, ref, context.localQueues.alone(ref.id), answer.result);
       const how = onto.kind === "take-over" ? "takeover" : "claim";
-      return [{ hold, record: answer.result.record, how }];
+      return [grantedTo(acquisition, answer.result, how)];
     },
     begin: ([{ hold }]) => {
       place.givenUp = undefined;

@@ -1,13 +1,14 @@
 import type { HoldfastError } from "../../errors.js";
 import { emitAcquireFailed, emitGrant, type GrantEvent } from "../events.js";
 import { actingMs } from "../hold/deadline.js";
-import { type GrantResult, Hold, type HoldSettings } from "../hold/hold.js";
+import type { GrantResult, HoldSettings } from "../hold/hold.js";
 import { HeldLease } from "../hold/lease.js";
 import { LocalWaiter, type Turn } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
 import { Cancellation } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { untilGivenBack } from "./given-back.js";
+import { grantedTo } from "./grant.js";
 import { AcquireLoop } from "./loop.js";
 import type { AcquireOutcome } from "./outcome.js";
 import type { AcquireSettings, AtTable, Contending, Granted } from "./settings.js";
@@ -145,9 +146,8 @@ async function granted({
     if (cancellation.isStopped) throw cancellation.error();
     const turn = await localTurn(contending);
     if (turn.kind === "granted") {
-      const hold = new Hold(context, ref, localQueue, turn.result);
       const how = turn.result.former === undefined ? "hand-over" : "kept";
-      return [{ hold, record: turn.result.record, how }];
+      return [grantedTo(contending, turn.result, how, localQueue)];
     }
   }
   let got: Granted | undefined;

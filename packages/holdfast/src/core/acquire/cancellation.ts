@@ -217,18 +217,17 @@ export class Cancellation implements Cancelling {
   }
 
   #notAcquired(): HoldfastError {
-    const records = this.#refs.map(({ id }) => this.#context.observations.of(id)?.record);
-    const at = records.findIndex((record) => record?.state === "held");
-    const held = records[at];
-    const ref = this.#refs[at];
+    const { observations } = this.#context;
+    const ref = this.#refs.find(({ id }) => observations.held(id) !== undefined);
+    const held = ref && observations.held(ref.id);
     const which = this.#refs.length === 1 ? "it" : `"${ref?.name}"`;
     // Without an answer, the acquisition waited for a lease of this client.
     const fromMs = this.#wasAnswered ? this.#fromMs : FOR_EVER_MS;
     const holder = ref && holderSeen(this.#context, ref, fromMs);
-    const hasNone = records.every((record) => record === undefined || record.state === "absent");
+    const hasNone = this.#refs.every(({ id }) => observations.known(id) === undefined);
     const found =
       this.#settings.whyNot?.() ??
-      (held?.state === "held"
+      (held !== undefined
         ? this.#whoHolds(which, held, holder)
         : hasNone
           ? "it has no record"

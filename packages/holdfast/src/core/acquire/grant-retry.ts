@@ -146,10 +146,8 @@ export class GrantRetry {
     sent: A,
   ): sent is Exclude<A, NoAnswer | Misconfigured> {
     if (sent.kind === "unknown") this.#unanswered += 1;
-    return (
-      unlessUnserved({ context: this.#context, cancellation: this.#cancellation }, sent) !==
-      undefined
-    );
+    const acquisition = { context: this.#context, cancellation: this.#cancellation };
+    return unlessUnserved(acquisition, sent) !== undefined;
   }
 
   /** Pauses before the next send. Rejects with the error of the cancellation. */

@@ -1,8 +1,8 @@
 import { HoldfastError } from "../../errors.js";
 import { type Instant, instantOf } from "../../platform/clock.js";
 import { mayBeApplied, type Write, type WriteAnswer } from "../../platform/table.js";
-import type { ClaimTurn } from "../admission.js";
-import type { GrantResult } from "../hold/hold.js";
+import type { ClaimTurn, Priority } from "../admission.js";
+import { type GrantResult, Hold, type HoldQueue } from "../hold/hold.js";
 import { rollBack } from "../hold/roll-back.js";
 import type { Decision } from "../record/decide.js";
 import type { Grant, Held, Holders, RecordRef } from "../record/format.js";
@@ -11,7 +11,8 @@ import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
 import { correctEnd } from "./correct-end.js";
 import { GrantRetry, type Silent } from "./grant-retry.js";
-import type { AcquireSettings, RecordAcquisition } from "./settings.js";
+import type { AcquireSettings, Granted, RecordAcquisition } from "./settings.js";
+import { inTurn } from "./turn.js";
 import { longestPauseMs } from "./until-answered.js";
 
 /** The decisions to send a write that may grant. */
@@ -35,6 +36,26 @@ export type GrantAnswer =
   /** The record was not as the decision assumed. */
   | { readonly kind: "refused" }
   | Silent;
+
+/** Sends a write that may grant, in its turn. */
+export function grantOnce(
+  acquisition: RecordAcquisition,
+  decision: Granting,
+  priority?: Priority,
+): Promise<GrantAnswer> {
+  const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, decision, turn).run();
+  return inTurn(acquisition, attempt, priority);
+}
+
+/** Begins the hold of a grant. Without a local queue, no other call of this process waits for it. */
+export function grantedTo(
+  { context, ref }: Pick<RecordAcquisition, "context" | "ref">,
+  result: GrantResult,
+  how: Granted["how"],
+  localQueue: HoldQueue = context.localQueues.alone(ref.id),
+): Granted {
+  return { hold: new Hold(context, ref, localQueue, result), record: result.record, how };
+}
 
 /**
  * Sends a write that may grant, until DynamoDB answers. The write is never applied twice: its condition names only

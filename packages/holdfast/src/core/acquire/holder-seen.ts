@@ -3,28 +3,18 @@ import { shown } from "../../internal/shown.js";
 import { seconds } from "../../internal/text.js";
 import type { LeaseSettings } from "../options.js";
 import type { RecordRef } from "../record/format.js";
-import type { ObservedHeld } from "../record/observation.js";
 import type { AcquireContext } from "./context.js";
 
 /** How a caller waits for a dead holder. */
 const WAIT_HINT = '`wait: { beyondLease: "5s" }`';
-
-/** The last observation of a held record. */
-function heldRecord({ observations }: AcquireContext, { id }: RecordRef): ObservedHeld | undefined {
-  const record = observations.of(id)?.record;
-  return record?.state === "held" ? record : undefined;
-}
 
 /**
  * The leases of the last observed holder: in the record, and in its session's row; of a record with permits, the leases
  * of all. Empty without a holder.
  */
 export function leasesSeen(context: AcquireContext, ref: RecordRef): readonly number[] {
-  const record = context.observations.of(ref.id)?.record;
-  if (record?.state === "free" && record.permits)
-    return record.permits.map(({ leaseMs }) => leaseMs);
-  const held = heldRecord(context, ref);
-  if (held === undefined) return [];
+  const held = context.observations.known(ref.id);
+  if (held?.state !== "held") return (held?.permits ?? []).map(({ leaseMs }) => leaseMs);
   const row = held.session === undefined ? undefined : context.sessions.of(held.session)?.record;
   return row?.state === "held" ? [held.leaseMs, row.leaseMs] : [held.leaseMs];
 }
@@ -59,7 +49,7 @@ export function holderSeen(
       takeableInMs: undefined,
     };
   }
-  const held = heldRecord(context, ref);
+  const held = observations.held(ref.id);
   if (held === undefined || observations.lookedAtMs(ref.id) < fromMs) return undefined;
   const { session } = held;
   // A session renews its own row, and not the records.

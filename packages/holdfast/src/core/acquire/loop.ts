@@ -1,26 +1,24 @@
 import { isJudged, type ReadAnswer, type WriteAnswer } from "../../platform/table.js";
-import { Hold, type HoldQueue } from "../hold/hold.js";
+import { LEAST_JITTER } from "../backoff.js";
+import type { HoldQueue } from "../hold/hold.js";
 import { Pacer } from "../pacer.js";
 import type { Decision } from "../record/decide.js";
 import type { RecordRef } from "../record/format.js";
-import type { ObservedRecord } from "../record/observation.js";
+import type { ObservedHeld } from "../record/observation.js";
 import { hasQueue } from "../record/record.js";
 import type { Ending, Looking } from "../remote-sessions.js";
 import type { Ear, RingKind } from "../rings.js";
 import { tooSlow } from "../unavailable.js";
 import type { Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
-import { type GrantAnswer, type Granting, GrantWrite } from "./grant.js";
+import { type GrantAnswer, type Granting, grantedTo, grantOnce } from "./grant.js";
 import type { noteSighting } from "./note-sighting.js";
 import { type AcquireOutcome, mostPassedAt, outcomeOf, type Rivalry } from "./outcome.js";
 import { PollPace } from "./poll-pace.js";
 import { SecondDate } from "./second-date.js";
 import type { AcquireSettings, Asker, Contending, Granted, Place, Queueing } from "./settings.js";
-import { inTurn } from "./turn.js";
 import { unlessUnserved, untilAnswered } from "./until-answered.js";
 
-// The least jitter of a pause. So a single waiter polls the session as often as the record.
-const LEAST_JITTER = 0.75;
 // A table that is well answers within this time.
 const ANSWER_MS = 1_000;
 
@@ -82,7 +80,7 @@ export class AcquireLoop {
     let decision: Decision = this.#firstDecision();
     for (;;) {
       if (this.#cancellation.isStopped) throw this.#cancellation.error();
-      this.#asker?.check(this.#seen);
+      this.#asker?.check(this.#context.observations.known(this.#ref.id));
       if (this.#secondDate.isMissing(decision, this.#needsNote(decision))) {
         await this.#look();
         decision = this.#decide();
@@ -134,7 +132,7 @@ export class AcquireLoop {
             throw tooSlow([this.#ref.name], this.#settings.leaseMs, this.#silence);
           }
           if ((await this.#place?.isFirst()) === false) return { kind: "not-first" };
-          const answer = await this.#attempt(decision);
+          const answer = await grantOnce(this.#contending, decision);
           const granted = await this.#grantedBy(decision, answer);
           if (granted !== undefined) return { kind: "granted", granted };
         }
@@ -144,23 +142,15 @@ export class AcquireLoop {
     }
   }
 
-  #attempt(decision: Granting): Promise<GrantAnswer> {
-    return inTurn(this.#contending, (turn) =>
-      new GrantWrite(this.#contending, decision, turn).run(),
-    );
-  }
-
-  get #seen(): ObservedRecord | undefined {
-    return this.#context.observations.of(this.#ref.id)?.record;
+  get #held(): ObservedHeld | undefined {
+    return this.#context.observations.held(this.#ref.id);
   }
 
   /** Asks the holder, if this waiter has something to ask and did not yet. */
   async #ask(): Promise<boolean> {
-    const record = this.#seen;
-    if (this.#asker === undefined || record?.state !== "held" || !this.#cancellation.waits) {
-      return false;
-    }
-    const isAsked = await this.#asker.ask(record);
+    const held = this.#held;
+    if (this.#asker === undefined || held === undefined || !this.#cancellation.waits) return false;
+    const isAsked = await this.#asker.ask(held);
     this.#followAsker();
     return isAsked;
   }
@@ -174,12 +164,12 @@ export class AcquireLoop {
 
   /** Returns how often other waiters got the lock first, and whether they queue. Each grant raises the fence by one. */
   #rivalry({ kind }: Decision): Rivalry {
-    const record = this.#seen;
-    if (kind !== "wait" || record?.state !== "held") return NO_RIVALS;
-    this.#firstFence ??= record.fence;
-    const passedBy = Number(record.fence - this.#firstFence);
+    const held = this.#held;
+    if (kind !== "wait" || held === undefined) return NO_RIVALS;
+    this.#firstFence ??= held.fence;
+    const passedBy = Number(held.fence - this.#firstFence);
     if (passedBy > 0) this.#mostPassed ??= mostPassedAt(this.#context.random.fraction());
-    return { passedBy, mostPassed: this.#mostPassed ?? 1, hasQueue: hasQueue(record) };
+    return { passedBy, mostPassed: this.#mostPassed ?? 1, hasQueue: hasQueue(held) };
   }
 
   async #mayJoin(queueing: Queueing | undefined, { kind }: Decision): Promise<boolean> {
@@ -199,8 +189,7 @@ export class AcquireLoop {
   #noteContention({ kind }: Decision): void {
     if (kind !== "wait" && kind !== "queued") return;
     this.#context.observations.seeRival(this.#ref.id, this.#context.nowMs());
-    const record = this.#seen;
-    this.#cancellation.onWait(record?.state === "held" ? record.owner : undefined);
+    this.#cancellation.onWait(this.#held?.owner);
   }
 
   // A process that releases a lock and claims the lock again at once would starve the clients that poll.
@@ -241,10 +230,8 @@ export class AcquireLoop {
   async #grantedBy(decision: Granting, answer: GrantAnswer): Promise<Granted | undefined> {
     if (answer.kind === "silent") await this.#lookAfterSilence();
     if (answer.kind !== "granted") return undefined;
-    const { result } = answer;
-    const hold = new Hold(this.#context, this.#ref, this.#localQueue, result);
     const how = decision.kind === "take-over" ? "takeover" : "claim";
-    return { hold, record: result.record, how };
+    return grantedTo(this.#contending, answer.result, how, this.#localQueue);
   }
 
   // After one lost answer, a call without a wait must not fail. If a second answer is lost, or the call has lasted for
@@ -283,8 +270,7 @@ export class AcquireLoop {
   async #rest(pollMs: number, takeableMs: number): Promise<RingKind | undefined> {
     const { signal } = this.#cancellation;
     const restMs = Math.min(pollMs, takeableMs);
-    const record = this.#seen;
-    this.#ear?.listen(record?.state === "held" ? record : undefined);
+    this.#ear?.listen(this.#held);
     const { maxPollMs, heardMs = maxPollMs } = this.#settings;
     // The holder's renewals must still show, or each pause would end in a refused takeover.
     const longestMs = Math.min(heardMs, takeableMs / 2);
@@ -294,7 +280,7 @@ export class AcquireLoop {
   }
 
   /** Polls. `leftMs`: the timeout ends before the takeover is due. */
-  async #poll(pauseMs: number, leftMs: number): Promise<void> {
+  async #poll(pauseMs: number, leftMs = Number.POSITIVE_INFINITY): Promise<void> {
     const timeoutMs = Math.max(Math.min(this.#context.settings.requestTimeoutMs, leftMs), 1);
     const readMs = this.#context.nowMs();
     const answer = await this.#read("eventual", timeoutMs);
@@ -309,6 +295,7 @@ export class AcquireLoop {
     if (held?.session === undefined || this.#cancellation.isStopped) return;
     const seen = await this.#context.sessions.poll(
       held.session,
+      // So a single waiter polls the session as often as the record.
       pauseMs * LEAST_JITTER,
       this.#cancellation.signal,
       timeoutMs,

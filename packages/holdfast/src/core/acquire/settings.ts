@@ -2,7 +2,7 @@ import type { GrantEvent } from "../events.js";
 import type { Hold, HoldQueue, HoldSettings } from "../hold/hold.js";
 import type { PlaceListener } from "../local-queue.js";
 import type { RecordRef } from "../record/format.js";
-import type { ObservedHeld, ObservedRecord } from "../record/observation.js";
+import type { KnownRecord, ObservedHeld } from "../record/observation.js";
 import type { HeldRecord, Passage } from "../record/record.js";
 import type { Cancellation, Cancelling } from "./cancellation.js";
 import type { AcquireContext } from "./context.js";
@@ -22,7 +22,7 @@ export interface Asker {
   /** The right of the waiter's claims to pass the queue. */
   readonly passage: Passage | undefined;
   /** Rejects the wait with `interrupted` once the record shows a later waiter that interrupts. */
-  check(record: ObservedRecord | undefined): void;
+  check(record: KnownRecord | undefined): void;
   /** Asks a holder that was not asked yet. Resolves to whether it was asked. Rejects as the acquisition does. */
   ask(record: ObservedHeld): Promise<boolean>;
 }

@@ -7,9 +7,8 @@ import { isJudged, type WriteAnswer } from "../../platform/table.js";
 import { steady } from "../backoff.js";
 import type { ClientContext, OpenLease } from "../context.js";
 import type { RecordRef } from "../record/format.js";
-import { freeOnce, releaseNotAcknowledged } from "./release.js";
+import { freeOnce, RELEASE_RETRY_MS, releaseNotAcknowledged } from "./release.js";
 
-const RETRY_MS = 100;
 // The close timeout ended while a request was in flight.
 const CUT_OFF = { kind: "cut off" } as const;
 
@@ -102,7 +101,11 @@ async function freeUntil(
     return answer;
   };
   if (!bound.aborted) {
-    const how = { backoff: steady(RETRY_MS), signal: bound, onMisconfigured: "end" } as const;
+    const how = {
+      backoff: steady(RELEASE_RETRY_MS),
+      signal: bound,
+      onMisconfigured: "end",
+    } as const;
     const retried = await retry(context, attempt, how);
     if (retried.kind === "answered" && retried.answer !== CUT_OFF) return undefined;
   }

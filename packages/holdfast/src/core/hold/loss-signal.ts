@@ -83,7 +83,7 @@ const sourcesOf = new WeakMap<AbortSignal, readonly WeakRef<AbortSignal>[]>();
 
 /** How many composed signals have this source. */
 const uses = new WeakMap<AbortSignal, number>();
-const collected = systemFinalization();
+const collected = /* @__PURE__ */ systemFinalization();
 /** The same one for all signals, so that each has it once. */
 const NOTHING = (): void => undefined;
 

@@ -138,8 +138,8 @@ class LeaseRelease {
     if (this.#former.isForOthers) return false;
     // If the place has expired, others may be first. The next waiter of this process finds that out and joins again.
     if (localQueue.place !== undefined) return localQueue.place.isHeld;
-    const record = observations.of(this.#ref.id)?.record;
-    const isQueued = record !== undefined && record.state !== "absent" && hasQueue(record);
+    const record = observations.known(this.#ref.id);
+    const isQueued = record !== undefined && hasQueue(record);
     return !isQueued && localQueue.localHandoffs < settings.maxLocalHandoffs;
   }
 

@@ -1,6 +1,7 @@
 import { HoldfastError, isHoldfastError } from "../../errors.js";
 import type { Cancelling } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
+import { grantedTo } from "../acquire/grant.js";
 import { AcquireLoop } from "../acquire/loop.js";
 import type { AcquireOutcome } from "../acquire/outcome.js";
 import type {
@@ -11,7 +12,6 @@ import type {
   Queueing,
 } from "../acquire/settings.js";
 import { emitPlaceExpired } from "../events.js";
-import { Hold } from "../hold/hold.js";
 import type { SharedPlace } from "../local-queue.js";
 import { Pacer } from "../pacer.js";
 import type { RecordRef } from "../record/format.js";
@@ -167,9 +167,8 @@ async function contendInTurn(
       const passage = { ...own.passage, isNext: true };
       const answer = await claimOnce({ ...settled, settings: { ...own, passage } }, "existing");
       if (answer.kind !== "granted") continue;
-      const { result } = answer;
-      const hold = new Hold(context, ref, localQueue, result);
-      return { kind: "granted", granted: { hold, record: result.record, how: "claim" } };
+      const granted = grantedTo(settled, answer.result, "claim", localQueue);
+      return { kind: "granted", granted };
     }
     const outcome = await contend({ ...settled, settings: own, place: waiting });
     if (outcome.kind === "granted") {

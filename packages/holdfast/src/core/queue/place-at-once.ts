@@ -50,11 +50,10 @@ export function highestTicketSeen(
 ): bigint | undefined {
   let highest: bigint | undefined;
   for (const { id } of refs) {
-    const record = context.observations.of(id)?.record;
-    if (record === undefined || record.state === "absent") continue;
+    const { tail, served } = context.observations.known(id)?.queue ?? {};
     // Checks granted tickets, too: a counter that was deleted with its record restarts, maybe below the last granted
     // ticket.
-    for (const seen of [record.queue.tail, record.queue.served]) {
+    for (const seen of [tail, served]) {
       if (seen !== undefined && (highest === undefined || seen > highest)) highest = seen;
     }
   }

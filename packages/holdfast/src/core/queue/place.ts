@@ -1,9 +1,8 @@
 import { isHoldfastError } from "../../errors.js";
 import type { SignalLike } from "../../platform/abort.js";
 import type { AcquireContext } from "../acquire/context.js";
-import { type GrantAnswer, GrantWrite } from "../acquire/grant.js";
+import { type GrantAnswer, grantOnce } from "../acquire/grant.js";
 import type { AcquireSettings, RecordAcquisition } from "../acquire/settings.js";
-import { inTurn } from "../acquire/turn.js";
 import { type GrantResult, Hold } from "../hold/hold.js";
 import { HeldLease } from "../hold/lease.js";
 import type { SharedPlace } from "../local-queue.js";
@@ -109,7 +108,7 @@ export function claimOnce(
   kind: "absent" | "existing",
 ): Promise<GrantAnswer> {
   const claim = { kind: "claim", onto: { kind } } as const;
-  return inTurn(acquisition, (turn) => new GrantWrite(acquisition, claim, turn).run());
+  return grantOnce(acquisition, claim);
 }
 
 // Without an acknowledgement the entry is gone, or the waiters behind the entry remove the entry after a lease. Refused

@@ -14,7 +14,6 @@ import { unlessUnserved } from "../acquire/until-answered.js";
 import { steady } from "../backoff.js";
 import { removeEntry } from "../hold/release.js";
 import type { RecordRef, Watched } from "../record/format.js";
-import type { ObservedRecord } from "../record/observation.js";
 import type { LeaseRecord } from "../record/record.js";
 
 /** An entry of a queue, from a read. */
@@ -92,7 +91,7 @@ export async function clearedOf(
   owner: string,
   cancellation: Cancelling,
 ): Promise<number> {
-  const served = servedIn(context.observations.of(ref.id)?.record);
+  const served = context.observations.known(ref.id)?.queue.served;
   const isRubbish = ({ ticket }: QueueEntry): boolean => served !== undefined && ticket <= served;
   let cleared = 0;
   while (cleared < Math.min(entries.length, MOST_REMOVED) && !cancellation.isStopped) {
@@ -111,11 +110,6 @@ export async function clearedOf(
     .slice(cleared)
     .filter((entry) => !isRubbish(entry))
     .reduce((sum, { record, ticket }) => sum + waitersOf(record, ticket, served), 0);
-}
-
-/** Returns the last ticket that was granted, if the record shows one. */
-export function servedIn(record: ObservedRecord | undefined): bigint | undefined {
-  return record === undefined || record.state === "absent" ? undefined : record.queue.served;
 }
 
 /** Returns how many waiters still share an entry: several waiters of one process can share one place. */

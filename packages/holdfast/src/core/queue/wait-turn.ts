@@ -4,7 +4,7 @@ import type { AcquireContext } from "../acquire/context.js";
 import { pauseInQueueMs } from "../acquire/poll-pace.js";
 import type { AcquireSettings } from "../acquire/settings.js";
 import { unlessUnserved } from "../acquire/until-answered.js";
-import { steady } from "../backoff.js";
+import { LEAST_JITTER, steady } from "../backoff.js";
 import { decideHolder } from "../decide-holder.js";
 import { emitPosition } from "../events.js";
 import { FAIR_POLL_MS } from "../options.js";
@@ -21,7 +21,6 @@ import {
   pollSessions,
   readQueue,
   removeGranted,
-  servedIn,
   WINDOW,
 } from "./predecessors.js";
 import { type Count, leftByRecord } from "./progress.js";
@@ -40,9 +39,6 @@ const LEFT_LEASES = 2;
 // Also if leases are short: a waiter may poll twice a minute.
 const LEFT_AT_LEAST_MS = 60_000;
 const WATCH_MS = 10_000;
-
-// The shortest part of an interval after jitter: the client polls a session at most as often as the queue.
-const LEAST_JITTER = 0.75;
 
 /** A place in one queue, or the same place in several queues. */
 interface TicketHolder extends Cancelling {
@@ -142,7 +138,7 @@ export class Waiting {
    * unless this ticket follows the last granted ticket.
    */
   async isFirst(): Promise<boolean> {
-    if (servedIn(this.#record) === this.#entry.ticket - 1n) return true;
+    if (this.#record?.queue.served === this.#entry.ticket - 1n) return true;
     if ((await this.#readAll()) === 0) return true;
     // The entries that this waiter passes remain.
     this.#isTurnUnread = this.#isLeft();
@@ -232,6 +228,7 @@ export class Waiting {
     const intervalMs = this.#intervalMs(entries.length);
     // A client renews its session once a period, and the next poll shows the renewal.
     const stillMs = this.#periodMs + 2 * intervalMs;
+    // The client polls a session at most as often as the queue.
     await pollSessions(context, entries, intervalMs * LEAST_JITTER, stillMs, this.#entry);
     const leasesMs = entries.map(({ record }) => patienceMs(record));
     const known = isWhole ? leasesMs : [...leasesMs, this.#longestLeaseMs];
@@ -239,7 +236,7 @@ export class Waiting {
     const before = await clearedOf(context, ref, entries, settings.owner, this.#entry);
     this.#lookedMs = context.nowMs();
     this.#isTurnUnread = false;
-    if (isWhole) this.#counted = { before, fence: fenceIn(this.#record) };
+    if (isWhole) this.#counted = { before, fence: this.#record?.fence ?? 0n };
     this.#setPosition(isWhole ? before : Math.max(before, this.#position ?? before));
     return { kind: "counted", before: isWhole ? before : Math.max(before, 1) };
   }
@@ -270,9 +267,9 @@ export class Waiting {
     return pauseInQueueMs(before, seen, nowMs - this.#movedMs, longestMs);
   }
 
-  get #record(): ObservedRecord | undefined {
+  get #record() {
     const { context, ref } = this.#inOrder;
-    return context.observations.of(ref.id)?.record;
+    return context.observations.known(ref.id);
   }
 
   get #isRecordDue(): boolean {
@@ -285,7 +282,7 @@ export class Waiting {
   #isLeft(): boolean {
     const { context, ref } = this.#inOrder;
     const nowMs = context.nowMs();
-    const fence = fenceIn(this.#record);
+    const fence = this.#record?.fence ?? 0n;
     const isSame = this.#fence === undefined || this.#fence === fence;
     this.#fence = fence;
     const state = this.#longestLeaseMs === Number.POSITIVE_INFINITY ? "taken" : this.#state;
@@ -334,9 +331,10 @@ export class Waiting {
 
   /** When the lock was left, by wall clocks. A record on a session is not renewed, but its session is. */
   get #overWallMs(): number {
-    const { sessions } = this.#inOrder.context;
+    const { context, ref } = this.#inOrder;
+    const { observations, sessions } = context;
     const rows = this.#onSessions.map(({ session }) => sessions.of(session)?.record);
-    return Math.max(...[this.#record, ...rows].map(overWallMsIn));
+    return Math.max(...[observations.of(ref.id)?.record, ...rows].map(overWallMsIn));
   }
 
   /**
@@ -395,10 +393,6 @@ export class Waiting {
     this.#position = position;
     this.#inOrder.options.onPosition?.(position);
   }
-}
-
-function fenceIn(record: ObservedRecord | undefined): bigint {
-  return record === undefined || record.state === "absent" ? 0n : record.fence;
 }
 
 function overWallMsIn(record: ObservedRecord | undefined): number {

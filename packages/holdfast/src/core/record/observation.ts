@@ -35,7 +35,8 @@ export type ObservedHeld = Pick<
  * User data and attributes go to the caller that has just read them; the client does not remember them, to save
  * memory.
  */
-export type ObservedRecord = AbsentRecord | ObservedFree | ObservedHeld;
+export type ObservedRecord = AbsentRecord | KnownRecord;
+export type KnownRecord = ObservedFree | ObservedHeld;
 
 /**
  * The last observed state of a record, and since when the record has not changed. `sinceMs` is the instant, on
@@ -202,6 +203,18 @@ export class Observations {
 
   of(id: string): Observation | undefined {
     return this.#entries.get(id)?.observation;
+  }
+
+  /** The record as last seen, if it was there. */
+  known(id: string): KnownRecord | undefined {
+    const record = this.of(id)?.record;
+    return record?.state === "absent" ? undefined : record;
+  }
+
+  /** The record as last seen, if it was held. */
+  held(id: string): ObservedHeld | undefined {
+    const record = this.known(id);
+    return record?.state === "held" ? record : undefined;
   }
 
   /** Returns the highest fence that this client has observed of the name, or 0 if the name is unknown. */

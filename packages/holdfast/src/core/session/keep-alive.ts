@@ -17,7 +17,7 @@ import type { KeepAlive, KeepAliveSource } from "../hold/keep-alive.js";
 import { HeldLease } from "../hold/lease.js";
 import { freeOnce } from "../hold/release.js";
 import { moveTo, renewNow } from "../hold/writes.js";
-import { type AnyAcquireOptions, resolveLease } from "../options.js";
+import { type AnyAcquireOptions, givenIn, resolveLease } from "../options.js";
 import { requireCapability } from "../record/capability.js";
 import type { Holders, RecordRef } from "../record/format.js";
 import type { HeldRecord } from "../record/record.js";
@@ -134,7 +134,7 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
   }
 
   checkLease(layers: readonly AnyAcquireOptions[]): void {
-    const lease = layers.find((layer) => layer.lease !== undefined)?.lease;
+    const lease = givenIn(layers, "lease");
     if (lease !== undefined && resolveLease(lease) !== this.leaseMs) throw this.#otherLengths();
   }
 

@@ -1,14 +1,13 @@
 import { HoldfastError, isHoldfastError } from "../../errors.js";
+import { onAbort } from "../../platform/abort.js";
 import type { NoAnswer } from "../../platform/retry.js";
 import type { Misconfigured } from "../../platform/table.js";
 import { withAcquisition } from "../acquire/acquire.js";
 import type { Cancellation } from "../acquire/cancellation.js";
 import type { AcquireContext } from "../acquire/context.js";
-import { GrantWrite } from "../acquire/grant.js";
+import { grantedTo, grantOnce } from "../acquire/grant.js";
 import type { AcquireSettings, Granted } from "../acquire/settings.js";
-import { inTurn } from "../acquire/turn.js";
-import type { ClaimTurn } from "../admission.js";
-import { type GrantResult, Hold } from "../hold/hold.js";
+import type { GrantResult, Hold } from "../hold/hold.js";
 import { HeldLease } from "../hold/lease.js";
 import { renewNow } from "../hold/writes.js";
 import type { RecordRef } from "../record/format.js";
@@ -65,9 +64,8 @@ async function granted(
     if (cancellation.isStopped) throw cancellation.error();
     const claim = { kind: "claim", onto: { kind: "absent" } } as const;
     const acquisition = { context, ref, settings, cancellation };
-    const attempt = (turn: ClaimTurn) => new GrantWrite(acquisition, claim, turn).run();
     // Every lease of the session depends on it.
-    const answer = await inTurn(acquisition, attempt, "keep");
+    const answer = await grantOnce(acquisition, claim, "keep");
     if (answer.kind === "granted") return grantedOn(context, ref, answer.result);
     // Without a wait there is one attempt, as in an acquisition.
     if (settings.waitMs === 0) throw cancellation.error();
@@ -77,8 +75,7 @@ async function granted(
 function grantedOn(context: AcquireContext, ref: RecordRef, result: GrantResult): Granted {
   const localQueue = context.localQueues.of(ref.id);
   localQueue.tryEnter();
-  const hold = new Hold(context, ref, localQueue, result);
-  return { hold, record: result.record, how: "claim" };
+  return grantedTo({ context, ref }, result, "claim", localQueue);
 }
 
 /**
@@ -104,12 +101,11 @@ async function firstRenewal(hold: Hold, cancellation: Cancellation): Promise<voi
       if (answer.kind === "denied" && !cancellation.waits) end();
     }
   };
-  cancellation.signal.addEventListener("abort", end);
-  if (cancellation.isStopped) end();
+  const forget = onAbort(cancellation.signal, end);
   try {
     await Promise.race([renewNow(hold, onNoAnswer), stopped]);
   } finally {
-    cancellation.signal.removeEventListener("abort", end);
+    forget();
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ClientParts } from "../../client.js";
 import type { Lease } from "../../core/hold/lease.js";
 import type { FormatTypes, NativeTypes } from "../../core/record/format-types.js";
-import { type Duration, durationMs } from "../../internal/duration.js";
+import { DAY_MS, type Duration, durationMs } from "../../internal/duration.js";
 import { checkNames, type OptionNames, refuse } from "../../internal/option-names.js";
 
 /** Work that runs at intervals, on the leader only. */
@@ -99,7 +99,6 @@ export interface TaskSettings {
   readonly memory: RemembersRuns | undefined;
 }
 
-const DAY_MS = 24 * 3_600_000;
 const EVERY_RANGE = { leastMs: 1, mostMs: 365 * DAY_MS };
 
 /** Resolves the tasks of one election, and checks them together. Throws `invalid-argument`. */

@@ -4,6 +4,7 @@ import type { AcquireContext } from "../../../src/core/acquire/context.js";
 import type { HoldSettings } from "../../../src/core/hold/hold.js";
 import { Outages } from "../../../src/core/outages.js";
 import type { RecordRef } from "../../../src/core/record/format.js";
+import { Observations } from "../../../src/core/record/observation.js";
 import { Abort } from "../../../src/platform/abort.js";
 
 const WAIT_MS = 1_000;
@@ -25,7 +26,9 @@ function waiting(more: Partial<HoldSettings> = {}) {
     nowMs: () => now.ms,
     closing: new Abort(),
     settings: { maxClockDrift: 0.01, requestTimeoutMs: 5_000 },
-    observations: { of: () => seen.record && { record: seen.record } },
+    observations: Object.assign(Object.create(Observations.prototype), {
+      of: () => seen.record && { record: seen.record },
+    }),
     timers: {
       set: (ms: number, keepsAlive: boolean, then: () => void) => {
         if (!keepsAlive) {

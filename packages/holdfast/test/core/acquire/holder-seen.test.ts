@@ -3,6 +3,7 @@ import type { AcquireContext } from "../../../src/core/acquire/context.js";
 import { holderSeen, leasesSeen } from "../../../src/core/acquire/holder-seen.js";
 import { OpenLeases } from "../../../src/core/open-leases.js";
 import type { RecordRef } from "../../../src/core/record/format.js";
+import { Observations } from "../../../src/core/record/observation.js";
 
 const REF = { kind: "lock", name: "a", id: "a" } as RecordRef;
 const NOW_MS = 50_000;
@@ -20,10 +21,10 @@ function clientThatSaw({ lock, row, decision }: { lock?: Seen; row?: Seen; decis
     nowMs: () => NOW_MS,
     holds: new OpenLeases(),
     format: { codec: { refOf: (kind: string, name: string) => ({ id: `${kind} ${name}` }) } },
-    observations: {
+    observations: Object.assign(Object.create(Observations.prototype), {
       of: (id: string) => (id === "a" ? lock : id === "session s" ? row : undefined),
       lookedAtMs: () => LOOKED_MS,
-    },
+    }),
     sessions: { of: (name: string) => (name === "s" ? row : undefined) },
     decide: (...given: unknown[]) => {
       asked.push(given);
