@@ -4,12 +4,13 @@ import { shown } from "holdfast/internal";
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { exitCodeOfOutcome, undead } from "../guard/guarded-outcome.js";
+import { closeClient } from "../guard/hold-while.js";
 import { aborted, asksToEnd, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
-import { jsonLine, type Output, tellFailure } from "../output/output.js";
+import { jsonLine, type Output } from "../output/output.js";
 import { CommandFailed, exitCodeOfFailed, ScheduledCommand } from "./scheduled-command.js";
 
 /** The options of `holdfast coalesce`, as parsed by commander. */
@@ -73,7 +74,7 @@ export async function coalesce(
     throw error;
   } finally {
     // While a process of the command may still act, the lock is not released.
-    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    if (mayRelease) await closeClient(locks, interruptions, output);
     interruptions.dispose();
   }
 }

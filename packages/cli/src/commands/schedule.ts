@@ -10,19 +10,13 @@ import {
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { undead } from "../guard/guarded-outcome.js";
+import { closeClient } from "../guard/hold-while.js";
 import { aborted, asksToEnd, exitCodeOf, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, assertNative } from "../output/format.js";
-import {
-  isPassing,
-  jsonLine,
-  type Output,
-  printable,
-  seconds,
-  tellFailure,
-} from "../output/output.js";
+import { isPassing, jsonLine, type Output, printable, seconds } from "../output/output.js";
 import { noteWait } from "../waiting.js";
 import { failureIn, outcomeIn } from "./occurrence.js";
 import { CommandFailed, exitCodeOfFailed, ScheduledCommand } from "./scheduled-command.js";
@@ -83,7 +77,7 @@ export async function once(
     throw error;
   } finally {
     note?.end();
-    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    if (mayRelease) await closeClient(locks, interruptions, output);
     interruptions.dispose();
   }
 }
@@ -159,7 +153,7 @@ export async function schedule(
     await job.stop();
     return exitCode ?? interruptions.exitCode ?? EXIT.ok;
   } finally {
-    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    if (mayRelease) await closeClient(locks, interruptions, output);
     interruptions.dispose();
   }
 }

@@ -47,13 +47,33 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);
-    await lease.release().catch((error: unknown) => tellFailure(output, error));
+    // Closing the client would wait for the same release again, and tell of it again.
+    mayRelease = await isReleased(interruptions.whileReleasing(lease.release()), output);
     return exitCodeOfOutcome(outcome, program, held, plan.maxHold);
   } finally {
-    // While a process of the command may still act, the lock is not released.
-    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    if (mayRelease) await closeClient(locks, interruptions, output);
     interruptions.dispose();
   }
+}
+
+/** Closes the client of a command, which releases what the command held. The next signal ends the wait. */
+export async function closeClient(
+  locks: Pick<Holdfast<AnyLocks>, "close">,
+  interruptions: Interruptions,
+  output: Output,
+): Promise<void> {
+  await isReleased(interruptions.whileReleasing(locks.close()), output);
+}
+
+/** Whether a release has succeeded. Tells of a failure. */
+function isReleased(released: Promise<void>, output: Output): Promise<boolean> {
+  return released.then(
+    () => true,
+    (error: unknown) => {
+      tellFailure(output, error);
+      return false;
+    },
+  );
 }
 
 async function acquire(

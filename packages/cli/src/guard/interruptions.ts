@@ -1,8 +1,12 @@
 import { constants } from "node:os";
+import { sleep, systemTimers } from "holdfast/internal";
 import type { Host } from "../host.js";
-import { EXIT } from "../output/exit-codes.js";
+import { CliError, EXIT } from "../output/exit-codes.js";
 
 const PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+
+// A second Ctrl-C, or a supervisor's second signal, must not cut off a release that the table is about to acknowledge.
+const LAST_REQUEST_MS = 1_000;
 
 interface InterruptionOptions {
   readonly withReader?: boolean;
@@ -53,6 +57,23 @@ export class Interruptions {
 
   goTo(target: ((signal: NodeJS.Signals) => void) | undefined): void {
     this.#target = target;
+  }
+
+  /** Waits for a release; the next signal that asks to end leaves it a second. Rejects then, if it has not ended. */
+  async whileReleasing(released: Promise<void>): Promise<void> {
+    const signalled = new Promise<never>((_, reject) => {
+      this.goTo(async (signal) => {
+        if (!asksToEnd(signal)) return;
+        await sleep(systemTimers, LAST_REQUEST_MS, true);
+        const message =
+          `${signal} came before DynamoDB acknowledged the release. What this command held is free now, or when ` +
+          "its lease expires. No action is needed.";
+        reject(new CliError("outcome-unknown", EXIT.unavailable, message));
+      });
+    });
+    // An error after the signal has no reader.
+    released.catch(() => undefined);
+    await Promise.race([released, signalled]).finally(() => this.goTo(undefined));
   }
 
   /** Restores the default handling of signals. */

@@ -12,6 +12,7 @@ import {
   isGroupGone,
   undead,
 } from "../../guard/guarded-outcome.js";
+import { closeClient } from "../../guard/hold-while.js";
 import { asksToEnd, Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
@@ -74,7 +75,7 @@ export async function elect(
     return interruptions.exitCode ?? reign.exitCode ?? EXIT.internal;
   } finally {
     // While a process of the command may still act, the leadership is not released.
-    if (mayRelease) await locks.close().catch((error: unknown) => tellFailure(output, error));
+    if (mayRelease) await closeClient(locks, interruptions, output);
     interruptions.dispose();
   }
 }

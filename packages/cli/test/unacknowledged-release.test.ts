@@ -1,0 +1,71 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { CliWorld, until } from "./support.js";
+
+/** The end of a command in an outage of the table. */
+
+const worlds: CliWorld[] = [];
+afterEach(async () => {
+  await Promise.all(worlds.splice(0).map((world) => world.close()));
+});
+
+/** Runs a command line until its user's command has ended, and the table serves no request. */
+async function endedInOutage(...words: string[]) {
+  const world = await CliWorld.start();
+  worlds.push(world);
+  const running = world.start([...words, "--", "sh", "-c", "echo on; sleep 0.5; exit 3"]);
+  await running.printed("on");
+  const { dynamodb } = world.server;
+  let refused = 0;
+  dynamodb.handle = () => {
+    refused += 1;
+    const type = "com.amazon.coral.service#InternalServerError";
+    return { status: 500, body: { __type: type, message: "down" } };
+  };
+  await until(() => refused > 0, "the release");
+  return running;
+}
+
+describe("a command whose release is not acknowledged", () => {
+  it.each([
+    ["lock", "a"],
+    ["semaphore", "a", "--permits", "1"],
+    ["coalesce", "a"],
+  ])(
+    "ends soon after a signal, in one line, with the command's own status: %s",
+    async (...words) => {
+      const running = await endedInOutage(...words);
+      const startMs = performance.now();
+      running.kill("SIGINT");
+      // The first signal ends what `coalesce` still owes.
+      if (words[0] === "coalesce") setTimeout(() => running.kill("SIGINT"), 200);
+      const { status, stderr } = await running.result;
+      expect(status).toBe(3);
+      expect(performance.now() - startMs).toBeLessThan(4_000);
+      expect(stderr).toMatch(
+        /^holdfast: SIGINT came before DynamoDB acknowledged the release\.[^\n]*\n$/,
+      );
+    },
+  );
+
+  it("leaves a release that a signal meets the time for its answer", async () => {
+    const world = await CliWorld.start();
+    worlds.push(world);
+    const { dynamodb } = world.server;
+    const running = world.start(["lock", "a", "--", "sh", "-c", "exit 3"]);
+    const handle = dynamodb.handle;
+    let writes = 0;
+    dynamodb.handle = (operation, body) => {
+      if (operation === "UpdateItem") writes += 1;
+      if (writes === 2) running.kill("SIGINT");
+      return handle(operation, body);
+    };
+    expect(await running.result).toMatchObject({ status: 3, stderr: "" });
+  });
+
+  // The error comes after 10 s, and the lease of 12 s ends while the client would close.
+  it("tells of it once", async () => {
+    const { status, stderr } = await (await endedInOutage("lock", "a", "--lease", "12s")).result;
+    expect(status).toBe(3);
+    expect(stderr).toMatch(/^holdfast: DynamoDB did not acknowledge the release[^\n]*\n$/);
+  });
+});
