@@ -17,6 +17,19 @@ afterAll(() => world.close());
 
 const DEAD = ["--endpoint", "http://127.0.0.1:1"];
 
+/** A server that accepts connections, and answers nothing. */
+async function silentTable() {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { endpoint: `http://127.0.0.1:${port}`, close };
+}
+
 describe.concurrent("a command whose table does not answer", () => {
   it("says so once, with endpoint and cause, before it gives up", async () => {
     const running = world.start(["lock", "a", "--wait", "3s", ...DEAD, "--", "true"]);
@@ -32,18 +45,34 @@ describe.concurrent("a command whose table does not answer", () => {
   it.each([["ls"], ["table", "check"], ["diagnose"], ["inspect", "a"]])(
     "says so before a request has timed out: %s",
     async (...words) => {
-      const sockets: Socket[] = [];
-      const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
-      await once(silent, "listening");
-      const { port } = silent.address() as AddressInfo;
-      const running = world.start([...words, "--endpoint", `http://127.0.0.1:${port}`]);
+      const silent = await silentTable();
+      const running = world.start([...words, "--endpoint", silent.endpoint]);
       await running.printed("No answer from", "stderr");
-      expect(running.text.stderr).toContain(`http://127.0.0.1:${port}`);
+      expect(running.text.stderr).toContain(silent.endpoint);
       silent.close();
-      for (const socket of sockets) socket.destroy();
       expect((await running.result).status).toBe(69);
     },
   );
+
+  it.each([
+    ["watch", "a"],
+    ["watch", "--prefix", "a"],
+    ["watch", "a", "--kind", "semaphore"],
+    ["queue", "a", "--watch"],
+    ["leader", "a"],
+  ])("ends at once at a signal, without an error: %s", async (...words) => {
+    const silent = await silentTable();
+    const running = world.start([...words, "--endpoint", silent.endpoint]);
+    await running.printed("No answer from", "stderr");
+    const startMs = performance.now();
+    running.kill("SIGINT");
+    const { status, signal, stderr } = await running.result;
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+    // Without a handler the signal itself ends the process.
+    expect(signal ?? status).toBe(words[0] === "leader" ? "SIGINT" : 130);
+    expect(stderr).toMatch(/^holdfast: No answer[^\n]*\n$/);
+    silent.close();
+  });
 
   it("says nothing before the error with --quiet", async () => {
     const words = ["lock", "a", "--wait", "3s", "--quiet", ...DEAD, "--", "true"];

@@ -50,7 +50,7 @@ export async function queue(
     return EXIT.ok;
   }
   const interruptions = new Interruptions(host, { withReader: true });
-  const polled = outlasting(output);
+  const polled = outlasting(output, interruptions.ending);
   try {
     let before: string | undefined;
     while (interruptions.exitCode === undefined) {

@@ -14,8 +14,6 @@ export function tellCost(units: number, { err, note, isJson }: Output): void {
 interface PermitWatchOptions {
   readonly kind: PermitKind;
   readonly prefix: string | undefined;
-  /** Ends a scan after its page. */
-  readonly ending: AbortSignal;
 }
 
 /** Prints each change of the permits of one record, or of all records with a prefix. */
@@ -43,7 +41,7 @@ export class PermitWatch {
   }
 
   async #scan(): Promise<void> {
-    const { kind, prefix, ending } = this.#options;
+    const { kind, prefix } = this.#options;
     const missing = new Set(this.#known.keys());
     let units = 0;
     for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
@@ -53,7 +51,6 @@ export class PermitWatch {
         this.#note(found);
       }
       for (const { name } of page.unreadable) missing.delete(name);
-      ending.throwIfAborted();
     }
     if (!this.#hasScanned) tellCost(units, this.#output);
     this.#hasScanned = true;
@@ -62,7 +59,6 @@ export class PermitWatch {
       await this.#inspect(name);
       // Otherwise each later poll would read the record again.
       if (this.#known.get(name)?.state === "absent") this.#known.delete(name);
-      ending.throwIfAborted();
     }
   }
 

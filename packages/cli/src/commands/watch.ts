@@ -45,18 +45,15 @@ export async function watch(
   const { ending } = interruptions;
   if (isPermitKind(kind)) assertPlainName(options);
   const watching = isPermitKind(kind)
-    ? new PermitWatch(locks, { kind, prefix, ending }, output)
-    : new Watch(locks, { kind, prefix, ending }, output);
+    ? new PermitWatch(locks, { kind, prefix }, output)
+    : new Watch(locks, { kind, prefix }, output);
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
-  const polled = outlasting(output);
+  const polled = outlasting(output, ending);
   try {
     while (!ending.aborted) {
       await polled(() => watching.poll(asked));
       await sleep(systemTimers, pollMs, true, ending);
     }
-    return interruptions.exitCode ?? EXIT.ok;
-  } catch (error) {
-    if (error !== ending.reason) throw error;
     return interruptions.exitCode ?? EXIT.ok;
   } finally {
     interruptions.dispose();
@@ -66,8 +63,6 @@ export async function watch(
 interface LockWatchOptions {
   readonly prefix: string | undefined;
   readonly kind: RecordKind | undefined;
-  /** Ends a scan after its page. */
-  readonly ending: AbortSignal;
 }
 
 class Watch {
@@ -96,7 +91,7 @@ class Watch {
 
   async #scan(): Promise<void> {
     const missing = new Map<string, Watched>(this.#known);
-    const { kind, prefix, ending } = this.#options;
+    const { kind, prefix } = this.#options;
     let units = 0;
     for await (const page of listLocks(this.#locks, { kind, prefix, free: true })) {
       units += page.readUnits ?? 0;
@@ -107,14 +102,10 @@ class Watch {
       // An unreadable record still exists: not gone.
       const unreadable = new Set(page.unreadable.map(({ name }) => name));
       for (const [id, { name }] of missing) if (unreadable.has(nameText(name))) missing.delete(id);
-      ending.throwIfAborted();
     }
     if (!this.#hasPolled) tellCost(units, this.#output);
     // A scan may be older than the record: only a strongly consistent read may conclude absence.
-    for (const lock of missing.values()) {
-      await this.#inspect(lock);
-      ending.throwIfAborted();
-    }
+    for (const lock of missing.values()) await this.#inspect(lock);
   }
 
   #note(found: Inspection<AnyLocks>): void {

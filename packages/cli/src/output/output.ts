@@ -114,13 +114,13 @@ export function isPassing(error: unknown): boolean {
 
 /**
  * Returns what a watch polls with. Of the errors of an outage it reports the first, and returns undefined for each; every
- * other error it throws.
+ * other error it throws. Returns undefined at once when the signal aborts: a poll may wait for a silent table.
  */
-export function outlasting(output: Output) {
+export function outlasting(output: Output, ending: AbortSignal) {
   let isTold = false;
   return async <T>(poll: () => Promise<T>): Promise<T | undefined> => {
     try {
-      const found = await poll();
+      const found = await unlessAborted(ending, poll());
       isTold = false;
       return found;
     } catch (error) {
@@ -130,6 +130,15 @@ export function outlasting(output: Output) {
       return undefined;
     }
   };
+}
+
+// Not `Promise.race()` with a promise of the signal's, which would keep every poll of a watch in memory.
+function unlessAborted<T>(signal: AbortSignal, result: Promise<T>): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve(undefined);
+    signal.addEventListener("abort", end);
+    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+  });
 }
 
 function onOneLine(message: string): string {

@@ -26,15 +26,15 @@ export async function leader(
     throw usageError("Without --watch, --poll has no effect. Add --watch, or leave it out.");
   }
   if (poll !== undefined) durationMs("poll", poll, WATCH_POLL_RANGE);
-  const interruptions = new Interruptions(host, { withReader: options.watch === true });
   await using locks = await locksOf(options, output);
   const candidate = election(locks, nameOf(name, options), { poll });
+  if (options.watch !== true) {
+    const found = await candidate.leader();
+    print(found, output);
+    return found.leader === undefined ? EXIT.notAcquired : EXIT.ok;
+  }
+  const interruptions = new Interruptions(host, { withReader: true });
   try {
-    if (options.watch !== true) {
-      const found = await candidate.leader();
-      print(found, output);
-      return found.leader === undefined ? EXIT.notAcquired : EXIT.ok;
-    }
     for await (const found of candidate.observe({ signal: interruptions.ending })) {
       print(found, output);
     }
