@@ -1,5 +1,6 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import { steady } from "../core/backoff.js";
+import { OutageWatch } from "../core/outage-watch.js";
 import { requireCapability } from "../core/record/capability.js";
 import { watchMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -69,9 +70,10 @@ export class BoundedRetry {
     this.#throwIfAborted();
   }
 
-  /** Sends a request, which the caller's signal must end, too. */
+  /** Sends a request, which the caller's signal must end, too. Tells the client's `onError` of an outage while it retries. */
   async send<T>(ask: () => Promise<Result<T>>): Promise<T> {
     this.#throwIfAborted();
+    const watch = new OutageWatch(this.#context);
     const retried = await retry(this.#context, ask, {
       backoff: steady(PAUSE_MS),
       signal: this.#signal,
@@ -81,8 +83,9 @@ export class BoundedRetry {
           const { name, kind } = this.#ref;
           throw unavailableError(name, this.#whatFailed, answer, titleOf([name], kind));
         }
+        watch.onNoResponse(answer);
       },
-    });
+    }).finally(() => watch.dispose());
     if (retried.kind === "answered") return retried.answer.value;
     throw retried.kind === "aborted" ? this.#signal?.reason : this.#closedError();
   }

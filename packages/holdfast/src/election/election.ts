@@ -1,5 +1,6 @@
 import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { checkFunction, type HeldLease, type Lease } from "../core/hold/lease.js";
+import { OutageWatch } from "../core/outage-watch.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
@@ -151,9 +152,11 @@ export class Election<S extends FormatTypes = NativeTypes> {
     }
     // Without the end of the client the wait would last on after `close()`, with its reads.
     const ending = new Ending(this.#candidate.context.closing, this.name, options.signal);
+    const watch = new OutageWatch(this.#candidate.context);
     try {
-      return await askToResign(this.#candidate, waitMs, ending.signal);
+      return await askToResign(this.#candidate, waitMs, ending.signal, watch);
     } finally {
+      watch.dispose();
       ending.dispose();
     }
   }

@@ -1,4 +1,5 @@
 import { spread } from "../core/backoff.js";
+import type { OutageWatch } from "../core/outage-watch.js";
 import { requireCapability } from "../core/record/capability.js";
 import { unavailableError } from "../core/unavailable.js";
 import type { HoldfastError } from "../errors.js";
@@ -49,12 +50,13 @@ export async function askOnce(
  * Asks the leader to resign, and waits until its term is over.
  *
  * Waits at most `waitMs`, by default as long as the leader's own lease. Answers whether the term is over; true if no
- * candidate led.
+ * candidate led. `watch` tells of an outage meanwhile.
  */
 export async function askToResign(
   candidate: Candidate,
   waitMs: number | undefined,
   signal: AbortSignal,
+  watch: OutageWatch,
 ): Promise<boolean> {
   const { context, settings, ref } = candidate;
   const first = await read(candidate, signal);
@@ -77,10 +79,12 @@ export async function askToResign(
       isUnsure ||= answer.kind === "unknown";
       const how = isUnsure ? "may not have been" : "could not be";
       if (leftMs() <= 0) throw failed(answer, `${how} asked to resign`);
+      watch.onNoResponse(answer);
     },
   });
   if (asked.kind !== "answered") throw signal.reason;
   if (asked.answer.kind === "gone") return true;
+  watch.onResponse();
   // The request is acknowledged, so poll. After an unanswered read, read again.
   let unanswered: NoAnswer | undefined;
   while (leftMs() > 0) {
@@ -89,6 +93,8 @@ export async function askToResign(
     const now = await read(candidate, signal);
     if (now.kind === "holding" && now.holder !== leader) return true;
     unanswered = now.kind === "holding" ? undefined : now;
+    if (unanswered === undefined) watch.onResponse();
+    else watch.onNoResponse(unanswered);
   }
   if (unanswered === undefined) return false;
   throw failed(unanswered, "was asked to resign, but was not read since");
