@@ -7,6 +7,7 @@ import {
   type PositionEvent,
   shown,
   systemTimers,
+  type Timer,
 } from "holdfast/internal";
 import { monotonicMs } from "./commands/clocks.js";
 import { type Output, seconds } from "./output/output.js";
@@ -79,21 +80,19 @@ interface WaitNote {
   end(): void;
 }
 
-/** Notes a text, once and after two seconds, if the wait for others has begun by then: with a request of this outcome. */
+/** Notes a text, once, two seconds after the wait for others has begun: with a request of this outcome, maybe after an outage. */
 export function noteWait(output: Output, after: "found" | "applied", text: string): WaitNote {
-  let hasBegun = false;
-  const timer = systemTimers.set(PATIENCE_MS, false, () => {
-    if (hasBegun) output.note(text);
-  });
+  let timer: Timer | undefined;
   const end = listenTo(LEASE_CHANNELS.request, (message) => {
-    if ((message as RequestEvent).outcome === after) hasBegun = true;
+    if ((message as RequestEvent).outcome !== after) return;
+    timer ??= systemTimers.set(PATIENCE_MS, false, () => output.note(text));
   });
   return {
     get hasBegun() {
-      return hasBegun;
+      return timer !== undefined;
     },
     end: () => {
-      timer.cancel();
+      timer?.cancel();
       end();
     },
   };

@@ -3,17 +3,22 @@ import { existsSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { election } from "../../holdfast/src/election/index.js";
-import { mutex } from "../../holdfast/src/index.js";
-import { CliWorld, until } from "./support.js";
+import { type Lease, mutex } from "../../holdfast/src/index.js";
+import { CliWorld, pause, until } from "./support.js";
 
 /** What a command tells on stderr while it waits. */
 
 let world: CliWorld;
+// Kept: a lease that is garbage-collected is not renewed.
+let held: Lease;
 beforeAll(async () => {
   world = await CliWorld.start();
-  await mutex(world.locks, "held").acquire({ owner: "somebody" });
+  held = await mutex(world.locks, "held").acquire({ owner: "somebody" });
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await held.release();
+  await world.close();
+});
 
 const DEAD = ["--endpoint", "http://127.0.0.1:1"];
 
@@ -80,6 +85,34 @@ describe.concurrent("a command whose table does not answer", () => {
     expect(status).toBe(69);
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(stderr).toMatch(/at http:\/\/127\.0\.0\.1:1 \(.*ECONNREFUSED/);
+  });
+});
+
+describe("a command that outlasts an outage", () => {
+  it.each([
+    ["at its start", 0],
+    ["while it waits", 3_000],
+  ])("tells of the outage once, and whom it waits for: %s", async (_, fromMs) => {
+    const own = await CliWorld.start();
+    const lease = await mutex(own.locks, "a").acquire({ lease: "5m" });
+    const { dynamodb } = own.server;
+    const { handle } = dynamodb;
+    const type = "com.amazon.coral.service#InternalServerError";
+    const goDown = (): void => {
+      dynamodb.handle = () => ({ status: 500, body: { __type: type, message: "down" } });
+    };
+    if (fromMs === 0) goDown();
+    const words = ["release", "a", "--force", "--reason", "it hangs", "--wait", "1m"];
+    const running = own.start(words);
+    if (fromMs > 0) await pause(fromMs);
+    goDown();
+    await running.printed("served no request", "stderr");
+    dynamodb.handle = handle;
+    await running.printed("its holder was asked", "stderr");
+    await lease.release();
+    expect((await running.result).status).toBe(0);
+    expect(running.text.stderr.trim().split("\n")).toHaveLength(2);
+    await own.close();
   });
 });
 
