@@ -1,7 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { KeptDynamoDB } from "../src/dev/kept-dynamodb.js";
-import { CliWorld, type Running } from "./support.js";
+import { CLI_FILE, CliWorld, type Running } from "./support.js";
 
 /** `holdfast dev`, and docs/start.md, which shows what it prints. */
 
@@ -198,6 +199,22 @@ describe("holdfast dev --data", () => {
     const { body } = again.handle("GetItem", { TableName: "locks", Key });
     expect(body).toMatchObject({ Item: { amount: { N: "4" } } });
   });
+
+  it.runIf(process.platform === "linux")(
+    "ends with 74 where no directory can be created, and says what to do",
+    () => {
+      // Not in this process, which an endless loop would block.
+      const how = { encoding: "utf8", timeout: 20_000, killSignal: "SIGKILL" } as const;
+      for (const data of ["/proc/x", "/proc/x/y"]) {
+        const words = [CLI_FILE, "dev", "--port", "0", "--data", data];
+        const { status, stderr } = spawnSync(process.execPath, words, how);
+        expect(stderr).toBe(
+          "holdfast: The directory /proc/x cannot be created (ENOENT). Give --data one that you may write to.\n",
+        );
+        expect(status).toBe(74);
+      }
+    },
+  );
 
   it("refuses a file that it cannot read, and changes nothing in it", async () => {
     const data = world.file("broken");

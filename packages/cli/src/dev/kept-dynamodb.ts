@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   closeSync,
+  existsSync,
   fstatSync,
   mkdirSync,
   openSync,
@@ -9,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type MemoryAnswer, MemoryDynamoDB, type MemoryDynamoDBOptions } from "@holdfast/testing";
 import { CliError, EXIT } from "../output/exit-codes.js";
 
@@ -60,8 +61,8 @@ export class KeptDynamoDB extends MemoryDynamoDB {
     this.#path = join(directory, "tables.jsonl");
     this.#nowMs = options.nowMs;
     this.#onFailure = onFailure;
+    makeDirectory(directory);
     try {
-      mkdirSync(directory, { recursive: true });
       this.#load();
       this.#rewrite();
     } catch (error) {
@@ -202,6 +203,20 @@ export class KeptDynamoDB extends MemoryDynamoDB {
     if (error instanceof CliError) return error;
     const why = error instanceof Error ? error.message : String(error);
     return this.#problem(`cannot be used: ${why}`);
+  }
+}
+
+/** Creates a directory and those above it. Throws a {@link CliError} that says what to do. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  try {
+    // Not `recursive`, with which Node.js repeats the call without end where nothing can be created, as below /proc.
+    mkdirSync(path);
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const message = `The directory ${path} cannot be created (${why}). Give --data one that you may write to.`;
+    throw new CliError("data", EXIT.io, message);
   }
 }
 
