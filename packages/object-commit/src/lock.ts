@@ -144,9 +144,13 @@ export class CommitLock {
     }
     const { answer } = sent;
     if (answer.kind === "applied") return new Held(clock, wanted, start, limit.signal);
-    const found = await this.#foundBy(answer.item, limit);
     // If all sends were answered, a refused claim was not applied, even if the record shows this token.
-    return (wasUnanswered || mayBeApplied(answer)) && this.#isOwn(found, wanted)
+    const mayBeOwn = wasUnanswered || mayBeApplied(answer);
+    const found = await this.#foundBy(answer.item, limit).catch(async (error: unknown) => {
+      await this.#endOwn(mayBeOwn ? wanted : undefined);
+      throw error;
+    });
+    return mayBeOwn && this.#isOwn(found, wanted)
       ? new Held(clock, wanted, start, limit.signal)
       : { found };
   }

@@ -169,6 +169,27 @@ describe.each([["dynamo"], ["both"]] as const)("with %s, the record", (strategy)
     expect((await world.until(failed, 1_000)).message).toBe("enough");
     expect(world.record("a")).toMatchObject({ timeout: "0" });
   });
+
+  it.each([
+    ["is denied", DENIED],
+    ["gets no answer", { fault: "request-lost" }],
+  ] as const)(
+    "is ended when the repetition is refused without the record, and its read %s",
+    async (_what, fault) => {
+      const world = worldOf(strategy);
+      const write = world.table.write.bind(world.table);
+      world.table.write = async (...args) => {
+        const answer = await write(...args);
+        return answer.kind === "refused" ? { kind: "refused", item: undefined } : answer;
+      };
+      const { committer, table } = world.writer({ strategy, wait: "3s" });
+      table.next("write", { fault: "response-lost", unknownAfterMs: 10 });
+      table.script(({ kind }) => (kind === "read" ? fault : undefined));
+      const error = await world.error(committer.putIfAbsent("a", "1"));
+      expect(error.code).toBe(fault === DENIED ? "access-denied" : "not-acquired");
+      expect(world.record("a")).toMatchObject({ timeout: "0" });
+    },
+  );
 });
 
 it("ends the record after a refused write, also if the read that should explain it is denied", async () => {
