@@ -90,8 +90,10 @@ export class ObjectCommitter {
    * Requests: with `conditional` a PUT; with `dynamo` and `both` a HEAD, a record write, a HEAD, a PUT, a record write.
    */
   async putIfAbsent(key: string, body: ObjectBody, options: PutOptions = {}): Promise<Committed> {
-    const patience = this.#begin("putIfAbsent()", options, PUT_NAMES);
-    return this.#put({ key: checkKey(key), etag: undefined }, contentOf(body, options), patience);
+    return this.#putBody(body, options, () => {
+      const patience = this.#begin("putIfAbsent()", options, PUT_NAMES);
+      return [{ key: checkKey(key), etag: undefined }, patience];
+    });
   }
 
   /**
@@ -107,9 +109,10 @@ export class ObjectCommitter {
     body: ObjectBody,
     options: PutOptions = {},
   ): Promise<Committed> {
-    const patience = this.#begin("putIfMatch()", options, PUT_NAMES);
-    const target = { key: checkKey(key), etag: checkEtag(etag) };
-    return this.#put(target, contentOf(body, options), patience);
+    return this.#putBody(body, options, () => {
+      const patience = this.#begin("putIfMatch()", options, PUT_NAMES);
+      return [{ key: checkKey(key), etag: checkEtag(etag) }, patience];
+    });
   }
 
   /**
@@ -138,13 +141,11 @@ export class ObjectCommitter {
       const body = await next(current);
       if (body === undefined) return undefined;
       try {
-        const target = { key, etag: current?.etag };
-        // Without the time that `next` took: it says nothing about the store.
-        return await this.#put(
-          target,
-          contentOf(body, options),
+        return await this.#putBody(body, options, () => [
+          { key, etag: current?.etag },
+          // Without the time that `next` took: it says nothing about the store.
           new Patience(this.#context, signal),
-        );
+        ]);
       } catch (error) {
         if (attempt >= attempts || !isOvertaken(error)) throw error;
       }
@@ -256,17 +257,28 @@ export class ObjectCommitter {
     return new Patience(this.#context, checkNames(call, options, names).signal);
   }
 
-  async #put(target: CommitTarget, content: PutContent, patience: Patience): Promise<Committed> {
-    const write = putWrite(this.#context, target, content, this.#context.random.id());
-    const { stream } = content.body as Partial<StreamBody>;
+  /** Puts a body of the caller, and closes its stream if the put fails, also before the put is sent. */
+  async #putBody(
+    body: ObjectBody,
+    options: PutOptions,
+    begin: () => readonly [CommitTarget, Patience],
+  ): Promise<Committed> {
+    const { stream } = Object(body) as Partial<StreamBody>;
     // A stream may fail before the put reads it, and without a listener this would end the process. The read throws the
     // error again.
     if (stream instanceof Readable) stream.on("error", () => undefined);
-    const committed = await this.#commit(write, patience).catch((error: unknown) => {
-      // Nobody reads a stream whose put was never sent, such as of an object that exists.
+    try {
+      const [target, patience] = begin();
+      return await this.#put(target, contentOf(body, options), patience);
+    } catch (error) {
       if (stream instanceof Readable) stream.destroy();
       throw error;
-    });
+    }
+  }
+
+  async #put(target: CommitTarget, content: PutContent, patience: Patience): Promise<Committed> {
+    const write = putWrite(this.#context, target, content, this.#context.random.id());
+    const committed = await this.#commit(write, patience);
     if (write.canRepeat) content.onBytes?.(content.body.length);
     return committed;
   }

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { HoldfastError } from "../../holdfast/src/errors.js";
+import type { StreamBody } from "../../holdfast/src/platform/objects.js";
 import { CommitWorld, errorOf, type Writer, type WriterOptions } from "./world.js";
 
 const STRATEGIES = [["conditional"], ["dynamo"], ["both"]] as const;
@@ -441,6 +442,29 @@ describe("a stream", () => {
     await world.error(writer.committer.putIfAbsent("a", { stream: unread, length: 4 }, { signal }));
     expect(world.objects.counts.put).toBe(0);
     expect(unread.destroyed).toBe(true);
+  });
+
+  it("that is refused before its first request is closed", async () => {
+    const world = worldOf("conditional");
+    const { committer } = world.writer({ strategy: "conditional" });
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    const streams: Readable[] = [];
+    const made = (length: number): StreamBody => {
+      const stream = new Readable({ read() {} });
+      streams.push(stream);
+      return { stream, length };
+    };
+    const abortAndMake = (): StreamBody => {
+      aborting.abort(new Error("enough"));
+      return made(4);
+    };
+    await world.error(committer.update("a", abortAndMake, { signal }));
+    await world.error(committer.putIfAbsent("a", made(4), { signal }));
+    await world.error(committer.putIfMatch("a", "", made(4)));
+    await world.error(committer.putIfAbsent("a", made(-1)));
+    expect(world.objects.counts.put).toBe(0);
+    expect(streams.map(({ destroyed }) => destroyed)).toEqual([true, true, true, true]);
   });
 
   it.each(STRATEGIES)("is not sent again with %s after any fault", async (strategy) => {
