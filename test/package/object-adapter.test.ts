@@ -11,13 +11,14 @@ import { S3Objects } from "../../packages/object-commit/src/s3/s3.js";
 
 const CALL = { timeoutMs: 10_000 };
 const ETAG = '"0123456789abcdef0123456789abcdef"';
+const EXPIRES = "Mon, 03 Feb 2031 04:05:06 GMT";
 const HEAD: ObjectHead = {
   etag: ETAG,
   size: 4,
   commitId: "c1",
   metadata: { by: "me" },
   contentType: "text/plain",
-  system: { CacheControl: "no-cache" },
+  system: { CacheControl: "no-cache", Expires: new Date("2031-02-03T04:05:06Z") },
 };
 
 interface Seen {
@@ -59,6 +60,7 @@ beforeAll(async () => {
       "x-amz-meta-holdfast-commit": "c1",
       "content-type": isCopy ? "application/xml" : "text/plain",
       "cache-control": "no-cache",
+      expires: EXPIRES,
       ...(method === "HEAD" ? { "content-length": "4" } : {}),
     });
     if (isCopy) response.end(`<CopyObjectResult><ETag>${ETAG}</ETag></CopyObjectResult>`);
@@ -173,6 +175,7 @@ describe("the adapter to object stores", () => {
       "x-amz-meta-holdfast-commit": "c2",
       "content-type": "text/plain",
       "cache-control": "no-cache",
+      expires: EXPIRES,
     });
   });
 

@@ -25,7 +25,7 @@ export interface ObjectHead {
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType: string | undefined;
   /** Content encoding, cache control and similar headers, under the SDK's names. */
-  readonly system: Readonly<Record<string, string>>;
+  readonly system: Readonly<Record<string, string | Date>>;
 }
 
 /** Conditions of a write, sent as headers. A store may ignore them. */
@@ -44,7 +44,7 @@ export interface ObjectPut extends ObjectConditions {
   readonly contentType?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** As in {@link ObjectHead}. */
-  readonly system?: Readonly<Record<string, string>> | undefined;
+  readonly system?: ObjectHead["system"] | undefined;
   /** The port calls this after each part of a stream that it has passed on, with the number of bytes until then. */
   readonly onBytes?: ((sent: number) => void) | undefined;
 }

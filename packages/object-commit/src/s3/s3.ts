@@ -52,6 +52,7 @@ const SYSTEM_HEADERS = Object.freeze([
   "ContentDisposition",
   "ContentEncoding",
   "ContentLanguage",
+  "Expires",
   "WebsiteRedirectLocation",
 ] as const);
 
