@@ -98,8 +98,6 @@ export interface FaultProbabilities {
   readonly longestDelayMs?: number;
 }
 
-type Known = Readonly<Record<string, unknown>>;
-
 function canHave(request: FaultRequest, kind: FaultKind): boolean {
   if (kind === "conflict") return request.kind === "write" || request.kind === "transact";
   if (kind === "stale") return request.kind === "read" && !request.read.consistent;
@@ -120,21 +118,46 @@ export function checkPossible(request: FaultRequest, fault: Fault): void {
   );
 }
 
+/** The options of each fault of a kit; a list: the option must be one of these words. */
+export type KnownFaults<K extends string = string> = Readonly<
+  Record<K, Readonly<Record<string, true | readonly string[]>>>
+>;
+
+const LOST = { unknownAfterMs: true } as const;
+const DELAYED = { delayMs: true } as const;
+const FAULTS: KnownFaults<FaultKind> = {
+  "request-lost": LOST,
+  "response-lost": LOST,
+  "response-lost-and-retried": { retryAfterMs: true },
+  "applied-late": { ...DELAYED, ...LOST },
+  duplicated: DELAYED,
+  reordered: DELAYED,
+  delayed: DELAYED,
+  throttled: {},
+  conflict: {},
+  stale: { changesAgo: true },
+  "item-gone": {},
+  misconfigured: { error: true },
+};
+
 const NUMBERS = ["delayMs", "unknownAfterMs", "retryAfterMs", "changesAgo"];
-const DELAYING: readonly unknown[] = ["applied-late", "duplicated", "reordered", "delayed"];
 
 /**
- * Refuses a fault that does not exist, for the same reason, and a number that would inject nothing, such as a delay of
- * `"8s"`. `known` has the names of the kit's faults.
+ * Refuses a fault that does not exist, for the same reason, an option that it does not have, and a value that would
+ * inject nothing, such as a delay of `"8s"`. `known` has the faults of the kit.
  */
-export function checkFault(fault: unknown, known: Known = NO_FAULTS): void {
-  const given = (fault ?? {}) as Known;
+export function checkFault(fault: unknown, known: KnownFaults = FAULTS): void {
+  const given = (fault ?? {}) as Readonly<Record<string, unknown>>;
   const kind = given["fault"];
   checkKind(kind, known);
-  for (const name of NUMBERS) {
+  const options = known[kind as string] ?? {};
+  const names = ["fault", ...Object.keys(options)];
+  for (const name of Object.keys(given)) checkName(`option of the fault "${kind}"`, name, names);
+  for (const [name, allowed] of Object.entries(options)) {
     const value = given[name];
-    const isLeftOut = value === undefined && !(name === "delayMs" && DELAYING.includes(kind));
-    if (isLeftOut || (Number.isFinite(value) && (value as number) >= 0)) continue;
+    if (value === undefined && name !== "delayMs") continue;
+    if (allowed !== true) checkName(`\`${name}\` of the fault "${kind}"`, value, allowed);
+    if (!NUMBERS.includes(name) || (Number.isFinite(value) && (value as number) >= 0)) continue;
     throw new HoldfastError(
       "invalid-argument",
       `\`${name}\` of the fault "${kind}" must be a finite number of at least 0; it is ${valueText(value)}.`,
@@ -142,7 +165,7 @@ export function checkFault(fault: unknown, known: Known = NO_FAULTS): void {
   }
 }
 
-function checkKind(kind: unknown, known: Known): void {
+function checkKind(kind: unknown, known: KnownFaults): void {
   checkName("fault", kind, Object.keys(known));
 }
 
@@ -163,7 +186,7 @@ export function checkName(what: string, found: unknown, known: readonly string[]
 /** Refuses probabilities of unknown faults, and those that cannot be probabilities. */
 export function checkProbabilities(
   faults: Readonly<Record<string, number>>,
-  known: Known = NO_FAULTS,
+  known: KnownFaults = FAULTS,
 ): void {
   for (const kind of Object.keys(faults)) checkKind(kind, known);
   const all = Object.values(faults);

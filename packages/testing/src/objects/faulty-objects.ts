@@ -12,7 +12,12 @@ import {
   systemTimers,
 } from "holdfast/internal";
 import { exchange, type RequestHost, repeated, travel, unknown } from "../faults/exchange.js";
-import { checkFault, checkName, checkProbabilities } from "../faults/fault-plan.js";
+import {
+  checkFault,
+  checkName,
+  checkProbabilities,
+  type KnownFaults,
+} from "../faults/fault-plan.js";
 import type { Latency } from "../faults/faults.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
@@ -60,16 +65,17 @@ interface Planned {
   left: number;
 }
 
-const FAULTS: Readonly<Record<ObjectFault["fault"], true>> = Object.freeze({
-  "request-lost": true,
-  "response-lost": true,
-  "response-lost-and-retried": true,
-  "applied-late": true,
-  delayed: true,
-  throttled: true,
-  conflict: true,
-  misconfigured: true,
-});
+const LOST = { unknownAfterMs: true } as const;
+const FAULTS: KnownFaults<ObjectFault["fault"]> = {
+  "request-lost": LOST,
+  "response-lost": LOST,
+  "response-lost-and-retried": {},
+  "applied-late": { delayMs: true, ...LOST },
+  delayed: { delayMs: true },
+  throttled: {},
+  conflict: {},
+  misconfigured: { error: true },
+};
 
 const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
 
@@ -185,9 +191,10 @@ export class FaultyObjects implements ObjectPort {
   #plan(kind: ObjectRequestKind, key: string): ObjectFault | undefined {
     const ordinal = this.#requests[kind] + 1;
     this.#requests = { ...this.#requests, [kind]: ordinal };
-    const fault = this.#dequeue(kind) ?? this.#script?.(kind, key, ordinal) ?? this.#random?.();
+    const planned = this.#dequeue(kind) ?? this.#script?.(kind, key, ordinal);
+    if (planned !== undefined) checkFault(planned, FAULTS);
+    const fault = planned ?? this.#random?.();
     if (fault === undefined) return undefined;
-    checkFault(fault, FAULTS);
     this.#injected += 1;
     return fault;
   }

@@ -111,10 +111,14 @@ export function internalError(): WireAnswer {
 }
 
 /** The errors for too many requests. */
-export type ThrottleError =
-  | "ThrottlingException"
-  | "ProvisionedThroughputExceededException"
-  | "RequestLimitExceeded";
+export const THROTTLE_ERRORS = Object.freeze([
+  "ThrottlingException",
+  "ProvisionedThroughputExceededException",
+  "RequestLimitExceeded",
+] as const);
+
+/** An error for too many requests. */
+export type ThrottleError = (typeof THROTTLE_ERRORS)[number];
 
 /** The answer to a throttled request. */
 export function throttled(error: ThrottleError): WireAnswer {

@@ -1,9 +1,10 @@
-import { checkFault } from "../faults/fault-plan.js";
+import { checkFault, type KnownFaults } from "../faults/fault-plan.js";
 import {
   accessDenied,
   conflict,
   internalError,
   type JsonBody,
+  THROTTLE_ERRORS,
   type ThrottleError,
   throttled,
   type WireAnswer,
@@ -38,18 +39,19 @@ export type ProxyFault =
    */
   | { readonly fault: "truncated"; readonly how?: "cut" | "halved" };
 
-const FAULTS: Readonly<Record<ProxyFault["fault"], true>> = Object.freeze({
-  "request-lost": true,
-  "response-lost": true,
-  "applied-late": true,
-  delayed: true,
-  throttled: true,
-  conflict: true,
-  "internal-error": true,
-  "access-denied": true,
-  stale: true,
-  truncated: true,
-});
+const CUTTING = { how: ["reset", "hang"] } as const;
+const FAULTS: KnownFaults<ProxyFault["fault"]> = {
+  "request-lost": CUTTING,
+  "response-lost": { how: [...CUTTING.how, "internal-error"] },
+  "applied-late": { delayMs: true, ...CUTTING },
+  delayed: { delayMs: true },
+  throttled: { error: THROTTLE_ERRORS },
+  conflict: {},
+  "internal-error": {},
+  "access-denied": {},
+  stale: {},
+  truncated: { how: ["cut", "halved"] },
+};
 
 /** The name of a fault; `partition` for a request during a partition. */
 export type ProxyFaultKind = ProxyFault["fault"] | "partition";

@@ -177,7 +177,9 @@ describe("FaultyTable", () => {
     { fault: "request-lost", unknownAfterMs: Number.NaN },
     { fault: "response-lost-and-retried", retryAfterMs: "1" },
     { fault: "stale", changesAgo: null },
-  ])("refuses a fault whose number would inject nothing: %j", async (wrong) => {
+    { fault: "request-lost", unknownAfterMS: 10 },
+    { fault: "throttled", delayMs: 10 },
+  ])("refuses a fault whose options would inject nothing: %j", async (wrong) => {
     const { faulty } = setUp();
     const code = "invalid-argument";
     const refused = expect.objectContaining({
@@ -347,6 +349,7 @@ describe("FaultyObjects", () => {
     ["fault of the table", () => faulty.next("put", { fault: "stale" as never }), '"stale"'],
     ["fault undefined", () => faulty.next("put", undefined as never), "undefined"],
     ["delay", () => faulty.next("put", { fault: "delayed", delayMs: "8s" as never }), "`delayMs`"],
+    ["option", () => faulty.next("put", { fault: "delayed", delay: 8 } as never), '"delay"'],
     ["kind", () => faulty.next("puts" as never, { fault: "throttled" }), '"puts"'],
     ["random fault", () => random({ throtled: 0.5 }), '"throtled"'],
     ["sum", () => random({ throttled: 0.5, conflict: 0.6 }), "Probabilities"],

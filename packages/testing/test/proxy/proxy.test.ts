@@ -169,10 +169,18 @@ describe("the fault proxy", () => {
     await expect(kit.client().send(update)).rejects.toThrow('no fault "throtled"');
   });
 
-  it("refuses a delay that is no number", () => {
-    const wrong = { fault: "delayed", delayMs: "8s" } as never;
-    expect(() => kit.proxy.next("UpdateItem", wrong)).toThrow(
-      expect.objectContaining({ code: "invalid-argument" }),
+  it.each([
+    ["a delay that is no number", { fault: "delayed", delayMs: "8s" }, "`delayMs`"],
+    ["a misspelt option", { fault: "response-lost", haw: "hang" }, '"haw"'],
+    ["an option of another fault", { fault: "stale", how: "hang" }, '"how"'],
+    ["a value that does not exist", { fault: "request-lost", how: "hangs" }, '"hangs"'],
+    ["an error that does not exist", { fault: "throttled", error: "Throttling" }, '"Throttling"'],
+  ])("refuses %s", (_what, wrong, fact) => {
+    expect(() => kit.proxy.next("UpdateItem", wrong as never)).toThrow(
+      expect.objectContaining({
+        code: "invalid-argument",
+        message: expect.stringContaining(fact),
+      }),
     );
   });
 
