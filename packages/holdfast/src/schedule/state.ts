@@ -1,3 +1,4 @@
+import { refuse } from "../internal/option-names.js";
 import { dateAt } from "../platform/clock.js";
 import { MISSED_AFTER_MS } from "./decide.js";
 import { type Failure, memoryIn, type Success } from "./memory.js";
@@ -70,13 +71,15 @@ function lastFailureOf({ attempt, by, error, ...rest }: Failure) {
 /**
  * Returns by how many milliseconds a schedule is late at `nowMs`: its next instant, or retry, was due more than a minute ago,
  * and no run goes on. 0 if it is on time. `isRunning`: whether its open run has a live holder, which the data do not tell; by
- * default it is taken to have one. Pure.
+ * default it is taken to have one. Throws `invalid-argument`. Pure.
  */
-export function lateMs(
-  { isOpen, next, retryAt }: ScheduleState,
-  nowMs: number,
-  isRunning = true,
-): number {
+export function lateMs(state: ScheduleState, nowMs: number, isRunning = true): number {
+  if (typeof Object(state).isOpen !== "boolean" || !Number.isFinite(nowMs)) {
+    throw refuse(
+      "The arguments of lateMs() must be what scheduleState() returns, which is undefined for data that name no instant, and the time in milliseconds.",
+    );
+  }
+  const { isOpen, next, retryAt } = state;
   if (isOpen && isRunning) return 0;
   const dueMs = Math.min(
     ...[next, retryAt].map((one) => one?.getTime() ?? Number.POSITIVE_INFINITY),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { expectThrown } from "../../../../test/support/errors.js";
 import { dataOf, type Memory } from "../../src/schedule/memory.js";
 import { lateMs, scheduleState } from "../../src/schedule/state.js";
 
@@ -54,5 +55,23 @@ describe("scheduleState", () => {
     expect(late({ retryAtMs: undefined, nextMs: undefined }, NOON + 5 * HOUR)).toBe(0);
     const cutOff = scheduleState(dataOf({ ...memory, isEnded: false, retryAtMs: undefined }));
     expect(cutOff && lateMs(cutOff, NOON + 5 * HOUR, false)).toBe(4 * HOUR);
+  });
+
+  it("refuses what is no state, and what is no time", () => {
+    const state = scheduleState(dataOf(memory));
+    for (const [first, nowMs] of [
+      [scheduleState(undefined), NOON],
+      [null, NOON],
+      [5, NOON],
+      [{ next: new Date(NOON) }, NOON],
+      [state, undefined],
+      [state, new Date(Number.NaN)],
+      [state, 5n],
+    ]) {
+      expectThrown(() => lateMs(first as never, nowMs as never), {
+        code: "invalid-argument",
+        mentions: ["lateMs()"],
+      });
+    }
   });
 });
