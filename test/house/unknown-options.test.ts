@@ -51,7 +51,18 @@ import {
 } from "../../packages/holdfast/src/table/index.js";
 import { startTelemetry } from "../../packages/holdfast/src/telemetry/index.js";
 import { objectCommitter } from "../../packages/object-commit/src/index.js";
-import { local, MemoryObjects } from "../../packages/testing/src/index.js";
+import {
+  FaultyObjects,
+  FaultyTable,
+  local,
+  MemoryDynamoDB,
+  MemoryObjects,
+  MemoryTable,
+  startFaultProxy,
+  startMemoryServer,
+  unlocked,
+  VirtualTime,
+} from "../../packages/testing/src/index.js";
 import { expectErrorToBe, expectThrown } from "../support/errors.js";
 import { sourcePaths, textOf } from "./source.js";
 
@@ -151,6 +162,26 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   "inspect of an object": (o) => committer().inspect("k", o),
 };
 
+/** The same for the tools for tests. */
+const TOOLS: Record<string, (options: Options) => unknown> = {
+  local,
+  unlocked,
+  VirtualTime: (o) => new VirtualTime(o),
+  runUntil: (o) => new VirtualTime().runUntil(Promise.resolve(), o),
+  process: (o) => new VirtualTime().process(o),
+  pendingTimers: (o) => new VirtualTime().process().pendingTimers(o),
+  pause: (o) => new VirtualTime().process().pause(o),
+  resume: (o) => new VirtualTime().process().resume(o),
+  block: (o) => new VirtualTime().process().block(1, o),
+  MemoryTable: (o) => new MemoryTable(o),
+  FaultyTable: (o) => new FaultyTable(new MemoryTable(), undefined, o),
+  MemoryObjects: (o) => new MemoryObjects(o),
+  FaultyObjects: (o) => new FaultyObjects(new MemoryObjects(), undefined, o),
+  MemoryDynamoDB: (o) => new MemoryDynamoDB(o as never),
+  startMemoryServer: (o) => startMemoryServer(o),
+  startFaultProxy: (o) => startFaultProxy(o as never),
+};
+
 async function withLease(use: (lease: Awaited<ReturnType<typeof held>>) => Promise<unknown>) {
   const lease = await held();
   try {
@@ -161,9 +192,16 @@ async function withLease(use: (lease: Awaited<ReturnType<typeof held>>) => Promi
 }
 
 describe("an option that does not exist", () => {
-  it.each(Object.entries(CALLS))("is refused: %s", async (_call, call) => {
+  it.each(Object.entries({ ...CALLS, ...TOOLS }))("is refused: %s", async (_call, call) => {
     const refused = await errorOf(() => call({ leese: "1m" }));
     expectErrorToBe(refused, { code: "invalid-argument", mentions: ["leese"] });
+  });
+
+  it.each(Object.entries(TOOLS))("is not looked for in what is no object: %s", async (_, call) => {
+    for (const wrong of [null, 5]) {
+      const refused = await errorOf(() => call(wrong as never));
+      expectErrorToBe(refused, { code: "invalid-argument", mentions: ["object"] });
+    }
   });
 
   it.each(["constructor", "toString", "__proto__"])("is refused with the name %s", (name) => {
@@ -186,7 +224,7 @@ describe("an option that does not exist", () => {
 
   it("is refused wherever the library takes options", () => {
     const files = sourcePaths()
-      .filter((path) => !/^packages\/(?:cli\/src\/(?!engine\/)|testing\/)/.test(path))
+      .filter((path) => !/^packages\/cli\/src\/(?!engine\/)/.test(path))
       .map((path) => ({ path, text: textOf(path) }));
     const declared = files.flatMap(({ text }) =>
       [...text.matchAll(/^export (?:interface|type) (\w+Options)\b/gm)].map(([, name]) => name),
@@ -201,6 +239,8 @@ describe("an option that does not exist", () => {
 });
 
 const NOT_CHECKED = [
+  // Those of a client, which checks them.
+  "LocalOptions",
   // Two of the options of an acquisition, which checks them.
   "QueueOptions",
   // One name, written where the call checks it.

@@ -1,3 +1,5 @@
+import { HoldfastError } from "holdfast";
+import { checkNames, type OptionNames } from "holdfast/internal";
 import type { Answer, Context } from "./context.js";
 import { errorBody, ServiceError } from "./errors.js";
 import { deleteItem, getItem, putItem, updateItem } from "./operations/item-operations.js";
@@ -23,6 +25,8 @@ export interface MemoryDynamoDBOptions {
   /** Wall-clock time, in milliseconds since 1970: for TTL, tokens of transactions, and tables' dates. */
   readonly nowMs: () => number;
 }
+
+const NAMES: OptionNames<MemoryDynamoDBOptions> = { nowMs: true };
 
 /** An answer as sent over HTTP. */
 export interface MemoryAnswer {
@@ -53,7 +57,11 @@ export class MemoryDynamoDB {
   readonly #transactions = new Transactions();
   readonly #operations: ReadonlyMap<string, Operation>;
 
-  constructor({ nowMs }: MemoryDynamoDBOptions) {
+  constructor(options: MemoryDynamoDBOptions) {
+    const { nowMs } = checkNames("MemoryDynamoDB", options, NAMES);
+    if (typeof nowMs !== "function") {
+      throw new HoldfastError("invalid-argument", "The option `nowMs` must be a function.");
+    }
     this.nowMs = nowMs;
     this.#operations = new Map<string, Operation>([
       ["GetItem", getItem],

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type Clock, systemClock } from "holdfast/internal";
+import { type Clock, checkNames, type OptionNames, systemClock } from "holdfast/internal";
 import { httpDate, operationOf, wholeBody } from "../proxy/proxy-messages.js";
 import { MemoryDynamoDB } from "./memory-dynamodb.js";
 import { answerHttp } from "./wire.js";
@@ -13,6 +13,8 @@ export interface MemoryServerOptions {
   /** The engine to serve, which has a clock of its own; default a new one. */
   readonly dynamodb?: MemoryDynamoDB;
 }
+
+const NAMES: OptionNames<MemoryServerOptions> = { port: true, clock: true, dynamodb: true };
 
 /** A running server. */
 export interface MemoryServer {
@@ -57,7 +59,7 @@ function send(
  * separate processes. Every program with access to the loopback has full access: signatures are not checked.
  */
 export async function startMemoryServer(options: MemoryServerOptions = {}): Promise<MemoryServer> {
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock } = checkNames("startMemoryServer()", options, NAMES);
   const dynamodb = options.dynamodb ?? new MemoryDynamoDB({ nowMs: () => clock.wallMs() });
   let requests = 0;
 

@@ -174,6 +174,15 @@ export function checkRequestKind(kind: unknown): void {
   checkName("kind of request", kind, [...Object.keys(NO_REQUESTS), "any"]);
 }
 
+/** Refuses what is no port of a table or of a bucket; `method`: a method of such a port. */
+export function checkPort(what: string, port: unknown, method: string): void {
+  if (typeof (port as Record<string, unknown> | null | undefined)?.[method] === "function") return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `The first argument of ${what} must be what receives the requests, with a method \`${method}\`; it is ${valueText(port)}.`,
+  );
+}
+
 /** Refuses a name that is none of the known ones. */
 export function checkName(what: string, found: unknown, known: readonly string[]): void {
   if (known.includes(found as string)) return;

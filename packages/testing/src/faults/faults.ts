@@ -1,6 +1,8 @@
 import { HoldfastError } from "holdfast";
 import {
   type Call,
+  checkNames,
+  type OptionNames,
   type Query,
   type Read,
   type ReadAnswer,
@@ -18,6 +20,7 @@ import { Connections } from "./connections.js";
 import { exchange, type Failure, type RequestHost, repeated, travel, unknown } from "./exchange.js";
 import {
   checkFault,
+  checkPort,
   checkPossible,
   checkRequestKind,
   type Fault,
@@ -49,6 +52,8 @@ export interface FaultyTableOptions {
    */
   readonly connections?: number;
 }
+
+const NAMES: OptionNames<FaultyTableOptions> = { latency: true, connections: true };
 
 /** A request in flight: how to apply the request, and how to answer the caller. */
 interface Sending<A> {
@@ -91,6 +96,8 @@ export class FaultyTable implements TablePort {
     host: RequestHost = { timers: systemTimers },
     options: FaultyTableOptions = {},
   ) {
+    checkPort("FaultyTable", table, "write");
+    checkNames("FaultyTable", options, NAMES);
     this.#table = table;
     this.tellsDate = table.tellsDate;
     this.#host = host;

@@ -1,4 +1,4 @@
-import { Holdfast, type HoldfastOptions } from "holdfast";
+import { Holdfast, HoldfastError, type HoldfastOptions } from "holdfast";
 import { MemoryTable } from "../table/memory-table.js";
 import { UnlockedTable } from "./unlocked-table.js";
 
@@ -18,11 +18,12 @@ const tables = new Map<string, MemoryTable>();
  * @example
  * const locks = isDevelopment ? local() : new Holdfast({ client, table: "locks" });
  */
-export function local({ table = "local", ...options }: LocalOptions = {}): Holdfast {
+export function local(options: LocalOptions = {}): Holdfast {
+  const { table = "local", ...others } = checkObject(options);
   const known = tables.get(table);
   const client = known ?? new MemoryTable({ keyAttributes: ["pk", "sk"], keepsLog: false });
   tables.set(table, client);
-  return new Holdfast({ ...options, client, table });
+  return new Holdfast({ ...others, client, table });
 }
 
 /**
@@ -31,5 +32,11 @@ export function local({ table = "local", ...options }: LocalOptions = {}): Holdf
  * program that needs the API and no lock. Sends no request.
  */
 export function unlocked(options: Omit<LocalOptions, "table"> = {}): Holdfast {
-  return new Holdfast({ ...options, client: new UnlockedTable(), table: "unlocked" });
+  return new Holdfast({ ...checkObject(options), client: new UnlockedTable(), table: "unlocked" });
+}
+
+// The client checks the names. Spread, what is no object would count as no options.
+function checkObject(options: LocalOptions): LocalOptions {
+  if (typeof options === "object" && options !== null) return options;
+  throw new HoldfastError("invalid-argument", "The options of a local client must be an object.");
 }

@@ -1,6 +1,7 @@
 import type { HoldfastError } from "holdfast";
 import {
   type Call,
+  checkNames,
   type GetAnswer,
   type HeadAnswer,
   type ObjectCopy,
@@ -15,6 +16,7 @@ import { exchange, type RequestHost, repeated, travel, unknown } from "../faults
 import {
   checkFault,
   checkName,
+  checkPort,
   checkProbabilities,
   type KnownFaults,
 } from "../faults/fault-plan.js";
@@ -104,6 +106,8 @@ export class FaultyObjects implements ObjectPort {
     host: RequestHost = { timers: systemTimers },
     options: { readonly latency?: () => Latency } = {},
   ) {
+    checkPort("FaultyObjects", objects, "put");
+    checkNames("FaultyObjects", options, { latency: true });
     this.#objects = objects;
     this.#host = host;
     this.#latency = options.latency ?? (() => NO_LATENCY);

@@ -3,6 +3,7 @@ import { HoldfastError } from "holdfast";
 import {
   type Call,
   causeText,
+  checkNames,
   type GetAnswer,
   type HeadAnswer,
   type ObjectConditions,
@@ -11,6 +12,7 @@ import {
   type ObjectPort,
   type ObjectPut,
   type ObjectRemoval,
+  type OptionNames,
   type StoreAnswer,
   type StreamBody,
 } from "holdfast/internal";
@@ -33,6 +35,12 @@ export interface MemoryObjectsOptions {
   /** Called synchronously after every change. */
   readonly onChange?: (change: ObjectChange) => void;
 }
+
+const NAMES: OptionNames<MemoryObjectsOptions> = {
+  conditions: true,
+  copyConditions: true,
+  onChange: true,
+};
 
 /** One change of one object. */
 export interface ObjectChange {
@@ -62,7 +70,7 @@ export class MemoryObjects implements ObjectPort {
   #counts: ObjectCounts = NO_COUNTS;
 
   constructor(options: MemoryObjectsOptions = {}) {
-    this.#options = options;
+    this.#options = checkNames("MemoryObjects", options, NAMES);
   }
 
   /** The number of requests so far, as a new object on every read. */

@@ -1,7 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { HoldfastError, isHoldfastError } from "holdfast";
-import { type Clock, systemClock, systemTimers, type Timers } from "holdfast/internal";
+import {
+  type Clock,
+  checkNames,
+  type OptionNames,
+  systemClock,
+  systemTimers,
+  type Timers,
+} from "holdfast/internal";
 import { ProxyLog, type Recorded } from "./proxy-log.js";
 import {
   asksForCapacity,
@@ -38,6 +45,14 @@ export interface FaultProxyOptions {
   /** The clock of a shifted `Date` header; default this machine's clock. */
   readonly clock?: Clock;
 }
+
+const NAMES: OptionNames<FaultProxyOptions> = {
+  target: true,
+  port: true,
+  addsConsumedCapacity: true,
+  timers: true,
+  clock: true,
+};
 
 interface Exchange {
   readonly request: WireRequest;
@@ -129,7 +144,8 @@ export class FaultProxy {
    * arrives now instead, as after a short cut that TCP bridges, even if the client has timed out.
    */
   heal(options: { readonly delivers?: boolean } = {}): void {
-    this.#network.heal(options.delivers ?? false);
+    const { delivers = false } = checkNames("heal()", options, { delivers: "flag" });
+    this.#network.heal(delivers);
   }
 
   /** Resolves when no request is in flight: delayed, late, or held by a partition. */
@@ -272,8 +288,9 @@ export class FaultProxy {
  * HTTP, and with the system's error for a port in use.
  */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
-  if (!URL.canParse(options.target) || new URL(options.target).protocol !== "http:") {
-    throw misuse(`The target of a fault proxy is an http: URL, not ${options.target}.`);
+  const { target } = checkNames("startFaultProxy()", options, NAMES);
+  if (!URL.canParse(target) || new URL(target).protocol !== "http:") {
+    throw misuse(`The target of a fault proxy is an http: URL, not ${target}.`);
   }
   const server = createServer();
   // A connection closed for idleness would be a fault that the test did not inject.

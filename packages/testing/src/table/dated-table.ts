@@ -11,6 +11,7 @@ import type {
   Write,
   WriteAnswer,
 } from "holdfast/internal";
+import { checkPort } from "../faults/fault-plan.js";
 import { dateOf } from "./answers.js";
 import type { TamperableTable } from "./memory-table.js";
 
@@ -26,6 +27,7 @@ export class DatedTable implements TamperableTable {
   readonly #serverMs: () => number | undefined;
 
   constructor(table: TamperableTable, serverMs: () => number | undefined) {
+    checkPort("DatedTable", table, "staleRead");
     this.#table = table;
     this.#serverMs = serverMs;
     const { transact } = table;

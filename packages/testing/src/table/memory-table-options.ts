@@ -1,4 +1,4 @@
-import type { Item, Read, Write } from "holdfast/internal";
+import type { Item, OptionNames, Read, Write } from "holdfast/internal";
 
 /** How a table in memory is made. */
 export interface MemoryTableOptions {
@@ -31,6 +31,17 @@ export interface MemoryTableOptions {
    */
   readonly scanPageBytes?: number;
 }
+
+export const MEMORY_TABLE_NAMES: OptionNames<MemoryTableOptions> = {
+  keyAttributes: true,
+  time: true,
+  tellsDate: true,
+  lagMs: true,
+  keepsLog: true,
+  onChange: true,
+  remembersTokens: true,
+  scanPageBytes: true,
+};
 
 /** One change of one item. */
 export interface TableChange {

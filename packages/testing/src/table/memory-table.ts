@@ -1,6 +1,7 @@
 import { HoldfastError } from "holdfast";
 import {
   type Call,
+  checkNames,
   type Dated,
   type Item,
   type Query,
@@ -28,7 +29,11 @@ import { compareDecimals } from "./decimal.js";
 import { checkWrite, holds, normalItem } from "./interpret.js";
 import { ItemHistory } from "./item-history.js";
 import { attemptedBytes, made } from "./made.js";
-import type { MemoryTableOptions, TableChange } from "./memory-table-options.js";
+import {
+  MEMORY_TABLE_NAMES,
+  type MemoryTableOptions,
+  type TableChange,
+} from "./memory-table-options.js";
 import { queryPage, scanPage } from "./pages.js";
 import { checkTransaction, type PlannedChange, plannedTransaction, Tokens } from "./transaction.js";
 
@@ -67,7 +72,7 @@ export class MemoryTable implements TamperableTable {
   #counts: TableCounts = NO_COUNTS;
 
   constructor(options: MemoryTableOptions = {}) {
-    this.#options = options;
+    this.#options = checkNames("MemoryTable", options, MEMORY_TABLE_NAMES);
     const { time, tellsDate = time === undefined || time.wallMs !== undefined } = options;
     this.tellsDate = tellsDate;
     this.#keyNames = options.keyAttributes?.toSorted().join(", ");

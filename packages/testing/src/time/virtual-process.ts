@@ -1,5 +1,12 @@
 import { HoldfastError } from "holdfast";
-import { type Clock, type Timer, type Timers, valueText } from "holdfast/internal";
+import {
+  type Clock,
+  checkNames,
+  type OptionNames,
+  type Timer,
+  type Timers,
+  valueText,
+} from "holdfast/internal";
 import { Dial, type TrueTime } from "./dial.js";
 
 /** The deviations of a virtual process from an ideal process. */
@@ -27,6 +34,15 @@ export interface ResumeOptions {
   /** Both orders happen in Node.js, so a test should run with both. Default `timers`. */
   readonly first?: "timers" | "io";
 }
+
+const PROCESS_NAMES: OptionNames<ProcessOptions> = {
+  rate: true,
+  wallOffsetMs: true,
+  bootStepMs: true,
+};
+const PAUSE_NAMES: OptionNames<PauseOptions> = { frozen: true };
+const RESUME_NAMES: OptionNames<ResumeOptions> = { first: true };
+const BLOCK_NAMES = { ...PAUSE_NAMES, ...RESUME_NAMES };
 
 interface ProcessTimer {
   readonly dueMs: number;
@@ -65,7 +81,7 @@ export class VirtualProcess {
 
   /** For `VirtualTime.process()`, which creates processes. */
   constructor(time: TrueTime, startMs: number, wallMs: number, options: ProcessOptions) {
-    const { rate = 1, bootStepMs = 10 } = options;
+    const { rate = 1, bootStepMs = 10 } = checkNames("process()", options, PROCESS_NAMES);
     if (!(bootStepMs > 0 && Number.isFinite(bootStepMs))) {
       throw new HoldfastError(
         "invalid-argument",
@@ -96,8 +112,9 @@ export class VirtualProcess {
    * The number of pending timers; with `keepsAlive`, only timers with this setting.
    */
   pendingTimers(options: { readonly keepsAlive?: boolean } = {}): number {
-    if (options.keepsAlive === undefined) return this.#pending.size;
-    return [...this.#pending].filter((timer) => timer.keepsAlive === options.keepsAlive).length;
+    const { keepsAlive } = checkNames("pendingTimers()", options, { keepsAlive: "flag" });
+    if (keepsAlive === undefined) return this.#pending.size;
+    return [...this.#pending].filter((timer) => timer.keepsAlive === keepsAlive).length;
   }
 
   /** Lets all three clocks go at another rate from now on. */
@@ -125,6 +142,7 @@ export class VirtualProcess {
    * Pauses the process: timers and answers to requests wait until `resume()`. Requests already sent continue.
    */
   pause(options: PauseOptions = {}): void {
+    const { frozen = "none" } = checkNames("pause()", options, PAUSE_NAMES);
     this.#expect("running", "paused");
     this.#state = "paused";
     this.#pauses += 1;
@@ -132,7 +150,7 @@ export class VirtualProcess {
       none: [],
       monotonic: [this.#monotonic],
       all: [this.#monotonic, this.#wall, this.#boot],
-    }[options.frozen ?? "none"];
+    }[frozen];
     this.#frozenByPause = dials.filter((dial) => !dial.frozen);
     this.#freeze(this.#frozenByPause, true);
   }
@@ -142,11 +160,12 @@ export class VirtualProcess {
    * the next advance of time, even by 0.
    */
   resume(options: ResumeOptions = {}): void {
+    const { first: earlier } = checkNames("resume()", options, RESUME_NAMES);
     this.#expect("paused", "resumed");
     this.#state = "running";
     this.#freeze(this.#frozenByPause, false);
     const { blocked, timers, io } = this.#held;
-    const [first, second] = options.first === "io" ? [io, timers] : [timers, io];
+    const [first, second] = earlier === "io" ? [io, timers] : [timers, io];
     this.#backlog.push(...blocked.splice(0), ...first.splice(0), ...second.splice(0));
     this.#deliverBacklog();
   }
@@ -156,10 +175,11 @@ export class VirtualProcess {
    * blocks the event loop has this effect. `await` the call in the middle of a body.
    */
   block(forMs: number, options: PauseOptions & ResumeOptions = {}): Promise<void> {
-    this.pause(options);
+    const { frozen = "none", first = "timers" } = checkNames("block()", options, BLOCK_NAMES);
+    this.pause({ frozen });
     const pause = this.#pauses;
     this.network.set(forMs, true, () => {
-      if (this.#state === "paused" && this.#pauses === pause) this.resume(options);
+      if (this.#state === "paused" && this.#pauses === pause) this.resume({ first });
     });
     return new Promise((resolve) => this.#held.blocked.push(resolve));
   }

@@ -1,5 +1,5 @@
 import { HoldfastError } from "holdfast";
-import type { Timers } from "holdfast/internal";
+import { checkNames, type OptionNames, type Timers } from "holdfast/internal";
 import type { TrueTime } from "./dial.js";
 import { EventHeap } from "./event-heap.js";
 import { type ProcessOptions, VirtualProcess } from "./virtual-process.js";
@@ -27,6 +27,9 @@ export interface RunUntilOptions {
   readonly limitMs?: number;
 }
 
+const TIME_NAMES: OptionNames<VirtualTimeOptions> = { wallStartMs: true };
+const LIMIT_NAMES: OptionNames<RunUntilOptions> = { limitMs: true };
+
 /**
  * Time that advances only on request: hours pass in milliseconds, in the same order of events every time. Give
  * `clock` and `timers` of the processes to the code under test. Nothing else is under control: code that reads
@@ -46,7 +49,8 @@ export class VirtualTime implements TrueTime {
   #moving = false;
 
   constructor(options: VirtualTimeOptions = {}) {
-    this.#wallStartMs = options.wallStartMs ?? 1_767_225_600_000;
+    const { wallStartMs = 1_767_225_600_000 } = checkNames("VirtualTime", options, TIME_NAMES);
+    this.#wallStartMs = wallStartMs;
     this.timers = {
       set: (delayMs, _keepsAlive, callback) => {
         if (Number.isNaN(delayMs)) {
@@ -104,13 +108,14 @@ export class VirtualTime implements TrueTime {
    * first, or if no event is left.
    */
   runUntil<T>(promise: Promise<T>, options: RunUntilOptions = {}): Promise<T> {
-    const limitMs = options.limitMs ?? 3_600_000;
+    const { limitMs = 3_600_000 } = checkNames("runUntil()", options, LIMIT_NAMES);
     const untilMs = this.#nowMs + limitMs;
     let settled = false;
     const settle = (): void => {
       settled = true;
     };
-    promise.then(settle, settle);
+    // Of what is no promise, such as the result of a synchronous function, too.
+    Promise.resolve(promise).then(settle, settle);
     return this.#move(async () => {
       await turnOfTheLoop();
       for (let idleTurns = 0; !settled; ) {

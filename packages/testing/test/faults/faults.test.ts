@@ -6,6 +6,7 @@ import type { Fault, FaultProbabilities } from "../../src/faults/fault-plan.js";
 import { FaultyTable, type FaultyTableOptions } from "../../src/faults/faults.js";
 import { FaultyObjects } from "../../src/objects/faulty-objects.js";
 import { MemoryObjects } from "../../src/objects/memory-objects.js";
+import { DatedTable } from "../../src/table/dated-table.js";
 import { MemoryTable } from "../../src/table/memory-table.js";
 import { seededRandom } from "../../src/time/seeded-random.js";
 import { VirtualTime } from "../../src/time/virtual-time.js";
@@ -362,6 +363,13 @@ describe("FaultyObjects", () => {
         message: expect.stringContaining(fact),
       }),
     );
+  });
+
+  it.each([undefined, null, 5, {}])("refuses %o in place of a table or a bucket", (wrong) => {
+    const refused = expect.objectContaining({ code: "invalid-argument" });
+    expect(() => new FaultyTable(wrong as never)).toThrow(refused);
+    expect(() => new FaultyObjects(wrong as never)).toThrow(refused);
+    expect(() => new DatedTable(wrong as never, () => 0)).toThrow(refused);
   });
 
   it("refuses a fault of a script that does not exist", async () => {

@@ -73,6 +73,7 @@ describe("VirtualTime", () => {
     const result = time.sleep(250).then(() => "done");
     time.timers.set(251, true, () => expect.unreachable());
     expect(await time.runUntil(result)).toBe("done");
+    expect(await time.runUntil("no promise" as never)).toBe("no promise");
     expect(time.nowMs).toBe(250);
     const failing = time.sleep(0).then(() => Promise.reject(new Error("no")));
     await expect(time.runUntil(failing)).rejects.toThrow("no");
