@@ -33,8 +33,10 @@ export function visible(text: string): string {
 }
 
 function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const kept = text.slice(0, most - 1);
-  // Half of a surrogate pair would be sent as U+FFFD.
-  return `${/[\uD800-\uDBFF]$/.test(kept) ? kept.slice(0, -1) : kept}…`;
+  return text.length <= most ? text : `${startOf(text, most - 1)}…`;
+}
+
+/** The first `most` characters, without half of a surrogate pair, which would be sent as U+FFFD. */
+export function startOf(text: string, most: number): string {
+  return text.slice(0, most).replace(/\p{Surrogate}$/u, "");
 }

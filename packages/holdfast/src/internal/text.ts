@@ -1,7 +1,9 @@
+import { startOf } from "./shown.js";
+
 /** Copies the first `most` characters of a text. A slice would keep the whole text in memory. */
 export function copyOfStart(text: string, most: number): string {
   if (text.length <= most) return text;
-  return Buffer.from(text.slice(0, most), "utf16le").toString("utf16le");
+  return Buffer.from(startOf(text, most), "utf16le").toString("utf16le");
 }
 
 /** A length of time for a message, as "1.5 s". */

@@ -36,6 +36,15 @@ describe("an inspection of a semaphore", () => {
     expect(second?.session).not.toBe(first?.session);
   });
 
+  it("shows the first 60 characters of an owner, and no half of one", async () => {
+    const world = new World(DATES);
+    const start = "o".repeat(59);
+    const { locks } = world.inhabitant({ owner: `${start}\u{1F600} of the pair` });
+    const limited = semaphore(locks, "s", { permits: 1 });
+    await world.until(limited.acquire());
+    expect((await world.until(limited.inspect())).permits[0]?.owner).toBe(start);
+  });
+
   it("reads at most 100 sessions a call, in turn, and none again within 5 s", async () => {
     const world = new World(DATES);
     const holders = Array.from({ length: 150 }, () => world.inhabitant().locks);
