@@ -7,7 +7,6 @@ import { asSentence } from "../internal/sentence.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { valueText } from "../internal/value-text.js";
 import { type AnyLease, endsWell } from "../locks/locking.js";
-import { systemTimers } from "../platform/timers.js";
 
 /** The part of an invocation's context that the library uses. */
 export interface LambdaContext {
@@ -200,7 +199,7 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
         // Only those who wait gain from it, so an outage must not fail an invocation whose work is done.
         const mostMs = Math.min(this.#requestTimeoutMs, this.#leftMs() / 2);
         const stored = storing.catch((error: unknown) => this.#reportNotStored(error));
-        await settlesWithin(systemTimers, Math.max(0, mostMs), stored);
+        await settlesWithin(this.#client.timers, Math.max(0, mostMs), stored);
       }
     } finally {
       await this.#settle(lease?.[Symbol.asyncDispose]());
@@ -219,8 +218,7 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
     const message =
       `The result of an invocation under lock "${this.#name}" was not stored, so that invocations that wait for it run ` +
       `their handler: ${asSentence(cause instanceof Error ? cause.message : String(cause))}`;
-    const { context } = partsOf(this.#options.locks, "withLock()");
-    context.report(new HoldfastError(code, message, { lockName: this.#name, cause }));
+    this.#client.report(new HoldfastError(code, message, { lockName: this.#name, cause }));
   }
 
   /** Tries once: a lease, or the fence of the grant that holds the lock. */
@@ -254,15 +252,14 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
       // Only others gain from a shorter lease, so an outage must not take the time of the handler, least of all what it needs,
       // and a refusal must not keep it from its work.
       const mostMs = Math.min(this.#requestTimeoutMs, leftMs - this.#needsMs);
-      const { context } = partsOf(this.#options.locks, "withLock()");
       const shortened = renewing.catch((error: unknown) => {
-        if (!isHoldfastError(error) || !context.mayHeal(error)) throw error;
-        context.report(error);
+        if (!isHoldfastError(error) || !this.#client.mayHeal(error)) throw error;
+        this.#client.report(error);
       });
-      await settlesWithin(systemTimers, mostMs, shortened);
+      await settlesWithin(this.#client.timers, mostMs, shortened);
     }
     // A lease without renewals has no timer: only a question ends the lease.
-    const alarm = systemTimers.set(lease.remainingMs(), false, () => void lease.isHeld);
+    const alarm = this.#client.timers.set(lease.remainingMs(), false, () => void lease.isHeld);
     this.#stopAlarm = () => alarm.cancel();
     return { kind: "held", lease };
   }
@@ -278,21 +275,23 @@ export class Invocation<Event, Context extends LambdaContext, Busy> {
 
   /** Waits for the release, which never rejects, and then for background work. */
   async #settle(release = Promise.resolve()): Promise<void> {
+    const { timers } = this.#client;
     const mostMs = SETTLES_FOR_TIMEOUTS * this.#requestTimeoutMs;
     const endMs = Math.max(0, this.#leftMs() - mostMs);
     // The margin is for the release. Half of it remains for the answer: Lambda would otherwise end a function whose
     // work is done.
     const releaseMs = this.#leftMs() - endMs + this.#marginMs / 2;
-    await settlesWithin(systemTimers, Math.max(0, releaseMs), release);
-    await settlesWithin(
-      systemTimers,
-      Math.max(0, this.#leftMs() - endMs),
-      this.#options.locks.drain(),
-    );
+    await settlesWithin(timers, Math.max(0, releaseMs), release);
+    const drained = this.#options.locks.drain();
+    await settlesWithin(timers, Math.max(0, this.#leftMs() - endMs), drained);
+  }
+
+  get #client() {
+    return partsOf(this.#options.locks, "withLock()").context;
   }
 
   get #requestTimeoutMs(): number {
-    return partsOf(this.#options.locks, "withLock()").context.settings.requestTimeoutMs;
+    return this.#client.settings.requestTimeoutMs;
   }
 
   #leftMs(): number {

@@ -3,6 +3,7 @@ import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
 import { pause } from "../../../../test/support/sdk.js";
+import { World } from "../../../../test/support/world.js";
 import {
   awsLockClient,
   dynamodbLease,
@@ -127,6 +128,23 @@ describe("a handler with a lock", () => {
     expect(() => withLock(settings, () => "done")).toThrowError(refused);
     expect(() => lockMiddleware(settings)).toThrowError(refused);
     await foreign.close();
+  });
+
+  it("waits by the timers of its client, so that a test in virtual time needs no other", async () => {
+    const world = new World();
+    const { locks: mine, network } = world.inhabitant({ requestTimeout: "1s" });
+    const given = { getRemainingTimeInMillis: () => 60_000 - world.time.nowMs };
+    const handler = withLock({ locks: mine, name: "a" }, () => {
+      network.script(() => ({ fault: "request-lost" }));
+      return "done";
+    });
+    expect(await world.until(handler("42", given))).toBe("done");
+    expect(world.time.nowMs).toBeLessThan(4_000);
+    network.clear();
+    const late = withLock({ locks: mine, name: "b" }, (_event, _context, { signal }) => {
+      return new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    expect(await errorOf(world.until(late("42", given)))).toMatchObject({ code: "lost" });
   });
 
   it("waits three request timeouts, and not the whole invocation, for the rollback of a lost request", async () => {
