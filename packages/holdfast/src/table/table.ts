@@ -114,10 +114,11 @@ export async function createTable(options: CreateTableOptions): Promise<TableRep
     }),
     "ResourceInUseException",
   );
+  const endMs = systemClock.monotonicMs() + waitMs;
   const description = await untilActive(options, waitMs);
   // Checked before any change: TTL would start to delete items of a table with another purpose.
   if (ttlAttribute !== null && keyDefects(description, schema).length === 0) {
-    await turnTtlOn(options, ttlAttribute);
+    await turnTtlOn(options, ttlAttribute, endMs);
   }
   return check(options);
 }
@@ -166,7 +167,7 @@ function whatFor({ format }: TableOptions): string {
   return format === "object-commit" ? "commit records" : "locks";
 }
 
-async function turnTtlOn(options: TableOptions, attribute: string): Promise<void> {
+async function turnTtlOn(options: TableOptions, attribute: string, endMs: number): Promise<void> {
   const { attribute: present } = await ttlOf(options);
   if (present !== undefined) return;
   const command = new UpdateTimeToLiveCommand({
@@ -177,7 +178,19 @@ async function turnTtlOn(options: TableOptions, attribute: string): Promise<void
     await call(options, command);
   } catch (error) {
     // Another client may have turned TTL on in the meantime, which is fine.
-    if ((await ttlOf(options)).attribute !== attribute) throw error;
+    if ((await ttlOf(options)).attribute === attribute) return;
+    // DynamoDB changes no TTL while it makes another change of the table.
+    const isBusy = Object(Object(error).cause).name === "ResourceInUseException";
+    if (!isBusy) throw error;
+    if (systemClock.monotonicMs() >= endMs) {
+      throw new HoldfastError(
+        "unreachable",
+        `Table "${options.table}" is being updated, so its TTL was not turned on. Run the same call or command again later.`,
+        { cause: error },
+      );
+    }
+    await sleep(systemTimers, POLL_MS, true);
+    return turnTtlOn(options, attribute, endMs);
   }
 }
 

@@ -177,6 +177,23 @@ describe("a table under creation", () => {
     }
   });
 
+  it("gets TTL after an update during which DynamoDB refuses to change the TTL", async () => {
+    const updating = described({ TableStatus: "UPDATING" });
+    const busy = "ResourceInUseException";
+    const answers = { CreateTable: [busy], DescribeTable: [updating] };
+    const client = stub({
+      ...answers,
+      DescribeTimeToLive: [TTL_OFF, TTL_OFF, TTL_OFF, TTL_ON],
+      UpdateTimeToLive: [busy, {}],
+    });
+    expect(await createTable({ client, table: "locks" })).toMatchObject({ table: "locks" });
+    const kept = stub({ ...answers, DescribeTimeToLive: [TTL_OFF], UpdateTimeToLive: [busy] });
+    await expectError(createTable({ client: kept, table: "locks", wait: 0 }), {
+      code: "unreachable",
+      mentions: ["updated", "again later"],
+    });
+  });
+
   it("may get TTL from another process at the same time", async () => {
     const client = stub({
       CreateTable: ["ResourceInUseException"],
