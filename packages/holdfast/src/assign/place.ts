@@ -144,7 +144,7 @@ export class Place {
     const { stopTimeoutMs } = settings;
     if (!(await settlesWithin(context.timers, stopTimeoutMs, running))) {
       this.#report(
-        `has not ended ${stopTimeoutMs} ms after its signal aborted. The name is given up, so that two may run`,
+        `has not ended ${stopTimeoutMs} ms after its signal aborted. The name is given up, so that another member may run it beside this run; this process runs it again only when this run has ended`,
         undefined,
       );
     }

@@ -559,6 +559,21 @@ describe("assign", () => {
     expect(most).toBe(1);
   });
 
+  // rule: protocol 141
+  it("runs a name of a run that never ends only when the member has stopped, and says so", async () => {
+    const run = () => new Promise<void>(() => undefined);
+    const [one, two] = await startAll(2, { names: ["a"], run, stopTimeout: "2s" });
+    const all = [one, two] as [Member, Member];
+    const [has, other] = one?.assignment.mine.length === 1 ? all : all.toReversed();
+    await world.until(interruptHolder(world.inhabitant().locks, "webhooks/a", { by: "ann" }));
+    await world.time.advance(10 * PERIOD_MS);
+    expect(all.map(({ assignment }) => assignment.mine)).toEqual([[], []]);
+    expect(has?.it.reported.map(({ message }) => message).join()).toContain("only when this run");
+    await world.until(has?.assignment.stop() ?? Promise.resolve());
+    await world.time.advance(3 * PERIOD_MS);
+    expect(other?.assignment.mine).toEqual(["a"]);
+  });
+
   it("joins again as another member after the loss of its session", async () => {
     const [one, two] = await startAll(2);
     await world.time.advance(2 * PERIOD_MS);
