@@ -107,6 +107,17 @@ describe("a schedule", () => {
     expect(ran.every(({ attempt }) => attempt === 1)).toBe(true);
   });
 
+  it("runs each instant once, too, where one process has started the name twice", async () => {
+    const who = world.inhabitant();
+    const [one, two] = [job(who, { every: "10m" }), job(who, { every: "10m" })];
+    await world.time.advance(HOUR);
+    expect([dues().length, new Set(dues()).size, most]).toEqual([6, 6, 1]);
+    await world.until(one.stop());
+    await world.time.advance(HOUR);
+    expect([dues().length, new Set(dues()).size, most]).toEqual([12, 12, 1]);
+    await world.until(two.stop());
+  });
+
   it("tells a run the instant, and that of the last success", async () => {
     let failing = false;
     fleet(1, { every: "10m" }, { fails: () => failing });
