@@ -99,12 +99,12 @@ export async function act(self: Actor, held: Held, holdMs: number): Promise<void
   self.moment("ends");
 }
 
-export function noteActed(self: Actor, { parts, isHeld }: Held): boolean {
+function noteActed(self: Actor, { parts, isHeld }: Held): boolean {
   if (isHeld) for (const { name, fence } of parts) self.note({ kind: "acted", name, fence });
   return isHeld;
 }
 
-export async function end(self: Actor, held: Held): Promise<void> {
+async function end(self: Actor, held: Held): Promise<void> {
   const isHeld = held.isHeld;
   const released = held.release?.();
   if (isHeld) noteReleased(self, held);
