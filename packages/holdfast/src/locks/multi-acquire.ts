@@ -178,6 +178,9 @@ async function acquirePastDeadWaiters(
   try {
     const own = { ...withTicket(settings, place.ticket), waitMs: 0 };
     await readAll(together, refs);
+    // Removes the permits of dead holders, as the grant itself never does.
+    const acquisition = { context, settings: own, cancellation };
+    await Promise.all(refs.map((ref) => untilAvailable(together, ref, acquisition)));
     if (!(await isFirst(place.ticket - 1n))) return undefined;
     // Goes on if the place expires meanwhile, for example in a pause of the process: DynamoDB refuses the ticket if a later
     // ticket was granted before.
