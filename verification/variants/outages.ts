@@ -134,8 +134,8 @@ export const OUTAGES: readonly Variant[] = [
     edits: [
       {
         in: { Cancellation },
-        from: "if (!this.isStopped && this.waits) this.#watch.onNoResponse(unavailable);",
-        to: "if (!this.isStopped && this.waits && !this.#wasAnswered) this.#watch.onNoResponse(unavailable);",
+        from: "if (!isHeard && !this.isStopped && this.waits) this.#watch.onNoResponse(unavailable);",
+        to: "if (!isHeard && !this.isStopped && this.waits && !this.#wasAnswered) this.#watch.onNoResponse(unavailable);",
       },
     ],
     caughtBy: {

@@ -157,9 +157,9 @@ export class Cancellation implements Cancelling {
   onNoResponse(unavailable: Unavailable): void {
     if (this.isStopped && (this.#wasAnswered || this.#unavailable !== undefined)) return;
     this.#setUnavailable(unavailable);
+    const isHeard = this.#settings.onNoResponse?.(unavailable) === true;
     // The error of a call without a wait says enough.
-    if (!this.isStopped && this.waits) this.#watch.onNoResponse(unavailable);
-    this.#settings.onNoResponse?.(unavailable);
+    if (!isHeard && !this.isStopped && this.waits) this.#watch.onNoResponse(unavailable);
   }
 
   #setUnavailable(unavailable: Unavailable | undefined): void {

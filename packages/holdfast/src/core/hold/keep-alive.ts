@@ -104,8 +104,11 @@ export interface KeptSettings<L> extends LeaseSettings {
   readonly onRenewal?: ((record: HeldRecord | undefined) => void) | undefined;
   /** Keeps the lease between the uses of this process. */
   readonly keep?: Keeps<L> | undefined;
-  /** The acquisition calls this after each request that DynamoDB did not serve. Must not throw. */
-  readonly onNoResponse?: ((unavailable: Unavailable) => void) | undefined;
+  /**
+   * The acquisition calls this after each request that DynamoDB did not serve. Must not throw. Returns true if calls hear of
+   * it, which then tell of the outage, each by its own wait: the acquisition does not.
+   */
+  readonly onNoResponse?: ((unavailable: Unavailable) => unknown) | undefined;
 }
 
 /** A lease whose renewal is due. */

@@ -125,12 +125,14 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   async #openNew(wait?: number): Promise<void> {
     const unused = new AbortController();
     let isOver = false;
-    const onNoResponse = (unavailable: Unavailable): void => {
+    const onNoResponse = (unavailable: Unavailable): boolean => {
+      const isHeard = this.#listeners.size > 0;
       for (const listener of this.#listeners) listener(unavailable);
-      if (isOver) return;
+      if (isOver) return isHeard;
       // A user that comes at this instant may try again, by the code of the error.
       this.#giveUp = () => unused.abort(notOpened(unavailable));
       this.#giveUpUnlessUsed();
+      return isHeard;
     };
     const inTime = wait === undefined ? this.#settings : withWait(this.#settings, wait, undefined);
     const settings = { ...inTime, signal: unused.signal, onNoResponse };

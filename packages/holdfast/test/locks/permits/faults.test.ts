@@ -4,7 +4,7 @@ import { expectError, expectThrown } from "../../../../../test/support/errors.js
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
 import type { Fault, FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
-import { mutex, openSession, semaphore } from "../../../src/index.js";
+import { HoldfastError, mutex, openSession, semaphore } from "../../../src/index.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
@@ -580,6 +580,7 @@ describe("an acquisition that its caller ends", () => {
 
 describe("a call without a wait on a table that does not answer", () => {
   const SILENT = { fault: "request-lost", unknownAfterMs: 5_000 } as const;
+  const REFUSED = new HoldfastError("access-denied", "not allowed");
 
   it.each([
     ["10s", false],
@@ -603,4 +604,20 @@ describe("a call without a wait on a table that does not answer", () => {
       expect(Math.abs(permitMs - mutexMs)).toBeLessThanOrEqual(500);
     },
   );
+
+  it.each([
+    ["throttled", { fault: "throttled" }, "throttled"],
+    ["silent", SILENT, "unreachable"],
+    ["refusing", { fault: "misconfigured", error: REFUSED }, "access-denied"],
+  ] as const)("tells its caller alone, as for a mutex: %s", async (_, fault, code) => {
+    const world = new World();
+    for (const isMutex of [true, false]) {
+      const { locks, network, reported } = world.inhabitant();
+      network.script(() => fault);
+      const lock = isMutex ? mutex(locks, "a") : semaphore(locks, "s", { permits: 1 });
+      await expect(world.until(lock.tryAcquire())).rejects.toMatchObject({ code });
+      await world.time.advance(120_000);
+      expect(reported).toEqual([]);
+    }
+  });
 });
