@@ -75,5 +75,6 @@ function isFreeOf(
   // The client has just read this permit, and no grant uses its id again. So this call has freed the permit.
   if (ref.permit !== undefined) return found.state === "free";
   if (found.state === "absent") return format.facts.releaseMayDelete;
-  return found.state === "free" && found.lastHolder === holder;
+  // Only a release sets `lastHolder`, and the next grant keeps it.
+  return found.lastHolder === holder;
 }

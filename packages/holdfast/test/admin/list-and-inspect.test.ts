@@ -63,8 +63,13 @@ describe("a release by holder", () => {
 
   it.each([
     [true, "the lock is free, and this holder held it last: that attempt freed it", record("me")],
+    [
+      true,
+      "another has it, and this holder held it before: that attempt freed it",
+      record("me", "a"),
+    ],
     [false, "the lock is free, and another held it last", record("other")],
-    [false, "another has it", record("me", "other")],
+    [false, "another has it, and did not get it from this holder", record("other", "a")],
     [false, "there is no record", undefined],
     [false, "there is something else", { colour: { S: "red" } }],
   ])("answers %s after an unanswered attempt if %s", async (said, _title, item) => {
