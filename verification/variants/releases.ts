@@ -224,7 +224,7 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { rollBack },
-        from: "isOver: () => context.nowMs() >= untilMs,",
+        from: "isOver: () => context.nowMs() >= Math.min(untilMs, context.closesByMs),",
         to: "isOver: () => true,",
       },
     ],
@@ -473,8 +473,8 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { rollBack },
-        from: "context.healing(await freeOnce(context, ref, from, options))",
-        to: "await freeOnce(context, ref, from, options)",
+        from: "context.healing(await freeOnce(context, ref, from, options, timeoutMs))",
+        to: "await freeOnce(context, ref, from, options, timeoutMs)",
       },
     ],
     caughtBy: {

@@ -150,6 +150,7 @@ export class ClientContext extends TableAccess {
   readonly ownPermits = new Set<string>();
   readonly abandoned = new AbandonedIds();
   readonly #running = new Set<Promise<unknown>>();
+  #closesByMs = Number.POSITIVE_INFINITY;
   /** Aborts when the client begins to close. */
   readonly closing = new Abort();
 
@@ -177,7 +178,13 @@ export class ClientContext extends TableAccess {
     return this.table.isUnlocked === true;
   }
 
+  /** The end of the close timeout, on the monotonic clock; infinite before the close. */
+  get closesByMs(): number {
+    return this.#closesByMs;
+  }
+
   beginClosing(): void {
+    this.#closesByMs = Math.min(this.#closesByMs, this.nowMs() + this.settings.closeTimeoutMs);
     this.closing.abort();
   }
 

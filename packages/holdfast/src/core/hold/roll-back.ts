@@ -1,4 +1,5 @@
-import { AGAIN, retry } from "../../platform/retry.js";
+import type { SignalLike } from "../../platform/abort.js";
+import { AGAIN, type Backoff, retry } from "../../platform/retry.js";
 import { type Change, isJudged } from "../../platform/table.js";
 import { doubling, steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
@@ -33,7 +34,8 @@ const ROLLED_BACK = { kind: "rolled back" } as const;
  * Undoes an abandoned grant, or makes the grant fail, in the background (R14). A takeover names the former holder, so
  * one answered request is enough. A claim may still be in flight, and no write can make a claim fail. So for a claim
  * the rollback repeats, with pauses, for the length of the lease. An answer that shows that the grant blocks a queue ends
- * the pause: the waiters of other processes cannot know that no process uses the grant.
+ * the pause: the waiters of other processes cannot know that no process uses the grant. A closing client repeats it until
+ * one answer, for at most the close timeout.
  */
 export function rollBack(context: ClientContext, ref: RecordRef, grant: AbandonedGrant): void {
   context.abandon(grant.attempt);
@@ -45,37 +47,41 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
   const from = { ...replaced, maybe: [grant.attempt] };
   let landed = 0;
   let isFreeing = false;
+  let isAnswered = false;
   const isOver = (): boolean => landed > 0 && landed === sends;
   const free = async () => {
     // No delayed send can be applied while this client holds the record.
     if (isFreeing || isOver() || context.holds.ofRecord(ref.id) !== undefined) return AGAIN;
     isFreeing = true;
     // Credentials expire and are replaced, so a refused rollback is sent again, too.
-    const answer = context.healing(await freeOnce(context, ref, from, options));
+    const timeoutMs = context.timeoutWithin(context.closesByMs - context.nowMs());
+    const answer = context.healing(await freeOnce(context, ref, from, options, timeoutMs));
     isFreeing = false;
     if (answer.kind === "applied") landed += 1;
+    isAnswered ||= isJudged(answer);
     return answer;
   };
   const unwatch = context.abandoned.watch(grant.attempt, () =>
     context.inBackground(async () => void (await free())),
   );
-  context.inBackground(async () => {
-    const untilMs = context.nowMs() + grant.leaseMs;
-    let isFirst = true;
-    const attempt = async () => {
-      const mustPause = isFirst && silencePauseMs !== undefined;
-      isFirst = false;
-      const answer = mustPause ? AGAIN : await free();
-      if (isOver()) return ROLLED_BACK;
-      const isAnswered = isJudged(answer);
-      return isAnswered && replaced === undefined ? AGAIN : answer;
-    };
-    await retry(context, attempt, {
-      backoff: silencePauseMs === undefined ? doubling(pauseMs) : steady(silencePauseMs),
-      isOver: () => context.nowMs() >= untilMs,
-      signal: context.closing,
-      onMisconfigured: "end",
-      keepsAlive: false,
-    }).finally(unwatch);
-  });
+  const untilMs = context.nowMs() + grant.leaseMs;
+  let mustPause = silencePauseMs !== undefined;
+  const attempt = async () => {
+    const answer = mustPause ? AGAIN : await free();
+    mustPause = false;
+    if (isOver()) return ROLLED_BACK;
+    return isJudged(answer) && replaced === undefined && !context.closing.aborted ? AGAIN : answer;
+  };
+  const repeat = (backoff: Backoff, signal?: SignalLike) =>
+    retry(context, attempt, {
+      ...{ backoff, signal, onMisconfigured: "end", keepsAlive: false },
+      isOver: () => context.nowMs() >= Math.min(untilMs, context.closesByMs),
+    });
+  const undo = async () => {
+    const backoff = silencePauseMs === undefined ? doubling(pauseMs) : steady(silencePauseMs);
+    const { kind } = await repeat(backoff, context.closing);
+    // No later attempt of this client would free the record.
+    if (kind === "aborted" && !isAnswered) await repeat(doubling(pauseMs));
+  };
+  context.inBackground(() => undo().finally(unwatch));
 }

@@ -105,6 +105,47 @@ describe("the rollback of a claim", () => {
   });
 });
 
+describe("the rollback during the close of the client", () => {
+  it.each([
+    ["ends the claim", 10],
+    ["finds the rollback in a pause", 200],
+  ])("is sent until it is answered, when the close %s", async (_, beforeMs) => {
+    const { world, locks, network, mutex, process } = setUp();
+    // The claim arrives, and then nothing for two seconds.
+    network.next("write", APPLIED);
+    const given = mutex.acquire({ wait: beforeMs === 10 ? "1h" : "15ms" });
+    given.catch(() => undefined);
+    await world.time.advance(beforeMs === 10 ? 6 : 12);
+    network.script(() => LOST);
+    await world.time.advance(beforeMs);
+    const closing = locks.close();
+    await world.time.advance(2_000);
+    expect(world.record("a")?.["holder"]).toBeDefined();
+    network.script(() => undefined);
+    await world.until(closing);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    const { write } = network.requests;
+    await world.time.advance(60_000);
+    expect(network.requests.write).toBe(write);
+    expect(process.pendingTimers()).toBe(0);
+  });
+
+  it("ends with the close timeout if DynamoDB does not answer", async () => {
+    const { world, locks, network, mutex, process } = setUp();
+    network.script(() => ({ fault: "request-lost", unknownAfterMs: 60_000 }));
+    const given = mutex.acquire({ wait: "1h" });
+    given.catch(() => undefined);
+    await world.time.advance(100);
+    const fromMs = world.time.nowMs;
+    await world.until(locks.close());
+    expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(5_000);
+    const { write } = network.requests;
+    await world.time.advance(60_000);
+    expect(network.requests.write).toBe(write);
+    expect(process.pendingTimers()).toBe(0);
+  });
+});
+
 describe("the rollback of a takeover", () => {
   async function overDead(): Promise<ReturnType<typeof setUp>> {
     const scene = setUp();
