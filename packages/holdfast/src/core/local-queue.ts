@@ -22,6 +22,8 @@ export interface SharedPlace {
   readonly isHeld: boolean;
   /** Aborts when the place is lost. */
   readonly lossSignal: SignalLike;
+  /** The session that keeps the place alive, if any. */
+  readonly keptAliveBy?: object | undefined;
   /** The next ticket that was not granted, or undefined if all were. */
   readonly next: bigint | undefined;
   readonly last: bigint;
@@ -157,8 +159,8 @@ export class LocalQueue<Settings, Granted> {
     return this.#waiting.first;
   }
 
-  get waiterCount(): number {
-    return this.#waiting.size;
+  get waiters(): readonly LocalWaiter<Settings, Granted>[] {
+    return [...this.#waiting];
   }
 
   /** The place of this process in the lock's queue in the table, while a ticket of the place is left. */
@@ -189,7 +191,7 @@ export class LocalQueue<Settings, Granted> {
     // The next ticket belongs to the contending waiter, which is not in `#waiting`.
     const lost = next === undefined || last === undefined ? 0 : Number(last - next);
     this.leavePlace();
-    for (const waiter of [...this.#waiting].slice(0, lost)) {
+    for (const waiter of this.waiters.slice(0, lost)) {
       if (waiter.listener.failsWithoutPlace === true) this.leave(waiter, error);
     }
   }
@@ -200,7 +202,7 @@ export class LocalQueue<Settings, Granted> {
     this.#announcement?.cancel();
     this.#announcement = undefined;
     if (this.#followers === 0) return;
-    for (const [index, waiter] of [...this.#waiting].entries()) this.#tell(waiter, before + index);
+    for (const [index, waiter] of this.waiters.entries()) this.#tell(waiter, before + index);
   }
 
   // Many waiters may give up together, and each would change the positions of all waiters behind it.

@@ -66,6 +66,9 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
   for (; ; await pacer.beforeNextRound(cancellation.signal)) {
     // Behind a place of a waiter that cannot read, a free lock would wait for a lease again.
     if (isBlind && !(await isQueueRead(context, ref, cancellation))) continue;
+    // The session of a call that gave up may end during the wait of this one.
+    const sessions: unknown[] = [undefined, settings.keptAliveBy];
+    if (!sessions.includes(localQueue.place?.keptAliveBy)) localQueue.leavePlace();
     const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
@@ -86,16 +89,21 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
 }
 
 /**
- * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. A later
- * ticket may be granted before a waiter has written its entry, and on a slow network this can happen each time. So a
- * waiter that was passed over takes its ticket and its entry in one transaction, which costs twice the write units.
+ * Takes a place for this waiter and for all waiters behind it in the local queue, with a ticket for each. Unless all have
+ * the same session, the place renews itself: the end of one session must cost no other waiter its turn. A later ticket
+ * may be granted before a waiter has written its entry, and on a slow network this can happen each time. So a waiter
+ * that was passed over takes its ticket and its entry in one transaction, which costs twice the write units.
  */
 async function takePlace(
-  inOrder: InOrder,
+  { settings: own, ...others }: InOrder,
   isPassedOver: boolean,
 ): Promise<QueuePlace | "no record" | "refused"> {
-  const { context, ref, localQueue } = inOrder;
-  const count = 1 + localQueue.waiterCount;
+  const { context, ref, localQueue } = others;
+  const { waiters } = localQueue;
+  const count = 1 + waiters.length;
+  const isShared = waiters.every(({ settings }) => settings.keptAliveBy === own.keptAliveBy);
+  const settings = isShared ? own : { ...own, keptAliveBy: undefined };
+  const inOrder = { ...others, settings };
   const isAtOnce = isPassedOver && context.table.transact !== undefined;
   const seen = isAtOnce ? highestTicketSeen(context, [ref]) : undefined;
   if (seen !== undefined) {

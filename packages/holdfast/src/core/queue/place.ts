@@ -82,6 +82,10 @@ export class QueuePlace implements SharedPlace {
     return this.#hold.lossSignal.signal;
   }
 
+  get keptAliveBy(): object | undefined {
+    return this.#lease.hold.settings.keptAliveBy;
+  }
+
   get next(): bigint | undefined {
     return this.#next <= this.#last ? this.#next : undefined;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entriesIn, FOR_EVER, NAME } from "../../../../../test/support/queue.js";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
-import { fairLock, type Lease } from "../../../src/index.js";
+import { fairLock, type Lease, openSession } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 
 const rejection = (promise: Promise<unknown>): Promise<unknown> =>
@@ -228,5 +228,74 @@ describe("the waiters of one process", () => {
     await world.until(held.release());
     await releaseEach(world, calls);
     expect(seen).toEqual([2, 1, 0]);
+  });
+});
+
+// A session ends with the calls of its user, and other calls of the process must not lose their turn with it.
+describe("the waiters of one process on different sessions", () => {
+  /** A holder, a call on a session of its own, and calls without that session. The later ones come after its place. */
+  async function scene(later: boolean) {
+    const world = new World();
+    const holder = world.inhabitant();
+    const held = await world.until(fairLock(holder.locks, NAME).acquire());
+    const process = world.inhabitant();
+    const [session, another] = [
+      await world.until(openSession(process.locks, { lease: "60s" })),
+      await world.until(openSession(process.locks, { lease: "60s" })),
+    ];
+    const granted: string[] = [];
+    const abort = new AbortController();
+    const onSession = fairLock(process.locks, NAME, { session }).acquire({
+      wait: FOR_EVER,
+      signal: abort.signal,
+    });
+    const first = onSession.catch((error: unknown) => error);
+    if (later) await world.time.advance(30_000);
+    const options = { onPlaceExpired: "fail" };
+    const calls = [
+      call(process, "none", granted, options),
+      fairLock(process.locks, NAME, { session: another, onPlaceExpired: "fail" })
+        .acquire({ wait: FOR_EVER })
+        .then((lease) => {
+          granted.push("another");
+          return lease;
+        }),
+    ];
+    await world.time.advance(30_000);
+    const rival = call(world.inhabitant(), "rival", granted);
+    await world.time.advance(2_000);
+    return { world, held, session, granted, abort, first, calls, rival };
+  }
+
+  it("keep the tickets that they took together when one of the sessions ends", async () => {
+    const { world, held, session, granted, first, calls, rival } = await scene(false);
+    await world.until(session.close());
+    expect(await world.until(first)).toMatchObject({ code: "closed" });
+    await world.time.advance(120_000);
+    await world.until(held.release());
+    await releaseEach(world, [...calls, rival]);
+    expect(granted).toEqual(["none", "another", "rival"]);
+  });
+
+  it("lose no place to the end of a session on which they do not wait", async () => {
+    const { world, held, session, first, calls, rival } = await scene(true);
+    await world.until(session.close());
+    expect(await world.until(first)).toMatchObject({ code: "closed" });
+    await world.time.advance(2_000);
+    await world.until(held.release());
+    await world.until((await world.until(rival)).release());
+    await releaseEach(world, calls);
+  });
+
+  it("do not go on with the place of a call that gave up", async () => {
+    const { world, held, session, abort, first, calls, rival } = await scene(true);
+    abort.abort();
+    await world.until(first);
+    await world.time.advance(2_000);
+    await world.until(session.close());
+    await world.time.advance(2_000);
+    await world.until(held.release());
+    await world.until((await world.until(rival)).release());
+    await releaseEach(world, calls);
   });
 });
