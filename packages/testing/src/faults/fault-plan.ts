@@ -143,7 +143,7 @@ const FAULTS: KnownFaults<FaultKind> = {
 const NUMBERS = ["delayMs", "unknownAfterMs", "retryAfterMs", "changesAgo"];
 
 /**
- * Refuses a fault that does not exist, for the same reason, an option that it does not have, and a value that would
+ * Refuses a fault that does not exist, for the same reason, an option that no fault has, and a value that would
  * inject nothing, such as a delay of `"8s"`. `known` has the faults of the kit.
  */
 export function checkFault(fault: unknown, known: KnownFaults = FAULTS): void {
@@ -151,8 +151,11 @@ export function checkFault(fault: unknown, known: KnownFaults = FAULTS): void {
   const kind = given["fault"];
   checkKind(kind, known);
   const options = known[kind as string] ?? {};
-  const names = ["fault", ...Object.keys(options)];
-  for (const name of Object.keys(given)) checkName(`option of the fault "${kind}"`, name, names);
+  // A script may give all its faults the same options.
+  const names = ["fault", ...Object.values(known).flatMap((all) => Object.keys(all))];
+  for (const name of Object.keys(given)) {
+    checkName(`option of the fault "${kind}"`, name, [...new Set(names)]);
+  }
   for (const [name, allowed] of Object.entries(options)) {
     const value = given[name];
     if (value === undefined && name !== "delayMs") continue;

@@ -179,7 +179,6 @@ describe("FaultyTable", () => {
     { fault: "response-lost-and-retried", retryAfterMs: "1" },
     { fault: "stale", changesAgo: null },
     { fault: "request-lost", unknownAfterMS: 10 },
-    { fault: "throttled", delayMs: 10 },
   ])("refuses a fault whose options would inject nothing: %j", async (wrong) => {
     const { faulty } = setUp();
     const code = "invalid-argument";

@@ -172,7 +172,6 @@ describe("the fault proxy", () => {
   it.each([
     ["a delay that is no number", { fault: "delayed", delayMs: "8s" }, "`delayMs`"],
     ["a misspelt option", { fault: "response-lost", haw: "hang" }, '"haw"'],
-    ["an option of another fault", { fault: "stale", how: "hang" }, '"how"'],
     ["a value that does not exist", { fault: "request-lost", how: "hangs" }, '"hangs"'],
     ["an error that does not exist", { fault: "throttled", error: "Throttling" }, '"Throttling"'],
   ])("refuses %s", (_what, wrong, fact) => {
