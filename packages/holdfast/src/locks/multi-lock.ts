@@ -189,7 +189,8 @@ function fullIn(permits: Permits): PermitPart | undefined {
 
 /**
  * Returns 1 to 50 locks as one: one transaction grants all of them, or none. A client never holds a lock while it waits
- * for another lock, so two clients cannot deadlock, in any order of names. Waiters are served first come, first served,
+ * for another lock, so two such calls cannot deadlock, in any order of names; a caller that holds one of the locks and
+ * waits for another of them can wait behind such a call, which waits for it, until its `wait` is over. Waiters are served first come, first served,
  * with one ticket in the queues of all names; a free lock stays free until the first waiter in its queue can acquire all
  * the locks that it wants. The lease ends at the earliest deadline, and the loss of one lock is the loss of all. A part is a
  * name, which is the same lock as `mutex(client, name)` and `fairLock(client, name)`, and with a namespace the fair lock of

@@ -806,6 +806,18 @@ describe("processes with random sets of twelve locks", () => {
   const PROCESSES = 20;
   const TURNS = 10;
 
+  it("keep who holds one of them, and waits for another, waiting behind them until its wait is over", async () => {
+    const world = new World();
+    const [one, other] = [world.inhabitant(), world.inhabitant()];
+    const a = await world.until(mutex(one.locks, "a").acquire());
+    const both = all(other.locks, ["a", "b"]).acquire({ wait: "5m" });
+    await world.time.advance(1_000);
+    const b = mutex(one.locks, "b").acquire({ wait: "20s" });
+    await expect(world.until(b)).rejects.toMatchObject({ code: "not-acquired" });
+    await world.until(a.release());
+    expect((await world.until(both)).isHeld).toBe(true);
+  });
+
   it("succeed 200 times without deadlock, partial grant or starvation", async () => {
     const world = new World();
     const crowd = Array.from({ length: PROCESSES }, () => world.inhabitant());
