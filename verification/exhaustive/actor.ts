@@ -65,6 +65,8 @@ export class Actor {
   /** How many requests the process has sent. */
   sent = 0;
   isDead = false;
+  /** Whether its work closes the client. */
+  closes = false;
   /** Settles when the process dies. */
   readonly death: Promise<void>;
   readonly #moments = new Map<string, number>();

@@ -155,7 +155,8 @@ class Program {
       const last = this.#round([]);
       await this.#self.sleep(random.integer(0, 1_500));
       this.#closes = true;
-      await Promise.all([last, this.#self.locks.close()]);
+      this.#self.closes = true;
+      await Promise.all([last, this.#expecting(() => this.#self.locks.close())]);
     }
     await this.#closeSession();
   }

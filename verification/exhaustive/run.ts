@@ -50,6 +50,7 @@ export interface Result {
 /** Faults are placed at this many requests of each process. */
 const MOST_REQUESTS = 10;
 
+const SESSION_UNREAD = "not told at once that a read of a session is refused";
 const SECOND_AFTER_MS = 50;
 // A client closes its shared session after a lease without locks on it.
 const REST_MS = 2 * LEASE_MS + 2_000;
@@ -302,7 +303,12 @@ class Run implements Stage {
     });
     if (left.length > 0)
       this.fail("nothing left", JSON.stringify(left.map(({ pk, sk }) => [pk, sk])));
-    await settling.expectClosed([...alive, ...newcomers].map(({ locks }) => locks.close()));
+    await settling.expectClosed(
+      [...alive, ...newcomers].map(({ locks, closes }) =>
+        // Its own close, under faults, may have left a release without an answer.
+        closes ? locks.close().catch(() => undefined) : locks.close(),
+      ),
+    );
     for (const { name } of [...alive, ...newcomers]) this.protocol.closed(name);
     await this.time.advance(20_000);
     settling.expectNothingLeft(alive, this.reported, {
@@ -328,7 +334,9 @@ class Run implements Stage {
     const isTampered = placed.some(({ choice }) => choice === DELETED);
     const judged = found
       .filter((one) => !isTampered || isJudged("tampered world", one))
-      .filter(({ invariant }) => invariant !== "no silence" || !isToldLater(this.#placement));
+      .filter(({ invariant }) => invariant !== "no silence" || !isToldLater(this.#placement))
+      // A waiter in a queue also looks at the holder's session in the background, without a word about failures.
+      .filter(({ what }) => this.#kind.isProgram !== true || !what.includes(SESSION_UNREAD));
     const dear =
       placed.length === 0 || this.#kind.isProgram === true
         ? []
