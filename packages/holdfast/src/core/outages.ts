@@ -29,10 +29,7 @@ export class Outages {
     return this.#wasServed;
   }
 
-  /**
-   * When the last outage that `onError` received, and that no permission explains, was last seen to last, by the monotonic
-   * clock.
-   */
+  /** When `onError` last received an outage that no permission explains, by the monotonic clock. */
   get toldMs(): number {
     return this.#toldMs;
   }
@@ -63,10 +60,7 @@ export class Outages {
       return;
     }
     this.#failed.set(failure, done);
-    const sinceMs = this.#unservedSinceMs.get(operation);
-    if (sinceMs === undefined) this.#unservedSinceMs.set(operation, nowMs());
-    // The outage that `onError` has received lasts: a call that begins during it has no news.
-    else if (answer === failure && sinceMs <= this.#toldMs) this.#toldMs = nowMs();
+    if (!this.#unservedSinceMs.has(operation)) this.#unservedSinceMs.set(operation, nowMs());
   }
 
   /**

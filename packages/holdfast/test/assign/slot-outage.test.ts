@@ -44,20 +44,6 @@ it.each(OUTAGES)(
   },
 );
 
-it.each(OUTAGES)(
-  "waits for slots that begin one after another tell of one outage: %s",
-  async (_, fault, code) => {
-    const world = new World();
-    const a = world.inhabitant();
-    a.network.script(() => fault);
-    for (let wait = 0; wait < 5; wait += 1) {
-      const asked = slot(a.locks, "workers", { of: 3, wait: "30s" });
-      await expect(world.until(asked)).rejects.toMatchObject({ code });
-    }
-    expect(a.reported.map((error) => error.code)).toEqual([code]);
-  },
-);
-
 it("a wait for a slot tells if the table's answers take longer than its lease", async () => {
   const world = new World();
   const a = world.inhabitant({ latency: { requestMs: 300, responseMs: 300 } });
