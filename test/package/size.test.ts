@@ -15,7 +15,7 @@ import { ROOT, textOf } from "../house/source.js";
 // moment of their grant, and renewals with the length of a session; by 300 and 100 for clients that the SDK refuses to send
 // with; and by 600 and 300 for renewals and updates that wait for what heals and tell of it, rollbacks that remove their data,
 // and requests that come at the end of a lease. They fell by 1,700 and 400 with what is written once since.
-const MOST_BYTES = 157_500;
+const MOST_BYTES = 157_600;
 const MOST_GZIPPED_BYTES = 53_900;
 /** The assets of `holdfast serve`, for which a browser waits. */
 const MOST_PAGE_BYTES = 45_500;

@@ -23,7 +23,7 @@ export interface SharedPlace {
   /** Aborts when the place is lost. */
   readonly lossSignal: SignalLike;
   /** The session that keeps the place alive, if any. */
-  readonly keptAliveBy?: object | undefined;
+  readonly endsWith?: SignalLike | undefined;
   /** The next ticket that was not granted, or undefined if all were. */
   readonly next: bigint | undefined;
   readonly last: bigint;

@@ -285,7 +285,7 @@ export class AcquireLoop {
     const readMs = this.#context.nowMs();
     const answer = await this.#read("eventual", timeoutMs);
     this.#pace.polled(this.#context.nowMs() - readMs);
-    const found = this.#unlessUnserved(answer, leftMs);
+    const found = this.#unlessUnserved(answer, readMs, timeoutMs);
     if (found === undefined) return;
     // Only a strongly consistent read proves that the record is absent.
     if (found.item === undefined) return this.#look();
@@ -300,12 +300,15 @@ export class AcquireLoop {
       this.#cancellation.signal,
       timeoutMs,
     );
-    if (seen !== undefined) this.#unlessUnserved(seen, leftMs);
+    if (seen !== undefined) this.#unlessUnserved(seen, readMs, timeoutMs);
   }
 
-  // Without the time for an answer, a poll just before a takeover says nothing of the table.
-  #unlessUnserved(answer: ReadAnswer, leftMs: number) {
-    if (answer.kind === "unknown" && leftMs < ANSWER_MS) return undefined;
+  // A poll that a takeover cuts off has not had the time for its answer, and says nothing of the table.
+  #unlessUnserved(answer: ReadAnswer, fromMs: number, timeoutMs: number) {
+    const { requestTimeoutMs } = this.#context.settings;
+    const isCutOff = timeoutMs < Math.min(requestTimeoutMs, ANSWER_MS);
+    if (answer.kind === "unknown" && isCutOff && this.#context.nowMs() >= fromMs + timeoutMs)
+      return;
     return unlessUnserved(this.#contending, answer);
   }
 

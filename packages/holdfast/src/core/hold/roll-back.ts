@@ -4,7 +4,7 @@ import { type Change, isJudged } from "../../platform/table.js";
 import { doubling, steady } from "../backoff.js";
 import type { ClientContext } from "../context.js";
 import type { Holders, RecordRef } from "../record/format.js";
-import { freeOnce } from "./release.js";
+import { freeOnce, RELEASE_RETRY_MS } from "./release.js";
 
 /** An abandoned, unacknowledged write with a possible grant. */
 interface AbandonedGrant {
@@ -81,7 +81,7 @@ export function rollBack(context: ClientContext, ref: RecordRef, grant: Abandone
     const backoff = silencePauseMs === undefined ? doubling(pauseMs) : steady(silencePauseMs);
     const { kind } = await repeat(backoff, context.closing);
     // No later attempt of this client would free the record.
-    if (kind === "aborted" && !isAnswered) await repeat(doubling(pauseMs));
+    if (kind === "aborted" && !isAnswered) await repeat(steady(RELEASE_RETRY_MS));
   };
   context.inBackground(() => undo().finally(unwatch));
 }

@@ -67,8 +67,8 @@ async function acquireInOrder(inOrder: InOrder): Promise<Granted | undefined> {
     // Behind a place of a waiter that cannot read, a free lock would wait for a lease again.
     if (isBlind && !(await isQueueRead(context, ref, cancellation))) continue;
     // The session of a call that gave up may end during the wait of this one.
-    const sessions: unknown[] = [undefined, settings.keptAliveBy];
-    if (!sessions.includes(localQueue.place?.keptAliveBy)) localQueue.leavePlace();
+    const ends: unknown[] = [undefined, settings.keptAliveBy?.over];
+    if (!ends.includes(localQueue.place?.endsWith)) localQueue.leavePlace();
     const place = localQueue.place ?? (await takePlace(inOrder, isPassedOver));
     if (place === "no record") {
       // Without a record there is no queue: the waiter claims the record.
@@ -101,7 +101,9 @@ async function takePlace(
   const { context, ref, localQueue } = others;
   const { waiters } = localQueue;
   const count = 1 + waiters.length;
-  const isShared = waiters.every(({ settings }) => settings.keptAliveBy === own.keptAliveBy);
+  const isShared = waiters.every(
+    ({ settings }) => settings.keptAliveBy?.over === own.keptAliveBy?.over,
+  );
   const settings = isShared ? own : { ...own, keptAliveBy: undefined };
   const inOrder = { ...others, settings };
   const isAtOnce = isPassedOver && context.table.transact !== undefined;

@@ -82,8 +82,8 @@ export class QueuePlace implements SharedPlace {
     return this.#hold.lossSignal.signal;
   }
 
-  get keptAliveBy(): object | undefined {
-    return this.#lease.hold.settings.keptAliveBy;
+  get endsWith(): SignalLike | undefined {
+    return this.#lease.hold.settings.keptAliveBy?.over;
   }
 
   get next(): bigint | undefined {

@@ -30,7 +30,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
   #opening: Promise<SessionKeepAlive | undefined> | undefined;
   readonly #openOnce = new SingleFlight<void>();
   /** Of the users that wait for an opening. */
-  readonly #listeners = new Set<(unavailable: Unavailable) => void>();
+  readonly #listeners = new Map<object, (unavailable: Unavailable) => void>();
   /** Ends an opening of which DynamoDB did not serve a request. */
   #giveUp: (() => void) | undefined;
   readonly #threadSettings: ThreadSettings | undefined;
@@ -87,8 +87,8 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
       const opening = this.#openOnce.run("session", () => this.#openNew(wait));
       if (onNoResponse === undefined) await opening;
       else {
-        this.#listeners.add(onNoResponse);
-        await opening.finally(() => this.#listeners.delete(onNoResponse));
+        this.#listeners.set(user, onNoResponse);
+        await opening.finally(() => this.#listeners.delete(user));
       }
     }
   }
@@ -100,6 +100,8 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
 
   ended(hold: object): void {
     this.#leases.delete(hold);
+    // It hears no more, so that the opening tells by itself.
+    this.#listeners.delete(hold);
     this.#giveUpUnlessUsed();
     this.#closeUnlessUsed();
   }
@@ -127,7 +129,7 @@ export class SharedSession implements KeepAliveSource<Hold>, Kept {
     let isOver = false;
     const onNoResponse = (unavailable: Unavailable): boolean => {
       const isHeard = this.#listeners.size > 0;
-      for (const listener of this.#listeners) listener(unavailable);
+      for (const listener of this.#listeners.values()) listener(unavailable);
       if (isOver) return isHeard;
       // A user that comes at this instant may try again, by the code of the error.
       this.#giveUp = () => unused.abort(notOpened(unavailable));

@@ -18,3 +18,22 @@ it("a poll just before a takeover, with no time for its answer, makes no table u
   }
   expect([...results]).toEqual(["not-acquired", "acquired"]);
 });
+
+it.each([
+  ["the polls have their whole timeout", { requestTimeout: "100ms" }, {}],
+  ["the connection is refused", {}, { unknownAfterMs: 2 }],
+] as const)(
+  "a silent table is unreachable, also for a short lease: %s",
+  async (_, options, hears) => {
+    const world = new World();
+    const holder = world.inhabitant({ lease: "950ms" });
+    const held = await world.until(mutex(holder.locks, "a").acquire());
+    const { locks, network } = world.inhabitant({ lease: "950ms", ...options });
+    const poll = { min: "20ms", max: "50ms" } as const;
+    const given = mutex(locks, "a").acquire({ wait: "900ms", poll });
+    await world.time.advance(15);
+    network.script(() => ({ fault: "request-lost", ...hears }));
+    await expect(world.until(given)).rejects.toMatchObject({ code: "unreachable" });
+    expect(held.name).toBe("a");
+  },
+);

@@ -3,6 +3,7 @@ import { fixedProcess } from "../../../../../test/support/fixed.js";
 import { World } from "../../../../../test/support/world.js";
 import { awsLockClient, dynamolock } from "../../../../formats/src/index.js";
 import { FaultyTable, MemoryTable, VirtualTime } from "../../../../testing/src/index.js";
+import { election } from "../../../src/election/index.js";
 import { Holdfast, HoldfastError, inspect, mutex } from "../../../src/index.js";
 import type { Write } from "../../../src/platform/table.js";
 
@@ -255,4 +256,49 @@ describe("after half of a lease without an answer", () => {
     await world.time.advance(3_000);
     expect(world.record("a")?.["holder"]).toBeUndefined();
   });
+});
+
+describe("a closing client", () => {
+  it.each([1_000, 2_000, 3_200, 4_500])(
+    "undoes a claim as soon as the table answers again, after %i ms",
+    async (downMs) => {
+      const world = new World();
+      const { locks, network } = world.inhabitant({ lease: "30s" });
+      network.next("write", APPLIED);
+      const given = mutex(locks, "a").acquire({ wait: "1h" });
+      given.catch(() => undefined);
+      await world.time.advance(6);
+      network.script(() => LOST);
+      await world.time.advance(10);
+      const closing = locks.close();
+      await world.time.advance(downMs);
+      network.clear();
+      await world.time.advance(250);
+      expect(world.record("a")?.["holder"]).toBeUndefined();
+      await world.until(closing);
+    },
+  );
+
+  it.each([0, 2_000, 4_000])(
+    "does not wait for the undo of a claim behind a term, whose body ends after %i ms",
+    async (bodyMs) => {
+      const world = new World();
+      const { locks, network, process } = world.inhabitant({ lease: "30s", closeTimeout: "10s" });
+      network.script(({ kind }) =>
+        kind === "write" && world.time.nowMs < 19_000
+          ? { ...LOST, unknownAfterMs: 100 }
+          : undefined,
+      );
+      let endedMs = 0;
+      void election(locks, "e").lead(async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        await new Promise<void>((resolve) => process.timers.set(bodyMs, true, resolve));
+        endedMs = world.time.nowMs;
+      });
+      await world.time.advance(24_000);
+      await world.until(locks.close());
+      expect(endedMs).toBeGreaterThan(0);
+      expect(world.time.nowMs - endedMs).toBeLessThan(500);
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entriesIn, FOR_EVER, NAME } from "../../../../../test/support/queue.js";
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
-import { fairLock, type Lease, openSession } from "../../../src/index.js";
+import { fairLock, type Lease, openSession, sharedSession } from "../../../src/index.js";
 import type { Item } from "../../../src/platform/table.js";
 
 const rejection = (promise: Promise<unknown>): Promise<unknown> =>
@@ -297,5 +297,26 @@ describe("the waiters of one process on different sessions", () => {
     await world.until(held.release());
     await world.until((await world.until(rival)).release());
     await releaseEach(world, calls);
+  });
+
+  it("go on with a place that the client's own session keeps alive", async () => {
+    const world = new World();
+    const held = await world.until(fairLock(world.inhabitant().locks, NAME).acquire());
+    const process = world.inhabitant({ sharedSession: sharedSession(), lease: "20s" });
+    const granted: string[] = [];
+    const abort = new AbortController();
+    const first = rejection(call(process, "first", granted, { signal: abort.signal }));
+    await world.time.advance(1_000);
+    const second = call(process, "second", granted, { lease: "60s" });
+    await world.time.advance(1_000);
+    const rival = call(world.inhabitant(), "rival", granted);
+    await world.time.advance(5_000);
+    abort.abort();
+    await world.until(first);
+    await world.time.advance(5_000);
+    await world.until(held.release());
+    await world.until((await world.until(Promise.race([second, rival]))).release());
+    await world.until(Promise.all([second, rival]));
+    expect(granted).toEqual(["second", "rival"]);
   });
 });

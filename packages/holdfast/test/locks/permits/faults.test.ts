@@ -4,7 +4,7 @@ import { expectError, expectThrown } from "../../../../../test/support/errors.js
 import { type Inhabitant, World } from "../../../../../test/support/world.js";
 import type { Fault, FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
-import { HoldfastError, mutex, openSession, semaphore } from "../../../src/index.js";
+import { HoldfastError, mutex, openSession, semaphore, sharedSession } from "../../../src/index.js";
 
 const DATES = { dates: (trueMs: number) => Math.floor(trueMs / 1_000) * 1_000 };
 const FOR_EVER = { wait: Number.POSITIVE_INFINITY };
@@ -621,3 +621,22 @@ describe("a call without a wait on a table that does not answer", () => {
     }
   });
 });
+
+it.each([false, true])(
+  "a lease of a client tells of its outage, beside a try (%s) that has ended",
+  async (tries) => {
+    const world = new World();
+    const { locks, network, reported } = world.inhabitant({ sharedSession: sharedSession() });
+    const lease = await world.until(mutex(locks, "x").acquire());
+    await world.time.advance(9_000);
+    network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));
+    await world.time.advance(50);
+    if (tries) {
+      const given = semaphore(locks, "s", { permits: 2 }).tryAcquire();
+      await expect(world.until(given)).rejects.toMatchObject({ code: "throttled" });
+    }
+    await world.time.advance(60_000);
+    expect(reported.map(({ code }) => code)).toEqual(["throttled"]);
+    expect(lease.name).toBe("x");
+  },
+);
