@@ -36,9 +36,13 @@ export class DataOfLease {
     this.#written.set(0, textOfData(data));
   }
 
-  /** Whether the record may have these data. A delayed or repeated write never undoes a later one. */
+  /** What the record may have. A delayed or repeated write never undoes a later one. */
+  get values(): readonly Text[] {
+    return [...this.#written.values()];
+  }
+
   mayBe(data: unknown): boolean {
-    return [...this.#written.values()].includes(textOfData(data));
+    return this.values.includes(textOfData(data));
   }
 
   /** Notes a write, from its call to its end. Rejects as the call does. */

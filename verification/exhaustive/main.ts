@@ -19,7 +19,7 @@ const HELP = `npm run exhaustive -- [options]
   --whole            beside further faults, places also those for which another one stands, such as \`hangs\` for \`lost\`
   --kind KIND        only this kind of lock; repeatable: ${KINDS.map(({ name }) => name).join(", ")}
   --programs N       in place of the kinds of lock, N random programs
-  --from N           the number of the first program (default 1)
+  --from N           the number of the first program, and the seed of the walks (default 1)
   --walks N          in place of every placement, N random ones of each kind or program, each with up to --faults faults
   --only PLACEMENT   runs one placement again, such as "mutex: a1 answer-lost, b3 dies", and prints its timeline
   --workers N        the number of threads (default: the number of processors)
@@ -94,6 +94,10 @@ async function main(): Promise<number> {
     return 0;
   }
   if (values.only !== undefined) return replay(values.only);
+  if (values.programs !== undefined && values.kind.length > 0)
+    refuse("--programs runs no kind of lock: leave out --kind.");
+  if (values.walks !== undefined && (values.whole || values.share !== "1/1"))
+    refuse("--walks draws its placements: leave out --whole and --share.");
   const faults = numberOf("faults", values.faults, 0);
   const workers = new Workers(new URL(import.meta.url), numberOf("workers", values.workers, 1));
   const report = new Report();
