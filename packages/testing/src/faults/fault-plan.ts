@@ -153,19 +153,27 @@ export function checkFault(fault: unknown, known: KnownFaults = FAULTS): void {
   const options = known[kind as string] ?? {};
   // A script may give all its faults the same options.
   const names = ["fault", ...Object.values(known).flatMap((all) => Object.keys(all))];
-  for (const name of Object.keys(given)) {
+  for (const [name, value] of Object.entries(given)) {
     checkName(`option of the fault "${kind}"`, name, [...new Set(names)]);
+    if (NUMBERS.includes(name) && value !== undefined) checkNumber(kind, name, value);
   }
   for (const [name, allowed] of Object.entries(options)) {
     const value = given[name];
-    if (value === undefined && name !== "delayMs") continue;
-    if (allowed !== true) checkName(`\`${name}\` of the fault "${kind}"`, value, allowed);
-    if (!NUMBERS.includes(name) || (Number.isFinite(value) && (value as number) >= 0)) continue;
-    throw new HoldfastError(
-      "invalid-argument",
-      `\`${name}\` of the fault "${kind}" must be a finite number of at least 0; it is ${valueText(value)}.`,
-    );
+    if (name === "delayMs") checkNumber(kind, name, value);
+    if (allowed !== true && value !== undefined) {
+      checkName(`\`${name}\` of the fault "${kind}"`, value, allowed);
+    }
   }
+  if (kind !== "misconfigured" || given["error"] !== undefined) return;
+  throw new HoldfastError("invalid-argument", 'The fault "misconfigured" needs an `error`.');
+}
+
+function checkNumber(kind: unknown, name: string, value: unknown): void {
+  if (Number.isFinite(value) && (value as number) >= 0) return;
+  throw new HoldfastError(
+    "invalid-argument",
+    `\`${name}\` of the fault "${kind}" must be a finite number of at least 0; it is ${valueText(value)}.`,
+  );
 }
 
 function checkKind(kind: unknown, known: KnownFaults): void {

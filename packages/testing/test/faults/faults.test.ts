@@ -179,6 +179,8 @@ describe("FaultyTable", () => {
     { fault: "response-lost-and-retried", retryAfterMs: "1" },
     { fault: "stale", changesAgo: null },
     { fault: "request-lost", unknownAfterMS: 10 },
+    { fault: "throttled", delayMs: "8s" },
+    { fault: "misconfigured" },
   ])("refuses a fault whose options would inject nothing: %j", async (wrong) => {
     const { faulty } = setUp();
     const code = "invalid-argument";
