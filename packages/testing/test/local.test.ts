@@ -121,6 +121,14 @@ describe("unlocked()", () => {
     expect((await semaphore(locks, "s", { permits: 5 }).acquire()).isHeld).toBe(true);
   });
 
+  it("refuses options that are no object, as local() does", () => {
+    const refused = expect.objectContaining({ code: "invalid-argument" });
+    for (const wrong of [[], null, "locks"]) {
+      expect(() => local(wrong as never)).toThrow(refused);
+      expect(() => unlocked(wrong as never)).toThrow(refused);
+    }
+  });
+
   it("runs a schedule at each instant", async () => {
     const time = new VirtualTime();
     const locks = unlocked({ environment: time.process() });

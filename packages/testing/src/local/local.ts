@@ -37,6 +37,6 @@ export function unlocked(options: Omit<LocalOptions, "table"> = {}): Holdfast {
 
 // The client checks the names. Spread, what is no object would count as no options.
 function checkObject(options: LocalOptions): LocalOptions {
-  if (typeof options === "object" && options !== null) return options;
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) return options;
   throw new HoldfastError("invalid-argument", "The options of a local client must be an object.");
 }

@@ -7,6 +7,7 @@ import {
   type Timers,
   valueText,
 } from "holdfast/internal";
+import { checkName } from "../faults/fault-plan.js";
 import { Dial, type TrueTime } from "./dial.js";
 
 /** The deviations of a virtual process from an ideal process. */
@@ -143,15 +144,16 @@ export class VirtualProcess {
    */
   pause(options: PauseOptions = {}): void {
     const { frozen = "none" } = checkNames("pause()", options, PAUSE_NAMES);
-    this.#expect("running", "paused");
-    this.#state = "paused";
-    this.#pauses += 1;
     const dials = {
       none: [],
       monotonic: [this.#monotonic],
       all: [this.#monotonic, this.#wall, this.#boot],
-    }[frozen];
-    this.#frozenByPause = dials.filter((dial) => !dial.frozen);
+    };
+    checkName("`frozen` of a pause", frozen, Object.keys(dials));
+    this.#expect("running", "paused");
+    this.#state = "paused";
+    this.#pauses += 1;
+    this.#frozenByPause = dials[frozen].filter((dial) => !dial.frozen);
     this.#freeze(this.#frozenByPause, true);
   }
 
@@ -160,7 +162,8 @@ export class VirtualProcess {
    * the next advance of time, even by 0.
    */
   resume(options: ResumeOptions = {}): void {
-    const { first: earlier } = checkNames("resume()", options, RESUME_NAMES);
+    const { first: earlier = "timers" } = checkNames("resume()", options, RESUME_NAMES);
+    checkFirst(earlier);
     this.#expect("paused", "resumed");
     this.#state = "running";
     this.#freeze(this.#frozenByPause, false);
@@ -176,6 +179,8 @@ export class VirtualProcess {
    */
   block(forMs: number, options: PauseOptions & ResumeOptions = {}): Promise<void> {
     const { frozen = "none", first = "timers" } = checkNames("block()", options, BLOCK_NAMES);
+    // Before the pause, which nothing would end.
+    checkFirst(first);
     this.pause({ frozen });
     const pause = this.#pauses;
     this.network.set(forMs, true, () => {
@@ -282,4 +287,8 @@ export class VirtualProcess {
       }
     });
   }
+}
+
+function checkFirst(first: unknown): void {
+  checkName("`first` of a resumption", first, ["timers", "io"]);
 }

@@ -75,6 +75,19 @@ describe("the clocks of a virtual process", () => {
     expect(process.clock.wallMs()).toBe(time.wallMs);
   });
 
+  it("refuse an unknown way to pause or resume, and change nothing", () => {
+    const process = new VirtualTime().process();
+    const refused = expect.objectContaining({ code: "invalid-argument" });
+    const bogus = "bogus" as never;
+    expect(() => process.pause({ frozen: bogus })).toThrow(refused);
+    expect(() => process.block(1, { frozen: bogus })).toThrow(refused);
+    expect(() => process.block(1, { first: bogus })).toThrow(refused);
+    expect(process.state).toBe("running");
+    process.pause();
+    expect(() => process.resume({ first: bogus })).toThrow(refused);
+    expect(process.state).toBe("paused");
+  });
+
   it("step the wall clock without an effect on timers", async () => {
     const time = new VirtualTime();
     const process = time.process();
