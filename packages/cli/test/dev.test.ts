@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { KeptDynamoDB } from "../src/dev/kept-dynamodb.js";
 import { CLI_FILE, CliWorld, type Running } from "./support.js";
@@ -215,6 +215,21 @@ describe("holdfast dev --data", () => {
       }
     },
   );
+
+  it("takes a path through a directory that does not exist", () => {
+    const options = { nowMs: () => 0 };
+    const open = (path: string) =>
+      new KeptDynamoDB(path, options, (error) => expect.fail(error.message)).close();
+    open(`${world.directory}/new/../through`);
+    expect(existsSync(world.file("through/tables.jsonl"))).toBe(true);
+    expect(existsSync(world.file("new"))).toBe(false);
+  });
+
+  it("refuses an empty path", async () => {
+    const { status, stderr } = await world.run(["dev", "--data", ""]);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/^holdfast: --data is empty\./);
+  });
 
   it("refuses a file that it cannot read, and changes nothing in it", async () => {
     const data = world.file("broken");

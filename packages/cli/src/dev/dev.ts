@@ -10,7 +10,7 @@ import { createTable } from "holdfast/table";
 import { aborted, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CliError } from "../output/exit-codes.js";
-import { EXIT } from "../output/exit-codes.js";
+import { EXIT, usageError } from "../output/exit-codes.js";
 import { jsonLine, type Output } from "../output/output.js";
 import { portError, portOf } from "../port.js";
 import { KeptDynamoDB } from "./kept-dynamodb.js";
@@ -38,6 +38,9 @@ const REFRESH = "1s";
 
 /** Serves a table in memory, and its page, until a signal ends the command. Returns the exit status. */
 export async function dev(options: DevOptions, output: Output, host: Host): Promise<number> {
+  if (options.data === "") {
+    throw usageError("--data is empty. Give a directory, or leave it out; is a variable unset?");
+  }
   const interruptions = new Interruptions(host);
   try {
     await serveUntil(interruptions.ending, options, output, host);

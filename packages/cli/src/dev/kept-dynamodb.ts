@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type MemoryAnswer, MemoryDynamoDB, type MemoryDynamoDBOptions } from "@holdfast/testing";
 import { CliError, EXIT } from "../output/exit-codes.js";
 
@@ -61,7 +61,8 @@ export class KeptDynamoDB extends MemoryDynamoDB {
     this.#path = join(directory, "tables.jsonl");
     this.#nowMs = options.nowMs;
     this.#onFailure = onFailure;
-    makeDirectory(directory);
+    // Without `..`, which a directory that is yet to be created could not resolve.
+    makeDirectory(resolve(directory));
     try {
       this.#load();
       this.#rewrite();
@@ -209,7 +210,9 @@ export class KeptDynamoDB extends MemoryDynamoDB {
 /** Creates a directory and those above it. Throws a {@link CliError} that says what to do. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
-  makeDirectory(dirname(path));
+  const above = dirname(path);
+  // A drive that does not exist has nothing above it.
+  if (above !== path) makeDirectory(above);
   try {
     // Not `recursive`, with which Node.js repeats the call without end where nothing can be created, as below /proc.
     mkdirSync(path);
