@@ -43,6 +43,8 @@ interface ClientLease {
   readonly name?: string | undefined;
 }
 
+const hushed = new WeakSet<Holdfast<AnyLocks>>();
+
 /** Creates a client for the locks in the table. Errors in the background go to stderr. */
 export async function locksOf(
   options: CommonOptions & { readonly history?: boolean; readonly ring?: string },
@@ -58,11 +60,11 @@ export async function locksOf(
   const onError = (error: HoldfastError): void => {
     // The note about the first requests already says it. The error of an outage has no lock name.
     if (error.code === "unreachable" && error.lockName === undefined && isNoted()) return;
-    tellFailure(output, error);
+    if (!hushed.has(locks)) tellFailure(output, error);
   };
   const { lease, renew, name = "" } = session;
   const maxClockError = (options.maxClockError || undefined) as Duration | "never" | undefined;
-  return new Holdfast<AnyLocks>({
+  const locks = new Holdfast<AnyLocks>({
     ...connection,
     maxClockError,
     history: options.history === true ? grantHistory() : undefined,
@@ -73,6 +75,12 @@ export async function locksOf(
     sessionPrefix: Buffer.byteLength(name) <= LONGEST_NAME_BYTES ? name : undefined,
     onError,
   });
+  return locks;
+}
+
+/** Lets a client tell of no further error in the background. */
+export function hush(locks: Holdfast<AnyLocks>): void {
+  hushed.add(locks);
 }
 
 const LISTENS = /^(?:\[([^\]]+)\]|([^:]+)):([\d-]+)$/;

@@ -1,20 +1,26 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { CliWorld, until } from "./support.js";
 
 /** The end of a command in an outage of the table. */
 
 const worlds: CliWorld[] = [];
-afterEach(async () => {
+afterAll(async () => {
   await Promise.all(worlds.splice(0).map((world) => world.close()));
 });
 
 /** Runs a command line until its user's command has ended, and the table serves no request. */
 async function endedInOutage(...words: string[]) {
+  return (await outage(...words)).running;
+}
+
+/** The same, and `heal` ends the outage. */
+async function outage(...words: string[]) {
   const world = await CliWorld.start();
   worlds.push(world);
   const running = world.start([...words, "--", "sh", "-c", "echo on; sleep 0.5; exit 3"]);
   await running.printed("on");
   const { dynamodb } = world.server;
+  const { handle } = dynamodb;
   let refused = 0;
   dynamodb.handle = () => {
     refused += 1;
@@ -22,7 +28,10 @@ async function endedInOutage(...words: string[]) {
     return { status: 500, body: { __type: type, message: "down" } };
   };
   await until(() => refused > 0, "the release");
-  return running;
+  const heal = (): void => {
+    dynamodb.handle = handle;
+  };
+  return { world, running, heal };
 }
 
 describe("a command whose release is not acknowledged", () => {
@@ -66,6 +75,37 @@ describe("a command whose release is not acknowledged", () => {
   it("tells of it once", async () => {
     const { status, stderr } = await (await endedInOutage("lock", "a", "--lease", "12s")).result;
     expect(status).toBe(3);
+    expect(stderr).toMatch(/^holdfast: DynamoDB did not acknowledge the release[^\n]*\n$/);
+  });
+
+  // The release rejects after 10 s.
+  it.concurrent.each([
+    ["lock", "a", "--lease", "1m"],
+    ["semaphore", "a", "--permits", "1", "--lease", "1m"],
+  ])("frees what it held, if the outage ends after its error: %s", async (...words) => {
+    const { world, running, heal } = await outage(...words);
+    let isOver = false;
+    setTimeout(() => {
+      heal();
+      isOver = true;
+    }, 12_000);
+    const { status, stderr } = await running.result;
+    // The exit of the process would have ended the client, which goes on in this process.
+    expect(isOver).toBe(true);
+    expect(status).toBe(3);
+    expect(stderr).toMatch(/^holdfast: DynamoDB did not acknowledge the release[^\n]*\n$/);
+    const isFree = await world.run([...words, "--wait", "0", "--", "true"]);
+    expect(isFree.status).toBe(0);
+  });
+
+  it.concurrent("ends within a second of a signal after its error", async () => {
+    const running = await endedInOutage("lock", "a", "--lease", "1m");
+    await running.printed("did not acknowledge", "stderr");
+    const startMs = performance.now();
+    running.kill("SIGINT");
+    const { status, stderr } = await running.result;
+    expect(status).toBe(3);
+    expect(performance.now() - startMs).toBeLessThan(3_000);
     expect(stderr).toMatch(/^holdfast: DynamoDB did not acknowledge the release[^\n]*\n$/);
   });
 });

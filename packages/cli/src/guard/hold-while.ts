@@ -1,6 +1,7 @@
 import type { Holdfast, Lease } from "holdfast";
+import { hush } from "../connection.js";
 import type { Host } from "../host.js";
-import { EXIT } from "../output/exit-codes.js";
+import { CliError, EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
 import { type HolderNotes, noteHolder } from "../waiting.js";
@@ -36,6 +37,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
   const { locks, line, program, ignoreHup = false } = plan;
   const interruptions = new Interruptions(host, { ignoreHup });
   let mayRelease = true;
+  let isTold = false;
   try {
     const notes = noteHolder(output);
     const lease = await acquire(plan, interruptions, notes).finally(notes.end);
@@ -47,32 +49,40 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
     const outcome = await guarded.outcome;
     mayRelease = isGroupGone(outcome);
     if (!mayRelease) throw undead(held);
-    // Closing the client would wait for the same release again, and tell of it again.
-    mayRelease = await isReleased(interruptions.whileReleasing(lease.release()), output);
+    const failed = await rejectionOf(interruptions.whileReleasing(lease.release()));
+    if (failed !== undefined) {
+      tellFailure(output, failed);
+      // The client would tell of the same release again.
+      isTold = true;
+      hush(locks);
+      // Without a signal the client goes on, as a lock would stay held that one more request frees.
+      mayRelease = !(failed instanceof CliError);
+    }
     return exitCodeOfOutcome(outcome, program, held, plan.maxHold);
   } finally {
-    if (mayRelease) await closeClient(locks, interruptions, output);
+    if (mayRelease) await closeClient(locks, interruptions, isTold ? undefined : output);
     interruptions.dispose();
   }
 }
 
-/** Closes the client of a command, which releases what the command held. The next signal ends the wait. */
+/**
+ * Closes the client of a command, which releases what the command held. The next signal ends the wait. Tells of a failure,
+ * unless it has no output.
+ */
 export async function closeClient(
   locks: Pick<Holdfast<AnyLocks>, "close">,
   interruptions: Interruptions,
-  output: Output,
+  output: Output | undefined,
 ): Promise<void> {
-  await isReleased(interruptions.whileReleasing(locks.close()), output);
+  const failed = await rejectionOf(interruptions.whileReleasing(locks.close()));
+  if (failed !== undefined && output !== undefined) tellFailure(output, failed);
 }
 
-/** Whether a release has succeeded. Tells of a failure. */
-function isReleased(released: Promise<void>, output: Output): Promise<boolean> {
-  return released.then(
-    () => true,
-    (error: unknown) => {
-      tellFailure(output, error);
-      return false;
-    },
+/** The error that a promise rejects with; undefined without one. */
+function rejectionOf(result: Promise<void>): Promise<unknown> {
+  return result.then(
+    () => undefined,
+    (error: unknown) => error,
   );
 }
 
