@@ -32,8 +32,9 @@ const ONCE_FAILED = (
     [310_054, undefined],
     [330_025, undefined],
     [330_039, undefined],
+    [538_758_035, "cloned world"],
   ] as const
-).slice(0, countOf("HOLDFAST_SIM_WORLD", 1, 20));
+).slice(0, countOf("HOLDFAST_SIM_WORLD", 1, 21));
 const LENGTH_MS = 60_000;
 
 describe("processes with every operation on the same names, under faults,", () => {

@@ -165,6 +165,7 @@ export class Silence {
       failed.count += 1;
       // Some of them may be sent in the background: the call does not wait for their answers.
       if (failed.count < 3 || this.#nowMs - failed.sinceMs < 2 * this.#boundMs) return;
+      if (this.#isRareYet) return;
       // What the table serves of no call is expected below.
       if (failed.isFound || this.#servedMs <= failed.sinceMs) return;
       const servedMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
@@ -225,8 +226,7 @@ export class Silence {
       const servedOfMs = this.#servedOfKindMs.get(of) ?? BEGINNING_MS;
       const beganMs = isSilence ? Math.min(this.#servedMs, servedOfMs) : refusedMs;
       if (this.#toldMs >= beganMs) return again(this.#boundMs);
-      const pausedMs = this.#toldMs + this.#pauseMs + this.#boundMs - this.#nowMs;
-      if (this.#pauseMs > this.#boundMs && pausedMs > 0) return again(pausedMs);
+      if (this.#isRareYet) return again(this.#boundMs);
       if (!isSure) return this.#expectLater(waiter, run, SLACK_MS, true);
       this.#fail(waiter, `within ${this.#boundMs} ms of requests that are ${trouble}`, sinceMs);
     });
@@ -235,6 +235,12 @@ export class Silence {
   #fail({ what }: Waiter, notTold: string, sinceMs: number): void {
     const { name, fail } = this.#watched;
     fail(`${name} ${what}, and was not told ${notTold}, at ${sinceMs.toFixed(0)} ms of its clock`);
+  }
+
+  /** Whether the next word may still be to come, as words that follow each other are rare. */
+  get #isRareYet(): boolean {
+    const nextMs = this.#toldMs + this.#pauseMs + this.#boundMs;
+    return this.#pauseMs > this.#boundMs && this.#nowMs < nextMs;
   }
 
   get #boundMs(): number {
