@@ -17,7 +17,7 @@ export const RINGS: readonly Variant[] = [
       {
         in: { AcquireLoop },
         from: "if (!(await this.#wait(decision))) break;\n          decision = this.#blindClaim();",
-        to: 'if (!(await this.#wait(decision))) break;\n          decision = { ...(this.#seen as never), kind: "take-over" } as never;',
+        to: 'if (!(await this.#wait(decision))) break;\n          decision = { ...(this.#context.observations.known(this.#ref.id) as never), kind: "take-over" } as never;',
       },
     ],
     caughtBy: { invariant: "trace R3", within: 120, of: "world" },
