@@ -74,11 +74,12 @@ describe("a handler with a lock", () => {
   it("has a lease no longer than the remaining time, and leaves no background work", async () => {
     const before = timeouts();
     const handler = withLock(options(), async (event, _, lease) => {
-      expect(lease.leaseMs).toBeLessThanOrEqual(2_500);
-      expect(lease.remainingMs()).toBeGreaterThan(2_000);
+      expect(lease.leaseMs).toBe(2_500);
       return `${event} by ${lease.name}`;
     });
-    expect(await handler("42", context(3_000))).toBe("42 by order/42");
+    // Without a clock: on a slow machine, the answer to the grant would leave so much less that a write shortens the lease.
+    const inTime = { getRemainingTimeInMillis: () => 3_000 };
+    expect(await handler("42", inTime)).toBe("42 by order/42");
     // A write to acquire, a write to release, and no renewal.
     expect(sent).toBe(2);
     expect(timeouts()).toBe(before);
