@@ -42,7 +42,8 @@ const locks = new Holdfast({
     : {}),
   onError: (error) => {
     // The notice of a table that answers nothing for a while concerns no lock.
-    const isNotice = error.code === "unreachable" && error.lockName === undefined;
+    const isOutage = error.code === "unreachable" || error.code === "throttled";
+    const isNotice = isOutage && error.lockName === undefined;
     if (error.code === "outcome-unknown" || isNotice) return;
     report({ kind: "failed", what: `reported: ${error}` });
   },
