@@ -170,7 +170,7 @@ class Program {
 
   /** Asks the holder of a lock to release it, as an operator does. */
   async #force(): Promise<void> {
-    const name = this.#plan.names.find((one) => one === "y") ?? "x";
+    const name = this.#plan.names.includes("y") ? "y" : "x";
     const now = this.#random.chance(0.3);
     this.#self.note({ kind: "forces", name, isNow: now });
     try {
@@ -209,22 +209,19 @@ class Program {
 
   /** Nobody else uses a lock any more: each try is granted, and finds what the release before has kept, or nothing. */
   async #expectKept(name: Name, lock: Lock): Promise<void> {
-    let kept: unknown = "nothing known";
-    for (const [data, keepData] of [
-      ["first", true],
-      ["second", false],
-      ["third", false],
+    for (const [data, keepData, expected] of [
+      ["first", true, "first"],
+      ["second", false, "first"],
+      ["third", false, "third"],
     ] as const) {
-      const isFirst = data === "first";
-      const given = { data, keepData, ...(isFirst ? {} : { existingData: "keep" as const }) };
+      const existing = data === "first" ? {} : ({ existingData: "keep" } as const);
+      const given = { data, keepData, ...existing };
       this.#plan.data.mayWrite(name, data);
       const lease = await lock.tryAcquire(given);
       if (lease === null) return this.#self.stage.fail("no orphan", `a try got no "${name}"`);
       const grip = this.#begin({ ...PLAIN, names: [name], lock, given }, lease, false);
-      const expected = isFirst ? data : (kept ?? data);
       if (lease.data !== expected) this.#wrong(lock, "the kept data", lease.data, expected);
       await this.#end(grip);
-      kept = keepData ? data : undefined;
     }
   }
 

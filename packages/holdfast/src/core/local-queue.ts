@@ -22,7 +22,7 @@ export interface SharedPlace {
   readonly isHeld: boolean;
   /** Aborts when the place is lost. */
   readonly lossSignal: SignalLike;
-  /** The session that keeps the place alive, if any. */
+  /** Aborts at the end of the session that ends the place, if any. */
   readonly endsWith?: SignalLike | undefined;
   /** The next ticket that was not granted, or undefined if all were. */
   readonly next: bigint | undefined;

@@ -116,8 +116,8 @@ export class AcquireLoop {
         case "look-at-session":
         case "end-session":
           await this.#followSession(decision);
-          // If a session that was to end lives, the record may be another one by now. A call without a wait has not looked at it, and a
-          // waiter whose pauses are longer than the session would never look.
+          // If a session that was to end lives, the record may be another one by now. A call without a wait has not looked at
+          // it, and a waiter whose pauses are longer than the session would never look.
           if (decision.kind === "look-at-session" || this.#decide().kind !== "wait") break;
           if (this.#settings.waitMs === 0) {
             decision = this.#blindClaim();
