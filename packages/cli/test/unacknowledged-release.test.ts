@@ -8,6 +8,8 @@ afterAll(async () => {
   await Promise.all(worlds.splice(0).map((world) => world.close()));
 });
 
+const CUT_OFF = /^holdfast: SIGINT came before DynamoDB acknowledged the release\.[^\n]*\n$/;
+
 /** Runs a command line until its user's command has ended, and the table serves no request. */
 async function endedInOutage(...words: string[]) {
   return (await outage(...words)).running;
@@ -38,22 +40,34 @@ describe("a command whose release is not acknowledged", () => {
   it.each([
     ["lock", "a"],
     ["semaphore", "a", "--permits", "1"],
-    ["coalesce", "a"],
+    ["once", "a", "--occurrence", "1"],
+    ["elect", "a", "--once"],
   ])(
     "ends soon after a signal, in one line, with the command's own status: %s",
     async (...words) => {
       const running = await endedInOutage(...words);
       running.kill("SIGINT");
-      // The first signal ends what `coalesce` still owes, and the one after that its release.
-      const again = setInterval(() => {
-        if (words[0] === "coalesce") running.kill("SIGINT");
-      }, 200);
-      const { status, stderr } = await running.result.finally(() => clearInterval(again));
+      const { status, stderr } = await running.result;
       expect(status).toBe(3);
       // After its own error, the release would be told of in other words.
-      expect(stderr).toMatch(
-        /^holdfast: SIGINT came before DynamoDB acknowledged the release\.[^\n]*\n$/,
-      );
+      expect(stderr).toMatch(CUT_OFF);
+    },
+  );
+
+  it.each([
+    { expected: 3, words: ["coalesce", "a"] },
+    { expected: 130, words: ["elect", "a"] },
+    { expected: 130, words: ["schedule", "a", "--every", "1s"] },
+  ])(
+    "ends soon after a second signal, where the first one ends further runs: $words.0",
+    async ({ expected, words }) => {
+      const running = await endedInOutage(...words);
+      running.kill("SIGINT");
+      const again = setInterval(() => running.kill("SIGINT"), 200);
+      const { status, stderr } = await running.result.finally(() => clearInterval(again));
+      expect(status).toBe(expected);
+      // A schedule has told of its failed run before.
+      expect(stderr.replace(/^.*exit status 3\..*\n/, "")).toMatch(CUT_OFF);
     },
   );
 

@@ -10,7 +10,7 @@ import {
 import { locksOf } from "../connection.js";
 import { commandLineOf, type GuardOptions } from "../guard/command-line.js";
 import { undead } from "../guard/guarded-outcome.js";
-import { closeClient } from "../guard/hold-while.js";
+import { closeClient, isWritten } from "../guard/hold-while.js";
 import { aborted, asksToEnd, exitCodeOf, Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions } from "../options.js";
@@ -63,9 +63,17 @@ export async function once(
       note?.end();
       return runs.run(lease);
     });
-    const ended = await Promise.race([done, runs.survivor, runs.cutOff]);
-    mayRelease = "ran" in ended;
-    if (!("ran" in ended)) throw undead(ended);
+    const written = runs.ended.then(async (failed) => {
+      if (await isWritten(done, locks, interruptions, output)) return done;
+      mayRelease = false;
+      if (failed !== undefined) throw failed;
+      return { ran: true } as const;
+    });
+    const ended = await Promise.race([done, runs.survivor, runs.cutOff, written]);
+    if (!("ran" in ended)) {
+      mayRelease = false;
+      throw undead(ended);
+    }
     if (ended.ran) return EXIT.ok;
     if (output.isJson) output.out(jsonLine(ended));
     else output.note(`"${name}" was not run: ${NOT_RUN[ended.why]}.`);
@@ -150,7 +158,7 @@ export async function schedule(
     const survivor = await Promise.race([ended, runs.survivor]);
     mayRelease = survivor === undefined;
     if (survivor !== undefined) throw undead(survivor);
-    await job.stop();
+    mayRelease = await isWritten(job.stop(), locks, interruptions, output);
     return exitCode ?? interruptions.exitCode ?? EXIT.ok;
   } finally {
     if (mayRelease) await closeClient(locks, interruptions, output);

@@ -41,12 +41,15 @@ export class ScheduledCommand {
   readonly survivor: Promise<Holding>;
   /** Rejects if a run was cut off, with `keepsCutOff`: only the end of the client ends it, so that no record has its end. */
   readonly cutOff: Promise<never>;
+  /** Resolves once a run that counts has ended, with its failure. The write of its end follows. */
+  readonly ended: Promise<CommandFailed | undefined>;
   readonly #keepsCutOff: boolean;
   readonly #line: Omit<CommandLine, "env">;
   readonly #interruptions: Interruptions;
   readonly #host: Host;
   #reportSurvivor: (held: Holding) => void = () => undefined;
   #reportCutOff: (failed: CommandFailed) => void = () => undefined;
+  #reportEnded: (failed?: CommandFailed) => void = () => undefined;
   #onSignal: (signal: NodeJS.Signals) => void = () => undefined;
 
   /** With `keepsCutOff`, a run that the guard has ended, or a signal to this process, does not count, not as failed either. */
@@ -65,6 +68,9 @@ export class ScheduledCommand {
     });
     this.cutOff = new Promise((_, reject) => {
       this.#reportCutOff = reject;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#reportEnded = resolve;
     });
   }
 
@@ -97,7 +103,10 @@ export class ScheduledCommand {
     }
     const isGood =
       outcome.kind === "ended" && outcome.exitCode === 0 && outcome.cause === undefined;
-    if (isGood) return { outcome, held };
+    if (isGood) {
+      this.#reportEnded();
+      return { outcome, held };
+    }
     const failed = new CommandFailed(outcome, held);
     const isCutOff =
       outcome.kind === "unguarded" ||
@@ -105,7 +114,7 @@ export class ScheduledCommand {
     if (isCutOff && this.#keepsCutOff) {
       this.#reportCutOff(failed);
       await aborted(lossSignal(lease));
-    }
+    } else this.#reportEnded(failed);
     throw failed;
   }
 }

@@ -1,7 +1,7 @@
 import type { Holdfast, Lease } from "holdfast";
 import { hush } from "../connection.js";
 import type { Host } from "../host.js";
-import { CliError, EXIT } from "../output/exit-codes.js";
+import { EXIT } from "../output/exit-codes.js";
 import type { AnyLocks } from "../output/format.js";
 import { type Output, tellFailure } from "../output/output.js";
 import { type HolderNotes, noteHolder } from "../waiting.js";
@@ -13,7 +13,7 @@ import {
   isGroupGone,
   undead,
 } from "./guarded-outcome.js";
-import { Interruptions } from "./interruptions.js";
+import { Interruptions, ReleaseCutOff } from "./interruptions.js";
 
 /** The options of an acquisition that belong to the run of a command. */
 export interface Waiting extends Pick<HolderNotes, "onWait"> {
@@ -56,7 +56,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
       isTold = true;
       hush(locks);
       // Without a signal the client goes on, as a lock would stay held that one more request frees.
-      mayRelease = !(failed instanceof CliError);
+      mayRelease = !(failed instanceof ReleaseCutOff);
     }
     return exitCodeOfOutcome(outcome, program, held, plan.maxHold);
   } finally {
@@ -76,6 +76,27 @@ export async function closeClient(
 ): Promise<void> {
   const failed = await rejectionOf(interruptions.whileReleasing(locks.close()));
   if (failed !== undefined && output !== undefined) tellFailure(output, failed);
+}
+
+/**
+ * Waits for the last writes of a command, and rejects as they do. The next signal ends the wait, and is told of. Returns whether
+ * the client is then to be closed.
+ */
+export async function isWritten(
+  written: Promise<unknown>,
+  locks: Holdfast<AnyLocks>,
+  interruptions: Interruptions,
+  output: Output,
+): Promise<boolean> {
+  try {
+    await interruptions.whileReleasing(written);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ReleaseCutOff)) throw error;
+    tellFailure(output, error);
+    hush(locks);
+    return false;
+  }
 }
 
 /** The error that a promise rejects with; undefined without one. */

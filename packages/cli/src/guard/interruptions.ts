@@ -13,6 +13,13 @@ interface InterruptionOptions {
   readonly ignoreHup?: boolean;
 }
 
+/** The error of a release that a signal has cut off. */
+export class ReleaseCutOff extends CliError {
+  constructor(message: string) {
+    super("outcome-unknown", EXIT.unavailable, message);
+  }
+}
+
 /**
  * Handles the signals to this process. While {@link Interruptions.goTo} has set a target, such as a running command,
  * the target gets every signal. Otherwise the first signal ends the wait.
@@ -59,21 +66,30 @@ export class Interruptions {
     this.#target = target;
   }
 
-  /** Waits for a release; the next signal that asks to end leaves it a second. Rejects then, if it has not ended. */
-  async whileReleasing(released: Promise<void>): Promise<void> {
+  /**
+   * Waits for a release; the next signal that asks to end leaves it a second. Rejects as the release, or then with
+   * {@link ReleaseCutOff}.
+   */
+  async whileReleasing(released: Promise<unknown>): Promise<void> {
+    let cutOff: (message: string) => void = () => undefined;
     const signalled = new Promise<never>((_, reject) => {
-      this.goTo(async (signal) => {
-        if (!asksToEnd(signal)) return;
-        await sleep(systemTimers, LAST_REQUEST_MS, true);
-        const message =
-          `${signal} came before DynamoDB acknowledged the release. What this command held is free now, or when ` +
-          "its lease expires. No action is needed.";
-        reject(new CliError("outcome-unknown", EXIT.unavailable, message));
-      });
+      cutOff = (message) => reject(new ReleaseCutOff(message));
     });
+    const target = async (signal: NodeJS.Signals): Promise<void> => {
+      if (!asksToEnd(signal)) return;
+      await sleep(systemTimers, LAST_REQUEST_MS, true);
+      cutOff(
+        `${signal} came before DynamoDB acknowledged the release. What this command held is free now, or when ` +
+          "its lease expires. No action is needed.",
+      );
+    };
+    this.goTo(target);
     // An error after the signal has no reader.
     released.catch(() => undefined);
-    await Promise.race([released, signalled]).finally(() => this.goTo(undefined));
+    await Promise.race([released, signalled]).finally(() => {
+      // The wait for the close of the client may have begun.
+      if (this.#target === target) this.goTo(undefined);
+    });
   }
 
   /** Restores the default handling of signals. */

@@ -12,8 +12,8 @@ import {
   isGroupGone,
   undead,
 } from "../../guard/guarded-outcome.js";
-import { closeClient } from "../../guard/hold-while.js";
-import { asksToEnd, Interruptions } from "../../guard/interruptions.js";
+import { closeClient, isWritten } from "../../guard/hold-while.js";
+import { aborted, asksToEnd, Interruptions } from "../../guard/interruptions.js";
 import type { Host } from "../../host.js";
 import type { CommonOptions } from "../../options.js";
 import { EXIT, failureOf } from "../../output/exit-codes.js";
@@ -66,12 +66,17 @@ export async function elect(
     });
     if (output.isJson) candidate.onTransition((transition) => output.err(jsonLine({ transition })));
     const reign = new Reign(line, { everyMs, maxHold }, interruptions, host);
-    const leading = candidate.lead({ again: once !== true, signal: reign.ending }, (term) =>
-      reign.over(term, output),
-    );
-    const survivor = await Promise.race([leading, reign.survivor]);
-    mayRelease = survivor === undefined;
-    if (survivor !== undefined) throw undead(survivor);
+    const last = new AbortController();
+    const leading = candidate.lead({ again: once !== true, signal: reign.ending }, async (term) => {
+      await reign.over(term, output);
+      if (once === true) last.abort();
+    });
+    // From here on no command runs: only the release of the term is left.
+    const ending = Promise.race([aborted(reign.ending), aborted(last.signal)]);
+    const released = ending.then(() => isWritten(leading, locks, interruptions, output));
+    const ended = await Promise.race([leading.then(() => true), reign.survivor, released]);
+    mayRelease = ended === true;
+    if (typeof ended === "object") throw undead(ended);
     return interruptions.exitCode ?? reign.exitCode ?? EXIT.internal;
   } finally {
     // While a process of the command may still act, the leadership is not released.
