@@ -41,7 +41,7 @@ export async function holdWhile(plan: HoldPlan, output: Output, host: Host): Pro
   try {
     const notes = noteHolder(output);
     const lease = await acquire(plan, interruptions, notes).finally(notes.end);
-    // Interrupted: the wait is over, and nothing remains in the table.
+    // Interrupted: the wait is over.
     if (lease === undefined) return interruptions.exitCode ?? EXIT.internal;
     const held = interruptible(lease, plan.maxHold);
     const guarded = new GuardedCommand(held, { ...line, env: environmentOf(held, host.env) }, host);
@@ -114,9 +114,8 @@ async function acquire(
 ): Promise<Lease<AnyLocks> | undefined> {
   try {
     const held = await plan.acquire({ signal: interruptions.ending, onWait });
-    // A signal that arrived with the grant still interrupts.
+    // A signal that arrived with the grant still interrupts: the close of the client releases.
     if (interruptions.exitCode === undefined) return held;
-    await held.release();
   } catch (error) {
     if (interruptions.exitCode === undefined) throw error;
   }

@@ -73,7 +73,8 @@ async function acquireOnce<G extends readonly Granted[] | undefined, L extends R
     // during the preparation, which waits for the table, also the lease.
     const loss = preparing.length > 0 ? lossIn(granted) : undefined;
     if (!cancellation.isRefused && loss === undefined) return lease;
-    await lease.release().catch((error: HoldfastError) => context.report(error));
+    // In an outage a release takes far longer than a caller that gave up waits.
+    context.inBackground(async () => void (await lease.release()));
     throw cancellation.isRefused ? cancellation.error() : loss;
   } catch (error) {
     failed(acquisition, error, context.nowMs() - fromMs);

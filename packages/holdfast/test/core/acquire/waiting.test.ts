@@ -1,9 +1,11 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { Beliefs } from "../../../../../test/support/beliefs.js";
 import { expectErrorToBe } from "../../../../../test/support/errors.js";
 import { type Inhabitant, readsIn, World } from "../../../../../test/support/world.js";
 import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { listLocks } from "../../../src/admin/index.js";
+import { LEASE_CHANNELS } from "../../../src/core/events.js";
 import { type AcquireOptions, HoldfastError, type Lease, mutex } from "../../../src/index.js";
 
 const FOR_EVER: AcquireOptions = { wait: Number.POSITIVE_INFINITY };
@@ -439,6 +441,27 @@ describe("the end of a wait", () => {
       const other = world.inhabitant(INSTANT);
       expect(await world.until(mutex(other.locks, "a").tryAcquire())).not.toBeNull();
     }
+  });
+
+  it("comes at once if the signal aborts with the grant, in an outage", async () => {
+    const world = new World();
+    const who = world.inhabitant();
+    const cancel = new AbortController();
+    const giveUp = (): void => {
+      cancel.abort("no longer wanted");
+      who.network.script(() => ({ fault: "request-lost" }));
+    };
+    subscribe(LEASE_CHANNELS.grant, giveUp);
+    const given = mutex(who.locks, "a").acquire({ signal: cancel.signal });
+    await expect(world.until(given)).rejects.toBe("no longer wanted");
+    unsubscribe(LEASE_CHANNELS.grant, giveUp);
+    expect(world.time.nowMs).toBeLessThan(100);
+    await world.time.advance(3_000);
+    expect(world.record("a")?.["holder"]).toBeDefined();
+    who.network.clear();
+    await world.time.advance(3_000);
+    expect(world.record("a")?.["holder"]).toBeUndefined();
+    expect(who.reported).toEqual([]);
   });
 
   it("comes before the first request if the signal has already aborted", async () => {

@@ -108,6 +108,8 @@ describe("a session that a thread renews", () => {
       if (answers) client.network.clear();
       await expect(world.until(acquiring)).rejects.toThrow("the caller's");
       if (answers) expect(world.record("a")).not.toHaveProperty("holder");
+      // The release goes on in the background, and is told of after two request timeouts.
+      await world.time.advance(2_100);
       const told = client.reported.filter(({ lockName }) => lockName === "a");
       expect(told).toMatchObject(answers ? [] : [{ code: "outcome-unknown" }]);
     },
