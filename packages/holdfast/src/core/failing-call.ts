@@ -47,7 +47,7 @@ export class FailingCall {
       this.#isTold = false;
     }
     this.#tries += 1;
-    if (this.#isTold || (isOutage && !this.#isOutageNews())) return false;
+    if (this.#isTold || (isOutage && !this.#isOutageNews(error))) return false;
     this.#isTold = true;
     if (isHoldfastError(error) && this.#context.mayHeal(error))
       return tellOfRefusal(this.#context, { kind: "denied", cause: error });
@@ -57,11 +57,16 @@ export class FailingCall {
     return true;
   }
 
-  #isOutageNews(): boolean {
+  #isOutageNews({ code, cause }: HoldfastError): boolean {
     const { outages } = this.#context;
     const nowMs = this.#context.nowMs();
     const { tries = 1, lastsMs = 0 } = this.#telling;
     const isLong = this.#tries >= tries && nowMs - this.#sinceMs >= lastsMs;
-    return isLong && outages.isNewsSince(this.#sinceMs, nowMs);
+    if (!isLong) return false;
+    const refused = { kind: "throttled", cause } as const;
+    // The outage of one operation: another call may have told of it before this one began.
+    const isOther = code !== "throttled" || outages.unservedSinceMs(refused) === undefined;
+    if (isOther) return outages.isNewsSince(this.#sinceMs, nowMs);
+    return outages.toldMs < this.#sinceMs && outages.isNews(refused, nowMs);
   }
 }

@@ -13,7 +13,7 @@ export interface Operation {
  * an outage is one of an operation, and ends with a request of it that DynamoDB serves.
  */
 export class Outages {
-  /** What each request without a result did, by the answer, or by the error in it. */
+  /** What each request without a result did, by the answer, by the error in it, and by the cause of either. */
   readonly #failed = new WeakMap<object, Operation>();
   /** Since when DynamoDB has served no request of an operation, by the monotonic clock. */
   readonly #unservedSinceMs = new Map<string, number>();
@@ -60,6 +60,7 @@ export class Outages {
       return;
     }
     this.#failed.set(failure, done);
+    if (failure.cause instanceof Error) this.#failed.set(failure.cause, done);
     if (!this.#unservedSinceMs.has(operation)) this.#unservedSinceMs.set(operation, nowMs());
   }
 
@@ -106,10 +107,10 @@ export class Outages {
   }
 
   #doneBy(unavailable: Unavailable): Operation | undefined {
-    if (unavailable.kind !== "denied") return this.#failed.get(unavailable);
     // An error that says what was prevented, such as the opening of a session, has that of the request as its cause.
-    const { cause } = unavailable;
-    return this.#failed.get(cause) ?? this.#failed.get(cause.cause as object);
+    const { cause } = unavailable as { readonly cause: object };
+    const of = this.#failed;
+    return of.get(unavailable) ?? of.get(cause) ?? of.get(Object(cause).cause);
   }
 }
 

@@ -141,6 +141,6 @@ export function unreadable(
 }
 
 /** Whether the table did not serve a call, and may serve the next attempt. */
-export function isOutageError(error: unknown): boolean {
+export function isOutageError(error: unknown): error is HoldfastError {
   return isHoldfastError(error, "unreachable") || isHoldfastError(error, "throttled");
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { World } from "../../../../test/support/world.js";
 import { slot } from "../../src/assign/index.js";
-import { HoldfastError } from "../../src/index.js";
+import { HoldfastError, mutex } from "../../src/index.js";
 
 const OUTAGES = [
   ["silent", { fault: "request-lost" }, "unreachable"],
@@ -43,6 +43,42 @@ it.each(OUTAGES)(
     expect(a.reported.map((error) => error.code)).toEqual([code, code]);
   },
 );
+
+it.each(OUTAGES)(
+  "calls that begin during one outage tell of it once: %s",
+  async (_, fault, code) => {
+    const world = new World();
+    const a = world.inhabitant();
+    a.network.script(() => fault);
+    const asked: Promise<unknown>[] = [];
+    for (let calls = 0; calls < 3; calls += 1) {
+      asked.push(slot(a.locks, "workers", { of: 3, wait: "2h" }));
+      await world.time.advance(60_000);
+    }
+    expect(a.reported.map((error) => error.code)).toEqual([code]);
+    a.network.clear();
+    await world.until(Promise.all(asked));
+  },
+);
+
+it("a call tells of refused writes, also after another one has told of refused reads", async () => {
+  const world = new World();
+  const a = world.inhabitant();
+  const b = world.inhabitant();
+  const held = await world.until(mutex(b.locks, "a").acquire());
+  const waits = mutex(a.locks, "a").acquire({ wait: "2h" });
+  await world.time.advance(1_000);
+  a.network.script(() => ({ fault: "throttled" }));
+  await world.time.advance(60_000);
+  expect(a.reported.map(({ code }) => code)).toEqual(["throttled"]);
+  const asked = slot(a.locks, "workers", { of: 3, wait: "2h" });
+  await world.time.advance(60_000);
+  expect(a.reported.map(({ code }) => code)).toEqual(["throttled", "throttled"]);
+  a.network.clear();
+  await world.until((await world.until(asked)).release());
+  await world.until(held.release());
+  await world.until((await world.until(waits)).release());
+});
 
 it("a wait for a slot tells if the table's answers take longer than its lease", async () => {
   const world = new World();
