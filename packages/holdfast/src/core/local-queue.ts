@@ -187,9 +187,9 @@ export class LocalQueue<Settings, Granted> {
 
   /** Called when the place has expired. Ends each waiter that had a ticket of it and has `failsWithoutPlace`. */
   placeExpired(error: unknown): void {
-    const { next, last } = this.#place ?? {};
+    const place = this.#place;
     // The next ticket belongs to the contending waiter, which is not in `#waiting`.
-    const lost = next === undefined || last === undefined ? 0 : Number(last - next);
+    const lost = place?.next === undefined ? 0 : Number(place.last - place.next);
     this.leavePlace();
     for (const waiter of this.waiters.slice(0, lost)) {
       if (waiter.listener.failsWithoutPlace === true) this.leave(waiter, error);
@@ -207,8 +207,9 @@ export class LocalQueue<Settings, Granted> {
 
   // Many waiters may give up together, and each would change the positions of all waiters behind it.
   #announceSoon(): void {
-    if (this.#followers === 0 || this.#before === undefined) return;
-    this.#announcement ??= this.#timers.set(0, false, () => this.announce(this.#before ?? 0));
+    const before = this.#before;
+    if (this.#followers === 0 || before === undefined) return;
+    this.#announcement ??= this.#timers.set(0, false, () => this.announce(before));
   }
 
   #tell(waiter: LocalWaiter<Settings, Granted>, position: number): void {

@@ -11,6 +11,8 @@ const newWaiter = (): LocalWaiter<unknown, unknown> => new LocalWaiter(resolveAc
 const turnOf = (waiter: LocalWaiter<unknown, unknown>): Promise<unknown> =>
   waiter.turn.catch((error: unknown) => error);
 
+type Line = LocalQueue<unknown, unknown>;
+
 function setUp() {
   let idle = 0;
   const line = new LocalQueue(systemTimers, () => {
@@ -51,6 +53,27 @@ describe("LocalQueue", () => {
     expect(idle()).toBe(0);
     line.next();
     expect(idle()).toBe(1);
+  });
+
+  it.each([
+    ["no answer", () => undefined, 0],
+    ["an answer", (line: Line) => line.setUnavailable(undefined), 1],
+    [
+      "the end of a hold",
+      (line: Line) => {
+        line.setUnavailable(undefined);
+        line.occupy({ isManual: false, remainingMs: () => 1_000, check: () => undefined });
+      },
+      0,
+    ],
+  ] as const)("says to the next after %s whether DynamoDB answered", (_title, before, expected) => {
+    const { line } = setUp();
+    line.tryEnter();
+    const tell = vi.fn();
+    line.wait(new LocalWaiter<unknown, unknown>(undefined, {}, tell));
+    before(line);
+    line.next();
+    expect(tell).toHaveBeenCalledTimes(expected);
   });
 
   it("skips cancelled waiters, and rejects them at once with the reason", async () => {
@@ -153,6 +176,29 @@ describe("LocalQueue with a crowd of waiters", () => {
     expect(looks).toBe(SIZE);
   });
 
+  it("visits no other waiter once none follows its position", async () => {
+    const { line, looksFor } = crowded(undefined);
+    const told: number[] = [];
+    const follower = () => {
+      const onPosition = (position: number) => told.push(position);
+      const waiter = new LocalWaiter<unknown, unknown>(undefined, { onPosition });
+      waiter.turn.catch(() => undefined);
+      return waiter;
+    };
+    const gone = follower();
+    line.wait(gone);
+    line.leave(gone, "gone");
+    expect(await looksFor(() => line.announce(5))).toBe(0);
+    line.waitFirst(follower());
+    line.announce(6);
+    expect(told).toEqual([SIZE, 6]);
+    line.shift();
+    expect(await looksFor(() => line.announce(7))).toBe(0);
+    const other = newWaiter();
+    line.waitFirst(other);
+    expect(await looksFor(() => line.announce(8))).toBe(0);
+  });
+
   it("tells the waiters behind a crowd that gives up their positions once", async () => {
     const told: number[] = [];
     const { line, waiters, looksFor } = crowded((position) => told.push(position));
@@ -248,6 +294,14 @@ describe("LocalWaiter", () => {
     waiter.giveUp(new Error("too late"));
     expect(await waiter.turn).toEqual({ kind: "contend" });
     expect(waiter.contend()).toBe(false);
+  });
+
+  it("hears of a position once", () => {
+    const told: number[] = [];
+    const onPosition = (position: number) => told.push(position);
+    const waiter = new LocalWaiter<unknown, unknown>(undefined, { onPosition });
+    for (const position of [1, 1, 0, 1]) waiter.announce(position);
+    expect(told).toEqual([1, 0, 1]);
   });
 
   it("takes nothing after giving up", async () => {
