@@ -16,6 +16,8 @@ import {
   inspect,
   type LossReason,
   mutex,
+  openSession,
+  semaphore,
 } from "../../src/index.js";
 import { NATIVE_KEYS, nativeFormat } from "../../src/native/native.js";
 
@@ -298,6 +300,37 @@ describe("the core's errors name the code, the lock and the facts of", () => {
     const world = new World();
     const scene = { world, mine: world.inhabitant(), theirs: world.inhabitant() };
     expectErrorToBe(await provoke(scene), expected);
+  });
+});
+
+describe("the error of a release says what is free when", () => {
+  const ways = {
+    lock: ({ locks }: Inhabitant) => mutex(locks, "a").acquire({ lease: "10s" }),
+    "lock on a session": async ({ locks }: Inhabitant) => {
+      const session = await openSession(locks, { lease: "10s" });
+      return mutex(locks, "a", { session }).acquire();
+    },
+    permit: ({ locks }: Inhabitant) => semaphore(locks, "a", { permits: 1 }).acquire(),
+  } as const;
+  const AT_END = /its lease/;
+  const AT_RETRY = /its session/;
+
+  it.each([
+    ["lock", "1s", AT_END, /a permit of/],
+    ["lock", "20s", AT_END, /a permit of/],
+    ["lock on a session", "1s", AT_RETRY, /a permit of/],
+    ["lock on a session", "20s", AT_RETRY, /a permit of/],
+    ["permit", "1s", AT_RETRY, AT_END],
+  ] as const)("%s, with a request timeout of %s", async (way, requestTimeout, mentions, omits) => {
+    const world = new World();
+    const mine = world.inhabitant({ requestTimeout });
+    const lease = await world.until<{ release(): Promise<void> }>(ways[way](mine));
+    await world.time.advance(4_000);
+    mine.network.script(() => SILENT);
+    const error = await errorOf({ world, mine, theirs: mine }, lease.release());
+    const code = "outcome-unknown";
+    expectErrorToBe(error, { code, lockName: "a", mentions: [mentions], omits: [omits] });
+    expect(error.message.includes("a permit of")).toBe(way === "permit");
   });
 });
 

@@ -133,7 +133,6 @@ class LeaseRelease {
   get #mayHandOff(): boolean {
     const { observations, settings } = this.#context;
     const localQueue = this.#localQueue;
-    if (!localQueue.hasWaiters) return false;
     // Such as the caller that interrupted this holder.
     if (this.#former.isForOthers) return false;
     // If the place has expired, others may be first. The next waiter of this process finds that out and joins again.

@@ -34,7 +34,7 @@ function release(answers: readonly Answer[], lastData?: unknown) {
     patient: (backoff: object) => backoff,
     write: async () => toGive.shift() ?? silent,
     see: () => undefined,
-    observations: { freed: () => undefined },
+    observations: { known: () => undefined, freed: () => undefined },
     abandon: (holder: string) => abandoned.push(holder),
     format: { codec: { read: (item: unknown) => item ?? { state: "absent" } } },
     random: { fraction: () => 0.5 },

@@ -96,6 +96,40 @@ describe("the waiters of one process", () => {
     expect(granted).toEqual(["rival", "own"]);
   });
 
+  it("are offered no hand-off past a waiter that the holder has seen", async () => {
+    const world = new World();
+    const process = world.inhabitant();
+    const held = await world.until(fairLock(process.locks, NAME).acquire());
+    const granted: string[] = [];
+    const rival = call(world.inhabitant(), "rival", granted);
+    await world.time.advance(2_000);
+    const own = call(process, "own", granted);
+    // A renewal shows the rival.
+    await world.time.advance(30_000);
+    expect(await world.requests(() => held.release())).toMatchObject({ writes: 1 });
+    await releaseEach(world, [rival, own]);
+    expect(granted).toEqual(["rival", "own"]);
+  });
+
+  it("count no hand-off by a ticket among those that pass other processes", async () => {
+    const world = new World();
+    const held = await world.until(fairLock(world.inhabitant().locks, NAME).acquire());
+    const process = world.inhabitant({ maxLocalHandoffs: 1 });
+    const granted: string[] = [];
+    const calls = ["1", "2", "3"].map((name) => call(process, name, granted));
+    await world.time.advance(2_000);
+    await world.until(held.release());
+    const first = await world.until(calls[0] as Promise<Lease>);
+    const late = call(process, "late", granted);
+    await world.until(first.release());
+    await releaseEach(world, calls.slice(1, 2));
+    const third = await world.until(calls[2] as Promise<Lease>);
+    expect(await world.requests(() => third.release())).toMatchObject({ writes: 1 });
+    const before = world.table.counts.writes;
+    expect((await world.until(late)).isHeld).toBe(true);
+    expect(world.table.counts.writes - before).toBe(0);
+  });
+
   it("lose one ticket, and not all, when a hand-off to one of them is not answered", async () => {
     const { world, held, process, granted, calls } = await crowd(["1"]);
     for (const name of ["2", "3", "4"]) calls.push(call(process, name, granted));
