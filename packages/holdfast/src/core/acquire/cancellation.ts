@@ -204,10 +204,8 @@ export class Cancellation implements Cancelling {
   // The wait counts from the start of the call, so only the length of the holder's lease extends it, and no renewal.
   readonly #atEnd = (): void => {
     const leasesMs = this.#refs.flatMap((ref) => leasesSeen(this.#context, ref));
-    const waitMs = this.#wholeWaitMs(leasesMs);
-    const isLonger = waitMs > this.#waitMs;
-    if (isLonger) this.#waitMs = waitMs;
-    if (isLonger && this.leftMs > 0) this.#setTimer();
+    this.#waitMs = Math.max(this.#waitMs, this.#wholeWaitMs(leasesMs));
+    if (this.leftMs > 0) this.#setTimer();
     else this.signal.abort();
   };
 
