@@ -228,6 +228,19 @@ describe("a ring", () => {
     await world.until(waiting);
   });
 
+  it("is awaited no more by a waiter that gives up: its connection closes ten seconds later", async () => {
+    const { world, rings, inhabitant } = scene();
+    const [a, b] = [inhabitant(), inhabitant()];
+    await world.until(mutex(a.locks, "a").acquire());
+    for (const dialled of [1, 2]) {
+      await expect(world.until(mutex(b.locks, "a").acquire({ wait: "1s" }))).rejects.toMatchObject({
+        code: "not-acquired",
+      });
+      expect(rings.dialled).toHaveLength(dialled);
+      await world.time.advance(11_000);
+    }
+  });
+
   it("of an election lets a candidate read at once after a resignation", async () => {
     const { world, inhabitant } = scene();
     const [a, b] = [inhabitant(), inhabitant()];
