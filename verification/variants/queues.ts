@@ -764,8 +764,8 @@ export const QUEUES: readonly Variant[] = [
     edits: [
       {
         in: { LocalQueue },
-        from: "const lost = next === undefined || last === undefined ? 0 : Number(last - next);",
-        to: "const lost = next === undefined || last === undefined ? 0 : Number(last - next) + 1;",
+        from: "Number(place.last - place.next);",
+        to: "Number(place.last - place.next) + 1;",
       },
     ],
     caughtBy: {
