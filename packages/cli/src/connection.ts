@@ -41,6 +41,8 @@ interface ClientLease {
   readonly renew?: Duration | undefined;
   /** The name of the permits' record. */
   readonly name?: string | undefined;
+  /** A note before the first request. */
+  readonly note?: string | undefined;
 }
 
 const hushed = new WeakSet<Holdfast<AnyLocks>>();
@@ -56,6 +58,7 @@ export async function locksOf(
     connection.client as DynamoDBClient,
     `table "${connection.table}"`,
     output,
+    session.note,
   );
   const onError = (error: HoldfastError): void => {
     // The note about the first requests already says it. The error of an outage has no lock name.

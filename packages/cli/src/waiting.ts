@@ -32,9 +32,15 @@ interface Sending {
 
 /**
  * Notes, once and after two seconds, that the client's first requests are not answered. Costs no request. Returns whether
- * the note has been written and no answer has come since.
+ * the note has been written and no answer has come since. Writes `first` before the first request: a command that is wrong
+ * usage sends none.
  */
-export function noteSilence(client: Observed, what: string, output: Output): () => boolean {
+export function noteSilence(
+  client: Observed,
+  what: string,
+  output: Output,
+  first?: string,
+): () => boolean {
   let isAnswered = false;
   let isSent = false;
   let isNoted = false;
@@ -54,6 +60,7 @@ export function noteSilence(client: Observed, what: string, output: Output): () 
       if (hostname !== undefined) {
         place = ` at ${protocol}//${hostname}${port === undefined ? "" : `:${port}`}`;
       }
+      if (!isSent && first !== undefined) output.note(first);
       isSent = true;
       try {
         const result = await next(args);

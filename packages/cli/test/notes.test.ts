@@ -35,6 +35,30 @@ async function silentTable() {
   return { endpoint: `http://127.0.0.1:${port}`, close };
 }
 
+describe("a command that scans the table", () => {
+  const LONG = "x".repeat(3_000);
+
+  it.each([
+    { title: "sessions of a format without", words: ["sessions", "--format", "dynamolock"] },
+    { title: "an assignment with a long name", words: ["assignment", LONG] },
+    { title: "tasks of another format", words: ["ls", "--kind", "once", "--format", "dynamolock"] },
+  ])("says only what is wrong with its usage: $title", async ({ words }) => {
+    const { status, stderr } = await world.run(words);
+    expect(status).toBe(64);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it.each([["sessions"], ["assignment", "a"], ["ls"]])(
+    "says so once before its first request: %s",
+    async (...words) => {
+      const { status, stderr } = await world.run(words);
+      expect(status).toBe(0);
+      expect(stderr.match(/This scans the whole table/g)).toHaveLength(1);
+      expect(stderr.indexOf("This scans")).toBe("holdfast: ".length);
+    },
+  );
+});
+
 describe.concurrent("a command whose table does not answer", () => {
   it("says so once, with endpoint and cause, before it gives up", async () => {
     const running = world.start(["lock", "a", "--wait", "3s", ...DEAD, "--", "true"]);

@@ -13,8 +13,8 @@ export async function assignment(
   options: CommonOptions,
   output: Output,
 ): Promise<number> {
-  await using locks = await locksOf(options, output);
-  if (!output.isJson) output.note(`This scans the whole table "${options.table}".`);
+  const note = output.isJson ? undefined : `This scans the whole table "${options.table}".`;
+  await using locks = await locksOf(options, output, { note });
   const found = await inspectAssignment(locks, group);
   if (output.isJson) output.out(jsonLine(found));
   else tell(found, output);

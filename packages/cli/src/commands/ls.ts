@@ -32,8 +32,8 @@ const MOST_OWNERS = 3;
 /** Lists locks, or leaderships, by a scan, and prints its cost. Returns the exit status. */
 export async function ls(options: LsOptions, output: Output): Promise<number> {
   const limit = limitOf(options.limit);
-  await using locks = await locksOf(options, output);
-  if (!output.isJson) output.note(`This scans the whole table "${options.table}".`);
+  const note = output.isJson ? undefined : `This scans the whole table "${options.table}".`;
+  await using locks = await locksOf(options, output, { note });
   const { kind, prefix, all: free } = options;
   const scan = isPermitKind(kind)
     ? await read(listLocks(locks, { kind, prefix, free }), limit, permitRow, output)

@@ -11,8 +11,8 @@ const MOST_NAMES = 3;
 
 /** Lists sessions with their locks, by two scans. Returns the exit status. */
 export async function sessions(options: CommonOptions, output: Output): Promise<number> {
-  await using locks = await locksOf(options, output);
-  if (!output.isJson) output.note(`This scans the whole table "${options.table}", twice.`);
+  const note = output.isJson ? undefined : `This scans the whole table "${options.table}", twice.`;
+  await using locks = await locksOf(options, output, { note });
   const found = await listSessions(locks);
   if (output.isJson) for (const session of found) output.out(jsonLine(session));
   else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf), output.width));
