@@ -1,6 +1,6 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "@holdfast/formats";
-import { type Duration, Holdfast, type HoldfastError } from "holdfast";
+import { type Duration, Holdfast, type HoldfastError, inspect, isHoldfastError } from "holdfast";
 import { grantHistory } from "holdfast/admin";
 import { ring } from "holdfast/ring";
 import type { TableKeys, TableOptions } from "holdfast/table";
@@ -84,6 +84,24 @@ export async function locksOf(
 /** Lets a client tell of no further error in the background. */
 export function hush(locks: Holdfast<AnyLocks>): void {
   hushed.add(locks);
+}
+
+/**
+ * Throws if the table has another key than the options say, by a read of an unused name. For commands that list
+ * nothing: a scan has no key that DynamoDB could refuse.
+ */
+export async function checkKey(
+  locks: Holdfast<AnyLocks>,
+  { format }: CommonOptions,
+): Promise<void> {
+  // The other formats have names and keys of their own.
+  if (format !== undefined && format !== "native") return;
+  try {
+    await inspect(locks, "holdfast-unused");
+  } catch (error) {
+    // The listing is there: without permission, or in an outage, the key stays unchecked.
+    if (isHoldfastError(error, "misconfigured")) throw error;
+  }
 }
 
 const LISTENS = /^(?:\[([^\]]+)\]|([^:]+)):([\d-]+)$/;

@@ -235,6 +235,21 @@ describe("inspect, ls and release", () => {
     expect((await world.run(["sessions", "--json"])).stdout).toBe("");
   });
 
+  it.each([
+    ["ls"],
+    ["sessions"],
+    ["ls", "--json"],
+    ["ls", "--kind", "semaphore"],
+    ["watch", "--prefix", ""],
+  ])(
+    "say that the key of the table is another, where a scan finds nothing: %s %s %s",
+    async (...words) => {
+      const { status, stderr } = await world.run([...words, "--pk", "id"]);
+      expect(status).toBe(78);
+      expect(stderr).toMatch(/key .*holdfast table check/);
+    },
+  );
+
   it("list held locks by default, all with --all, up to --limit", async () => {
     for (const name of ["few/1", "few/2", "few/3"]) {
       await mutex(world.locks, name).run(() => undefined);

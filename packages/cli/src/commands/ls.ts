@@ -7,7 +7,7 @@ import {
   type RecordKind,
 } from "holdfast/admin";
 import { shown, systemClock } from "holdfast/internal";
-import { locksOf } from "../connection.js";
+import { checkKey, locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT, usageError } from "../output/exit-codes.js";
 import { type AnyLocks, endText, lockText, withPending } from "../output/format.js";
@@ -41,6 +41,7 @@ export async function ls(options: LsOptions, output: Output): Promise<number> {
   const heading = isPermitKind(kind) ? PERMIT_HEADING : HEADING;
   if (scan.rows.length > 0) output.out(columns(heading, byName(scan.rows), output.width));
   printCost(scan, output);
+  if (scan.listed + scan.unreadable === 0) await checkKey(locks, options);
   return EXIT.ok;
 }
 

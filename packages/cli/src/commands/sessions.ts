@@ -1,5 +1,5 @@
 import { listSessions, type SessionListing } from "holdfast/admin";
-import { locksOf } from "../connection.js";
+import { checkKey, locksOf } from "../connection.js";
 import type { CommonOptions } from "../options.js";
 import { EXIT } from "../output/exit-codes.js";
 import { columns, jsonLine, type Output, seconds } from "../output/output.js";
@@ -17,6 +17,7 @@ export async function sessions(options: CommonOptions, output: Output): Promise<
   if (output.isJson) for (const session of found) output.out(jsonLine(session));
   else if (found.length > 0) output.out(columns(HEADING, found.map(rowOf), output.width));
   if (!output.isJson) output.note(`${found.length} listed.`);
+  if (found.length === 0) await checkKey(locks, options);
   return EXIT.ok;
 }
 

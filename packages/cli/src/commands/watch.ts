@@ -1,7 +1,7 @@
 import { type Holdfast, type Inspection, inspect } from "holdfast";
 import { listLocks, type PermitKind, type RecordKind } from "holdfast/admin";
 import { durationMs, isoTimeOf, shown, sleep, systemClock, systemTimers } from "holdfast/internal";
-import { locksOf } from "../connection.js";
+import { checkKey, locksOf } from "../connection.js";
 import { Interruptions } from "../guard/interruptions.js";
 import type { Host } from "../host.js";
 import type { CommonOptions, NamespaceOptions } from "../options.js";
@@ -50,6 +50,7 @@ export async function watch(
   const asked = name === undefined ? undefined : { name: nameOf(name, options), namespace };
   const polled = outlasting(output, ending);
   try {
+    if (asked === undefined) await polled(() => checkKey(locks, options));
     while (!ending.aborted) {
       await polled(() => watching.poll(asked));
       await sleep(systemTimers, pollMs, true, ending);
