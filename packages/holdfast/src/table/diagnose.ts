@@ -203,7 +203,7 @@ function troubleOf(
         ? "If another role checks the table, do nothing. Otherwise allow the actions of `holdfast table policy --for operate`."
         : "Allow the actions that `holdfast table policy` prints for this process."
       : error.code === "misconfigured"
-        ? "Follow this message."
+        ? undefined // The message has the step.
         : "Check the table's name, the region, the endpoint and the network.",
     code: isOptional ? undefined : error.code,
     latencyMs,

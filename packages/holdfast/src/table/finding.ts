@@ -16,7 +16,7 @@ export interface Finding {
   /** `problem`: a feature will fail. `warning`: the feature works with a restriction. */
   readonly level: "ok" | "warning" | "problem";
   readonly message: string;
-  /** How to fix the finding; undefined if no action is needed. */
+  /** How to fix the finding; undefined if no action is needed, or if the message has it. */
   readonly fix: string | undefined;
   /** For a problem: the code of the error that clients will get. Otherwise undefined. */
   readonly code: ErrorCode | undefined;

@@ -7,11 +7,10 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import type { LockFormat } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
-import { asSentence } from "../internal/sentence.js";
 import { sleep } from "../internal/sleep.js";
-import { valueText } from "../internal/value-text.js";
 import { abortSignalOf } from "../platform/abort.js";
 import { Bounds } from "../platform/bounded.js";
 import { systemClock } from "../platform/clock.js";
@@ -287,10 +286,9 @@ async function call(
     if (expected !== undefined && name === expected) return {};
     const answer = answerOf(error, options.table, operationOf(command));
     if (answer.kind === "misconfigured") throw answer.error;
-    const message = error instanceof Error ? error.message : valueText(error);
     throw new HoldfastError(
       answer.kind === "throttled" ? "throttled" : "unreachable",
-      `${operationOf(command)} of table "${options.table}" failed: ${asSentence(message)} ` +
+      `${operationOf(command)} of table "${options.table}" failed${causeText(error)}. ` +
         "Check the endpoint, the region and the network.",
       { cause: error },
     );

@@ -288,6 +288,30 @@ describe("a failed request about a table", () => {
     });
   });
 
+  it("tells of an answer that is not DynamoDB's in one line, with its status", async () => {
+    const advice = "\n  Deserialization error: to see the raw response, inspect the hidden field";
+    const send = async (): Promise<never> => {
+      const error = new SyntaxError(`Unexpected token '<'${advice}`);
+      throw Object.assign(error, { $metadata: { httpStatusCode: 404 } });
+    };
+    const options = { client: { config: {}, send } as DynamoDBLike, table: "locks" };
+    const told = {
+      code: "unreachable",
+      message: expect.stringMatching(/^CreateTable of table "locks" [^\n]*404[^\n]*'<'[^\n]*$/),
+    };
+    await expect(createTable(options)).rejects.toMatchObject(told);
+  });
+
+  it("has no fix beside the message that names it", async () => {
+    const client = stub({ DescribeTable: ["ResourceNotFoundException"] });
+    const [first] = await diagnose({ client, table: "locks" });
+    expect(first).toMatchObject({
+      code: "misconfigured",
+      message: expect.stringContaining("createTable()"),
+      fix: undefined,
+    });
+  });
+
   it("names the missing permission, which holders of locks do not need", async () => {
     const client = stub({ DescribeTable: ["AccessDeniedException"] });
     const checking = checkTable({ client, table: "locks" });
