@@ -5,6 +5,7 @@ import type { FormatTypes } from "../core/record/format-types.js";
 import type { Session } from "../core/session/session.js";
 import { unavailableError } from "../core/unavailable.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import { inMs } from "../internal/duration.js";
 import { refuse } from "../internal/option-names.js";
 import { settlesWithin } from "../internal/settles-within.js";
@@ -341,7 +342,7 @@ export class Assignment implements AsyncDisposable {
       }
       throw new Error(`It did not answer within ${periodMs} ms.`);
     } catch (cause) {
-      const message = `The function \`names\` of assignment "${this.group}" failed. The last ${this.#names.length} names stay.`;
+      const message = `The function \`names\` of assignment "${this.group}" failed${causeText(cause)}. The last ${this.#names.length} names stay.`;
       context.report(new HoldfastError("outcome-unknown", message, { cause }));
       return this.#names;
     }
@@ -415,7 +416,7 @@ export class Assignment implements AsyncDisposable {
   }
 
   #report(cause: unknown): void {
-    const message = `Assignment "${this.group}" failed in part, and goes on.`;
+    const message = `Assignment "${this.group}" failed in part${causeText(cause)}, and goes on.`;
     this.#parts.context.report(
       isHoldfastError(cause) ? cause : new HoldfastError("outcome-unknown", message, { cause }),
     );

@@ -3,6 +3,7 @@ import { doubling } from "../core/backoff.js";
 import { renewOrMove } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
 import { Abort } from "../platform/abort.js";
@@ -115,7 +116,10 @@ export class Place {
         }
         pauseMs = backoff(context.random.fraction());
         monitor.tell("idle", this.name, this.lease.fence, failure.error);
-        this.#report(`threw, and runs again in ${Math.round(pauseMs)} ms`, failure.error);
+        this.#report(
+          `threw${causeText(failure.error)}, and runs again in ${Math.round(pauseMs)} ms`,
+          failure.error,
+        );
       }
       await sleep(context.timers, pauseMs, true, this.#ending);
     }
@@ -130,7 +134,8 @@ export class Place {
       // After an abort, the error is mostly the reason, or the one of a request that the signal has cut off.
       const isConsequence =
         error === signal.reason || (error instanceof Error && error.name === "AbortError");
-      if (signal.aborted && !isConsequence) this.#report("threw while it stopped", error);
+      if (signal.aborted && !isConsequence)
+        this.#report(`threw${causeText(error)} while it stopped`, error);
       return { error };
     }
   }

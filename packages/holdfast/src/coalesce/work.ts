@@ -5,6 +5,7 @@ import { freeOnce, releaseNotAcknowledged } from "../core/hold/release.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import { Exclusive } from "../internal/exclusive.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { runHolding } from "../locks/locking.js";
@@ -220,7 +221,7 @@ export class Work {
   #report(error: unknown): void {
     if (this.#context.closing.aborted) return;
     const { name } = this.#ref;
-    const message = `A run of "${name}" that earlier calls were owed has failed. It counts as a run.`;
+    const message = `A run of "${name}" that earlier calls were owed has failed${causeText(error)}. It counts as a run.`;
     this.#context.report(
       isHoldfastError(error)
         ? error

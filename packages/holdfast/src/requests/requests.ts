@@ -5,6 +5,7 @@ import { tellOfRefusal } from "../core/outage-watch.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { HoldfastError } from "../errors.js";
+import { causeText } from "../internal/cause-text.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { tell } from "../internal/tell.js";
 import { REQUESTS } from "../native/native-requests.js";
@@ -46,7 +47,7 @@ export function onWanted(lease: Lease<FormatTypes>, listener: (by: WantedBy) => 
   const ends = holds.map((hold) =>
     hold.requested.onWanted((by) => {
       tell(listener, by, (cause) => {
-        const message = "The listener of onWanted() threw an error.";
+        const message = `The listener of onWanted() threw an error${causeText(cause)}.`;
         const { name: lockName } = hold.ref;
         hold.context.report(new HoldfastError("outcome-unknown", message, { lockName, cause }));
       });

@@ -180,6 +180,7 @@ describe("coalesce", () => {
     await world.until(a.locks.drain());
     expect(runs.length).toBe(2);
     expect(a.reported).toMatchObject([{ code: "outcome-unknown", cause: new Error("no disk") }]);
+    expect(a.reported[0]?.message).toContain("(no disk)");
     expectNothingOwed();
   });
 

@@ -788,7 +788,9 @@ describe("wanted()", () => {
     onWanted(lease, listener);
     const asked = mutex(asker.locks, "a").acquire(INTERRUPT);
     await world.time.advance(1_200);
-    expect(holder.reported).toMatchObject([{ lockName: "a" }]);
+    expect(holder.reported).toMatchObject([
+      { lockName: "a", message: expect.stringContaining("(the listener's)") },
+    ]);
     expect(lease.signal.aborted).toBe(true);
     await world.until(lease.release());
     await world.until(asked);
