@@ -24,11 +24,12 @@ export interface Keep {
 
 /** The part of a {@link Keep} that the lock uses: a program that imports none carries none of its code. */
 export interface KeepsLease extends Keep {
-  /** Returns what changes in the settings of an acquisition. Throws `invalid-argument`. */
+  /** Returns what changes in the settings of an acquisition, whose holds have this class. Throws `invalid-argument`. */
   settings(
     context: ClientContext,
     settings: AcquireSettings,
     hasSession: boolean,
+    holdClass: unknown,
   ): Partial<AcquireSettings>;
   /** Takes the lease that this client keeps for its next use. Undefined if it keeps none, or not for such settings. */
   take(context: AcquireContext, ref: RecordRef, settings: AcquireSettings): HeldLease | undefined;
@@ -127,8 +128,15 @@ class Keeping implements KeepsLease, Keeps<Hold> {
     { format }: ClientContext,
     { renewMs }: AcquireSettings,
     hasSession: boolean,
+    holdClass: unknown,
   ): Partial<AcquireSettings> {
     requireCapability(format, FENCE_BLOCKS);
+    // A hold continues only holds of its own class: a release would throw, and leave the lock held for the rest of its lease.
+    if (holdClass !== Hold) {
+      throw refuse(
+        "The option `keep` is keepFor() of another copy of holdfast than the lock. Install one version.",
+      );
+    }
     if (renewMs !== "manual" && !hasSession) return { keep: this };
     throw refuse(
       'The option `keep` needs leases that renew themselves: not `renew: "manual"`, and no `session`.',

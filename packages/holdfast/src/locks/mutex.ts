@@ -2,7 +2,7 @@ import { type ClientParts, type Holdfast, partsOf } from "../client.js";
 import { acquire } from "../core/acquire/acquire.js";
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings, Queueing } from "../core/acquire/settings.js";
-import type { Hold } from "../core/hold/hold.js";
+import { Hold } from "../core/hold/hold.js";
 import type { KeepAliveSource } from "../core/hold/keep-alive.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { ACQUIRE_NAMES, DEFAULT_NAMES } from "../core/option-names.js";
@@ -241,7 +241,7 @@ export class Mutex implements Lock {
     const keep: Partial<KeepsLease> | undefined = this.#keep;
     if (keep === undefined) return undefined;
     const hasSession = this.#keptAliveBy !== undefined;
-    const kept = keep?.settings?.(this.#context, settings, hasSession);
+    const kept = keep?.settings?.(this.#context, settings, hasSession, Hold);
     if (kept !== undefined) return kept;
     throw refuse("The option `keep` must be keepFor() of holdfast/keep.");
   }

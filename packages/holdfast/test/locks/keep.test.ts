@@ -820,6 +820,16 @@ describe("the option keep", () => {
     expect(condition(await lock.acquire())).toEqual(check);
   });
 
+  it("is refused if it is of another copy of the package than the lock", async () => {
+    const { holder } = scene();
+    vi.resetModules();
+    const { keepFor: otherKeepFor } = await import("../../src/keep/index.js");
+    expectThrown(() => mutex(holder.locks, "a", { keep: otherKeepFor("5s") }), {
+      code: "invalid-argument",
+      mentions: ["keep", "another copy"],
+    });
+  });
+
   it("passes by the table between two copies of the package on one client", async () => {
     const { world, holder, lock } = scene();
     vi.resetModules();
