@@ -273,11 +273,15 @@ function notesOn(features: readonly PolicyFeature[], scans: boolean, hasBucket: 
 function check(options: PolicyOptions): void {
   const { for: features, table, prefixes = [], bucket, format } = options;
   const isList = Array.isArray(features);
-  const unknown = isList ? features.find((one) => !POLICY_FEATURES.includes(one)) : features;
+  const unknown = isList ? features.find((one) => !POLICY_FEATURES.includes(one)) : undefined;
   if (!isList || unknown !== undefined || features.length === 0) {
     throw refuse(
       `The option \`for\` must list one or more of ${POLICY_FEATURES.join(", ")}` +
-        (unknown === undefined ? "." : `; ${valueText(unknown)} is not a feature.`),
+        (isList
+          ? unknown === undefined
+            ? "."
+            : `; ${valueText(unknown)} is not a feature.`
+          : `, in an array; it is ${valueText(features)}.`),
     );
   }
   // An ARN or a wildcard would make a resource that matches nothing, or other tables, too. So with the bucket.

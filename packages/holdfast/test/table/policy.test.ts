@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { expectThrown } from "../../../../test/support/errors.js";
 import { allowedBy, isFor, isLike, permissionsOf } from "../../../../test/support/permissions.js";
 import { FEATURES } from "../../../../test/support/policy-features.js";
 import type { MemoryAccess } from "../../../testing/src/index.js";
@@ -320,6 +321,15 @@ describe("the IAM simulation of these tests", () => {
     expect(isLike("axb", itself("*"))).toBe(false);
     expect(isLike("a$b", itself("$"))).toBe(true);
   });
+});
+
+it("says that the features of a policy are a list, and refuses no feature by its name", () => {
+  const error = {
+    code: "invalid-argument",
+    mentions: ["array"],
+    omits: ["is not a feature"],
+  } as const;
+  expectThrown(() => policyFor({ for: "lock" as never, table: "locks" }), error);
 });
 
 describe("the table of a policy", () => {
