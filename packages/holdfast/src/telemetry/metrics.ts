@@ -61,10 +61,11 @@ function requestsTold(to: Instruments) {
   return {
     [LEASE_CHANNELS.request]({ operation, outcome, durationMs, units }: RequestEvent) {
       const attributes = { "holdfast.operation": operation, "holdfast.outcome": outcome };
-      to.requestDuration.record(durationMs / 1_000, attributes);
+      to["holdfast.request.duration"].record(durationMs / 1_000, attributes);
       // A refused write reports no units, but costs as much as an applied write.
       const charged = units ?? (outcome === "refused" ? 1 : 0);
-      if (charged > 0) to.requestUnits.add(charged, { "holdfast.operation": operation });
+      if (charged > 0)
+        to["holdfast.request.units"].add(charged, { "holdfast.operation": operation });
     },
   };
 }
@@ -74,39 +75,42 @@ function leasesTold(to: Instruments, about: About) {
   const known = new Set<string>();
   const ended = (lease: LeaseEvent, heldMs: number, end: string): void => {
     const attributes = about(lease, { "holdfast.end": end });
-    to.holdDuration.record(heldMs / 1_000, attributes);
-    if (known.delete(lease.holder)) to.active.add(-1, about(lease));
+    to["holdfast.lease.hold.duration"].record(heldMs / 1_000, attributes);
+    if (known.delete(lease.holder)) to["holdfast.lease.active"].add(-1, about(lease));
   };
   return {
-    [LEASE_CHANNELS.wait]: (event: WaitEvent) => to.waits.add(1, about(event)),
+    [LEASE_CHANNELS.wait]: (event: WaitEvent) => to["holdfast.lease.waits"].add(1, about(event)),
     [LEASE_CHANNELS.position](event: PositionEvent) {
-      if (event.before === undefined) to.queuePosition.record(event.position, about(event));
+      if (event.before === undefined)
+        to["holdfast.queue.position"].record(event.position, about(event));
     },
-    [LEASE_CHANNELS.overslept]: (event: PlaceExpiredEvent) => to.overslept.add(1, about(event)),
+    [LEASE_CHANNELS.overslept]: (event: PlaceExpiredEvent) =>
+      to["holdfast.queue.overslept"].add(1, about(event)),
     [LEASE_CHANNELS.refusal](event: AcquireFailedEvent) {
       const attributes = about(event, { "error.type": event.code });
-      to.refusals.add(1, attributes);
-      to.waitDuration.record(event.waitedMs / 1_000, attributes);
+      to["holdfast.lease.refusals"].add(1, attributes);
+      to["holdfast.lease.wait.duration"].record(event.waitedMs / 1_000, attributes);
     },
     [LEASE_CHANNELS.grant](event: GrantEvent) {
       known.add(event.holder);
-      to.active.add(1, about(event));
+      to["holdfast.lease.active"].add(1, about(event));
       const attributes = about(event, { "holdfast.grant": event.how });
-      to.grants.add(1, attributes);
-      to.waitDuration.record(event.waitedMs / 1_000, attributes);
+      to["holdfast.lease.grants"].add(1, attributes);
+      to["holdfast.lease.wait.duration"].record(event.waitedMs / 1_000, attributes);
     },
     [LEASE_CHANNELS.renewal](event: LeaseRenewalEvent) {
       const outcome = event.isAnswered ? "answered" : "unanswered";
       const attributes = about(event, { "holdfast.outcome": outcome });
-      to.renewalDuration.record(event.durationMs / 1_000, attributes);
-      to.renewalDelay.record(event.lateMs / 1_000, about(event));
+      to["holdfast.lease.renewal.duration"].record(event.durationMs / 1_000, attributes);
+      to["holdfast.lease.renewal.delay"].record(event.lateMs / 1_000, about(event));
       const { stampAgeMs } = event;
-      if (stampAgeMs !== undefined) to.stampAge.record(stampAgeMs / 1_000, about(event));
+      if (stampAgeMs !== undefined)
+        to["holdfast.session.stamp.age"].record(stampAgeMs / 1_000, about(event));
     },
     [LEASE_CHANNELS.loss](event: LossEvent) {
       const attributes = about(event, { "holdfast.reason": event.reason });
-      to.losses.add(1, attributes);
-      to.lossDelay.record(event.lateMs / 1_000, attributes);
+      to["holdfast.lease.losses"].add(1, attributes);
+      to["holdfast.lease.loss.delay"].record(event.lateMs / 1_000, attributes);
       ended(event, event.heldMs, "lost");
     },
     [LEASE_CHANNELS.release]: (event: ReleaseEvent) => ended(event, event.heldMs, "released"),
@@ -119,8 +123,9 @@ function schedulesTold(to: Instruments, about: About) {
       const subject = { kind: "once", name, owner } as const;
       if (phase !== "start") {
         const attributes = about(subject, { "holdfast.outcome": phase });
-        to.scheduleRunDuration.record(ranMs / 1_000, attributes);
-      } else if (attempt === 1) to.scheduleRunDelay.record(lateMs / 1_000, about(subject));
+        to["holdfast.schedule.run.duration"].record(ranMs / 1_000, attributes);
+      } else if (attempt === 1)
+        to["holdfast.schedule.run.delay"].record(lateMs / 1_000, about(subject));
     },
   };
 }
@@ -148,12 +153,13 @@ function assignmentsTold(to: Instruments, about: About) {
   return {
     [ASSIGNMENT_CHANNEL]({ kind, group, name, fence }: AssignmentChange) {
       const subject = { kind: "lock", name: group } as const;
-      to.assignmentChanges.add(1, about(subject, { "holdfast.change": kind }));
+      to["holdfast.assignment.changes"].add(1, about(subject, { "holdfast.change": kind }));
       const id = JSON.stringify([String(fence), group, name]);
       if (kind === "assigned") {
         assigned.add(id);
-        to.assigned.add(1, about(subject));
-      } else if (kind !== "idle" && assigned.delete(id)) to.assigned.add(-1, about(subject));
+        to["holdfast.assignment.names"].add(1, about(subject));
+      } else if (kind !== "idle" && assigned.delete(id))
+        to["holdfast.assignment.names"].add(-1, about(subject));
     },
   };
 }
@@ -164,26 +170,31 @@ function electionsTold(to: Instruments, about: About) {
   return {
     [ELECTION_CHANNELS.transition]({ kind, name, term, gapMs, reason }: LeadershipChange) {
       const why = reason === undefined ? {} : { "holdfast.reason": reason };
-      to.transitions.add(1, about(subject(name), { "holdfast.transition": kind, ...why }));
+      to["holdfast.election.transitions"].add(
+        1,
+        about(subject(name), { "holdfast.transition": kind, ...why }),
+      );
       const id = JSON.stringify([String(term), name]);
       if (kind === "elected") {
         leading.add(id);
-        to.leading.add(1, about(subject(name)));
-        if (gapMs !== undefined) to.gapDuration.record(gapMs / 1_000, about(subject(name)));
-      } else if (leading.delete(id)) to.leading.add(-1, about(subject(name)));
+        to["holdfast.election.leading"].add(1, about(subject(name)));
+        if (gapMs !== undefined)
+          to["holdfast.election.gap.duration"].record(gapMs / 1_000, about(subject(name)));
+      } else if (leading.delete(id)) to["holdfast.election.leading"].add(-1, about(subject(name)));
     },
     [ELECTION_CHANNELS.gap]({ name, cause, isOver }: NoLeaderEvent) {
-      if (!isOver) to.gapLooks.add(1, about(subject(name), { "holdfast.cause": cause }));
+      if (!isOver)
+        to["holdfast.election.gap.looks"].add(1, about(subject(name), { "holdfast.cause": cause }));
     },
     [ELECTION_CHANNELS.tick]({ name, worker, phase, lateMs, ranMs }: TaskRunEvent) {
       const attributes = about(subject(name), { "holdfast.worker": worker });
       if (phase === "start") {
-        to.runDelay.record(lateMs / 1_000, attributes);
-        to.startTime.record(systemClock.wallMs() / 1_000, attributes);
+        to["holdfast.worker.run.delay"].record(lateMs / 1_000, attributes);
+        to["holdfast.worker.start.time"].record(systemClock.wallMs() / 1_000, attributes);
       } else if (phase === "overdue" || phase === "wedged") {
-        to.troubles.add(1, { ...attributes, "holdfast.trouble": phase });
+        to["holdfast.worker.troubles"].add(1, { ...attributes, "holdfast.trouble": phase });
       } else {
-        to.runDuration.record(ranMs / 1_000, {
+        to["holdfast.worker.run.duration"].record(ranMs / 1_000, {
           ...attributes,
           "holdfast.outcome": phase === "error" ? "failed" : "ended",
         });

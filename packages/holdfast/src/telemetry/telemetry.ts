@@ -1,10 +1,6 @@
 import { createNoopMeter, type Meter, metrics, trace } from "@opentelemetry/api";
-import { ASSIGNMENT_CHANNEL } from "../assign/events.js";
-import { LEASE_CHANNELS } from "../core/events.js";
-import { ELECTION_CHANNELS } from "../election/events.js";
 import { checkCallback, checkNames, refuse } from "../internal/option-names.js";
 import { listenTo } from "../platform/diagnostics.js";
-import { SCHEDULE_CHANNEL } from "../schedule/events.js";
 import { measured } from "./metrics.js";
 import { TELEMETRY_NAMES, type TelemetryOptions } from "./options.js";
 import { traced } from "./spans.js";
@@ -16,14 +12,7 @@ export interface Telemetry {
 }
 
 type NameOf = NonNullable<TelemetryOptions["nameOf"]>;
-type Handlers = Partial<Record<string, (message: never) => void>>;
-
-const CHANNELS: readonly string[] = [
-  ...Object.values(LEASE_CHANNELS),
-  ...Object.values(ELECTION_CHANNELS),
-  SCHEDULE_CHANNEL,
-  ASSIGNMENT_CHANNEL,
-];
+type Handlers = Readonly<Record<string, (message: never) => void>>;
 
 /**
  * Turns the events of all clients of this process into OpenTelemetry metrics and spans. The events come from
@@ -42,10 +31,9 @@ export function startTelemetry(options: TelemetryOptions = {}): Telemetry {
   else if (meter !== false) parts.push(measured(meter, nameOf));
   if (tracer !== false) parts.push(traced(tracer));
   const ends = parts.flatMap(({ told }) =>
-    CHANNELS.flatMap((channel) => {
-      const handle = told[channel];
-      return handle === undefined ? [] : [listenTo(channel, (message) => handle(message as never))];
-    }),
+    Object.entries(told).map(([channel, handle]) =>
+      listenTo(channel, (message) => handle(message as never)),
+    ),
   );
   return {
     stop() {
