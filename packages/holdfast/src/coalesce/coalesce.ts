@@ -5,12 +5,7 @@ import { refOf } from "../core/record/key.js";
 import { refuse } from "../internal/option-names.js";
 import type { RunArguments } from "../locks/locking.js";
 import { type CoalesceOptions, resolveCoalesce } from "./options.js";
-import { type Call, Work } from "./work.js";
-
-/** The result of a call. `by`: the owner label of the present holder, if any; a later run follows the call, or none is owed. */
-export type CoalesceResult<T> =
-  | { readonly ran: true; readonly value: T }
-  | { readonly ran: false; readonly by: string | undefined };
+import { type Call, type CoalesceResult, Work } from "./work.js";
 
 /**
  * Runs `fn` now; or, if it runs anywhere under this name, once more after that: every call is followed by a run that began

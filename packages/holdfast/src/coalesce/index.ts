@@ -3,5 +3,6 @@
  * @module
  */
 
-export { type CoalesceResult, coalesce, runOwed } from "./coalesce.js";
+export { coalesce, runOwed } from "./coalesce.js";
 export type { CoalesceOptions } from "./options.js";
+export type { CoalesceResult } from "./work.js";

@@ -22,8 +22,8 @@ export interface Call<T = unknown> {
   readonly settings: AcquireSettings;
 }
 
-/** The result of a call. */
-export type Called<T> =
+/** The result of a call. `by`: the owner label of the present holder, if any; a later run follows the call, or none is owed. */
+export type CoalesceResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly by: string | undefined };
 
@@ -56,7 +56,7 @@ export class Work {
   }
 
   /** Runs the call, or notes it for a run that begins later. */
-  call<T>(call: Call<T>): Promise<Called<T>> {
+  call<T>(call: Call<T>): Promise<CoalesceResult<T>> {
     this.#latest = call;
     return this.#using(async () => {
       const isShared = this.#nextAttempt !== undefined;
@@ -76,7 +76,7 @@ export class Work {
   }
 
   /** Runs the call if a run is owed. */
-  callIfOwed<T>(call: Call<T>): Promise<Called<T>> {
+  callIfOwed<T>(call: Call<T>): Promise<CoalesceResult<T>> {
     return this.#using(async () => {
       const got = await this.#attempts.run(() => runIfOwed(this.#working(call.settings)));
       if (got.kind === "not-owed") return { ran: false, by: got.by };
