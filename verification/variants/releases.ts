@@ -499,8 +499,8 @@ function isNotAcknowledged(error: unknown): boolean {
     edits: [
       {
         in: { freeOfHolder },
-        from: "const mayBeOwn = unanswered > 0 || answer.isRepeated === true;",
-        to: "const mayBeOwn = unanswered > 0;",
+        from: "const mayBeOwn = sent > 1 || answer.isRepeated === true;",
+        to: "const mayBeOwn = sent > 1;",
       },
     ],
     caughtBy: {

@@ -4,7 +4,8 @@ import { requireCapability } from "../core/record/capability.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { queueRefOf } from "../core/record/key.js";
 import { checkNames } from "../internal/option-names.js";
-import type { PermitKind } from "../locks/inspect-permits.js";
+import { inspectRecord } from "../locks/inspect.js";
+import { inspectPermits } from "../locks/inspect-permits.js";
 import { SESSIONS } from "../native/native-sessions.js";
 import {
   askHolderToRelease,
@@ -25,10 +26,9 @@ import {
   INSPECT_PERMIT_NAMES,
   type InspectOptions,
   type InspectPermitOptions,
-  isPermitKind,
+  isOfPermits,
   namedRef,
   permitRecordRef,
-  type RecordKind,
 } from "./kinds.js";
 import {
   type ListOptions,
@@ -39,7 +39,7 @@ import {
   permitPagesOf,
 } from "./list.js";
 import { permitOfHolder } from "./permit-holder.js";
-import { type PermitQueueListing, permitQueueOf, type QueueListing, queueOf } from "./queue.js";
+import { type PermitQueueListing, type QueueListing, queueOf } from "./queue.js";
 import { freeOfHolder, type ReleaseByHolderOptions } from "./release-holder.js";
 import { type SessionListing, sessionsOf } from "./sessions.js";
 import { changeLimit, type LimitChange } from "./set-limit.js";
@@ -94,11 +94,12 @@ export function listQueue(
   const { context } = partsOf(client, "listQueue()");
   if (isOfPermits(options)) {
     checkNames("listQueue()", options, INSPECT_PERMIT_NAMES);
-    return permitQueueOf(context, permitRecordRef(context.format, name, options.kind));
+    const ref = permitRecordRef(context.format, name, options.kind);
+    return queueOf(context, ref, inspectPermits);
   }
   checkPermitKind(options);
   checkNames("listQueue()", options, { namespace: true });
-  return queueOf(context, queueRefOf(context.format, name, options.namespace));
+  return queueOf(context, queueRefOf(context.format, name, options.namespace), inspectRecord);
 }
 
 /**
@@ -244,14 +245,4 @@ async function forcePermit(
   const permit = await permitOfHolder(context, ref, holder);
   if (permit === undefined) return NOT_HELD;
   return askHolderToRelease(context, permit, others, defaultOwner);
-}
-
-function isOfPermits<O extends { readonly kind: PermitKind }>(
-  options:
-    | O
-    | { readonly kind?: RecordKind | undefined }
-    | { readonly namespace?: string | undefined },
-): options is O {
-  // The caller checks the options later, so their type is not certain here.
-  return isPermitKind((options as { readonly kind?: string } | undefined | null)?.kind);
 }

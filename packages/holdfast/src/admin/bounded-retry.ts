@@ -107,7 +107,7 @@ interface Answered<T> {
   readonly value: T;
 }
 
-type Result<T> = Answered<T> | NoAnswer | Misconfigured;
+export type Result<T> = Answered<T> | NoAnswer | Misconfigured;
 
 export async function readOnce(
   context: AcquireContext,

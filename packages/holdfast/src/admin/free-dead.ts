@@ -5,10 +5,8 @@ import type { RecordRef } from "../core/record/format.js";
 import type { ForcedRelease, HeldRecord, LeaseRecord } from "../core/record/record.js";
 import { forcedRequest } from "../native/native-values.js";
 import { Abort } from "../platform/abort.js";
-import type { NoAnswer } from "../platform/retry.js";
-import { isJudged, type Misconfigured } from "../platform/table.js";
-
-type Answered = { readonly kind: "answered"; readonly value: LeaseRecord };
+import { isJudged } from "../platform/table.js";
+import { type Result, writeOnce } from "./bounded-retry.js";
 
 /** Judges the holder. Ignores the queue: waiters do not show whether the holder lives. */
 function judge(context: AcquireContext, ref: RecordRef, record: HeldRecord): Decision {
@@ -37,7 +35,7 @@ export async function freeDead(
   record: HeldRecord,
   forced: ForcedRelease,
   signal?: AbortSignal,
-): Promise<Answered | NoAnswer | Misconfigured> {
+): Promise<Result<LeaseRecord>> {
   const decision = judge(context, ref, record);
   if (decision.kind === "end-session") {
     const ended = await context.sessions.end(decision, forced.by, signal ?? new Abort());
@@ -46,8 +44,5 @@ export async function freeDead(
   // A refusal shows that the session is alive, or that it has already ended.
   if (judge(context, ref, record).kind !== "take-over") return { kind: "answered", value: record };
   const options = { keepData: true, lastHolder: record.holder, forced: forcedRequest(forced) };
-  const write = context.freeing(ref, { watched: record }, options);
-  const answer = await context.write(write, undefined, signal);
-  if (!isJudged(answer)) return answer;
-  return { kind: "answered", value: context.seeRecord(ref, answer, "strong") };
+  return writeOnce(context, ref, context.freeing(ref, { watched: record }, options), signal);
 }

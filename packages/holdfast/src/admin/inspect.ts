@@ -1,5 +1,4 @@
 import { type Holdfast, partsOf } from "../client.js";
-import type { AcquireContext } from "../core/acquire/context.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { checkNames } from "../internal/option-names.js";
 import { type Inspection, inspectRecord } from "../locks/inspect.js";
@@ -9,7 +8,7 @@ import {
   INSPECT_PERMIT_NAMES,
   type InspectOptions,
   type InspectPermitOptions,
-  isPermitKind,
+  isOfPermits,
   namedRef,
   permitRecordRef,
 } from "./kinds.js";
@@ -27,20 +26,12 @@ export function inspect<S extends FormatTypes = NativeTypes>(
   options: InspectOptions | InspectPermitOptions = {},
 ): Promise<Inspection<S>> {
   const { context } = partsOf(client, "inspect()");
-  return inspected(context, name, options) as Promise<Inspection<S>>;
-}
-
-function inspected(
-  context: AcquireContext,
-  name: FormatTypes["name"],
-  options: InspectOptions | InspectPermitOptions,
-): Promise<Inspection> {
-  // The options are not checked yet.
-  const kind = (options as InspectPermitOptions | null)?.kind;
-  if (isPermitKind(kind)) {
-    checkNames("inspect()", options as InspectPermitOptions, INSPECT_PERMIT_NAMES);
-    return inspectPermits(context, permitRecordRef(context.format, name, kind));
+  if (isOfPermits(options)) {
+    checkNames("inspect()", options, INSPECT_PERMIT_NAMES);
+    const ref = permitRecordRef(context.format, name, options.kind);
+    return inspectPermits(context, ref) as Promise<Inspection<S>>;
   }
-  checkNames("inspect()", options as InspectOptions, INSPECT_NAMES);
-  return inspectRecord(context, namedRef(context.format, name, options as InspectOptions));
+  checkNames("inspect()", options, INSPECT_NAMES);
+  const ref = namedRef(context.format, name, options);
+  return inspectRecord(context, ref) as Promise<Inspection<S>>;
 }

@@ -53,14 +53,24 @@ export function permitRecordRef(format: LeaseFormat, name: LockName, kind: Permi
   return requireCapability(format, PERMITS).refOf(kind, checkName(name as string));
 }
 
-const PERMIT_KINDS: readonly PermitKind[] = ["semaphore", "read-write"];
+export const PERMIT_KINDS: readonly PermitKind[] = ["semaphore", "read-write"];
 
 /** Whether the records of this kind have permits. */
 export function isPermitKind(kind: string | undefined): kind is PermitKind {
   return (PERMIT_KINDS as readonly unknown[]).includes(kind);
 }
 
-const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
+/** Whether the options of a call, which the caller checks later, are of a kind with permits. */
+export function isOfPermits<O extends { readonly kind: PermitKind }>(
+  options:
+    | O
+    | { readonly kind?: RecordKind | undefined }
+    | { readonly namespace?: string | undefined },
+): options is O {
+  return isPermitKind((options as { readonly kind?: string } | undefined | null)?.kind);
+}
+
+export const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
 const HOLDER_KINDS: readonly RecordKind[] = ["lock", "leader"];
 
 /** Resolves the kind. Throws `invalid-argument`. */

@@ -1,7 +1,7 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
-import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
+import type { FormatTypes, LockName, NativeTypes } from "../core/record/format-types.js";
 import { isReadable } from "../core/record/record.js";
 import { HoldfastError } from "../errors.js";
 import { noAnswerText } from "../internal/cause-text.js";
@@ -34,13 +34,8 @@ export interface ListPermitOptions extends Omit<ListOptions, "kind"> {
   readonly kind: PermitKind;
 }
 
-const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = {
-  kind: true,
-  prefix: true,
-  free: "flag",
-};
-
 const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: "flag" };
+const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = LIST_NAMES;
 
 /** A place in the queue of a fair lock, a semaphore or a read-write lock, as read by a scan. */
 export interface ListedEntry {
@@ -83,8 +78,11 @@ export interface ListPage<S extends FormatTypes = NativeTypes, I = Inspection<S>
 /** One page of a listing of semaphores or of read-write locks. */
 export type PermitListPage = ListPage<NativeTypes, PermitInspection>;
 
+type Unreadable = ListPage["unreadable"][number];
+export type Records<I> = Pick<ListPage<NativeTypes, I>, "locks" | "unreadable">;
+
 /** A page of a scan, as answered. */
-export type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
+type Page = Extract<ScanAnswer, { readonly kind: "page" }>;
 
 /** Lists the locks of the table by a scan. */
 export async function* pagesOf(
@@ -111,23 +109,21 @@ async function* scanned<I>(
   context: AcquireContext,
   kind: AnyKind,
   options: Pick<ListOptions, "prefix">,
-  readPage: (page: Page) => Pick<ListPage<NativeTypes, I>, "locks" | "unreadable">,
+  readPage: (page: Page) => Records<I>,
 ): AsyncGenerator<ListPage<NativeTypes, I>> {
   checkPrefix(options);
   // Throws if the format has no tasks of `once`: only native records have them.
   if (kind === "once") context.format.codec.refOf(kind, "any");
   const prefixes = prefixesOf(context, kind, options.prefix ?? "");
   const places: FoundPlace[] = [];
-  let after: Item | undefined;
-  do {
-    const page = await scanPage(context, prefixes, after);
+  for await (const page of scanPages(context, prefixes)) {
     const records = readPage(page);
     places.push(...page.items.flatMap((item) => placeIn(context, kind, item) ?? []));
-    after = page.next;
+    const isLast = page.next === undefined;
     // Only the whole scan shows which tickets were granted: a record may come after the places in its queue.
-    const queued = after === undefined ? places.map((place) => listedEntry(context, place)) : [];
+    const queued = isLast ? places.map((place) => listedEntry(context, place)) : [];
     yield { ...records, queued, readUnits: page.readUnits };
-  } while (after !== undefined);
+  }
 }
 
 /** Returns the key prefixes of the listed records, and of the places in their queues. */
@@ -144,20 +140,24 @@ export function prefixesOf(
     : [ofRecords];
 }
 
-/** Reads one page of a scan, with retries. Throws coded errors. */
-export async function scanPage(
+/** Reads the pages of a scan, with retries. Throws coded errors. */
+export async function* scanPages(
   context: AcquireContext,
   prefixes: readonly KeyPrefix[],
-  after: Item | undefined,
   mostItems?: number,
-): Promise<Page> {
+): AsyncGenerator<Page> {
   const { requestTimeoutMs: timeoutMs } = context.settings;
   const limit = mostItems === undefined ? {} : { mostItems };
-  return fewTries(
-    context,
-    () => context.table.scan({ prefixes, after, ...limit }, { timeoutMs }),
-    (answer) => notListed(context.tableName, answer),
-  );
+  let after: Item | undefined;
+  do {
+    const page = await fewTries(
+      context,
+      () => context.table.scan({ prefixes, after, ...limit }, { timeoutMs }),
+      (answer) => notListed(context.tableName, answer),
+    );
+    yield page;
+    after = page.next;
+  } while (after !== undefined);
 }
 
 function notListed(table: string, answer: NoAnswer): HoldfastError {
@@ -183,22 +183,15 @@ export function recordsOf(
   kind: RecordKind,
   { items, dateMs }: Pick<Page, "items" | "dateMs">,
   withFree: boolean,
-): Pick<ListPage, "locks" | "unreadable"> {
-  const locks: Inspection[] = [];
-  const unreadable: { name: string; found: string }[] = [];
-  const listing = recordListing(context.format);
-  for (const item of items) {
-    const name = listing.nameOf(kind, item);
-    if (name === undefined) continue;
+): Records<Inspection> {
+  return readRecords<Inspection>(context, kind, items, withFree, (name, item) => {
     const namespace = queueListing(context.format)?.namespaceIn(item);
     const ref = context.format.codec.refOf(kind, name, namespace);
     const found = context.see(ref, { item }, "eventual");
-    if (!isReadable(found)) unreadable.push({ name: ref.name, found: found.found });
-    else if (found.state === "held" || withFree) {
-      locks.push(inspectionOf(context, ref, found, dateMs));
-    }
-  }
-  return { locks, unreadable };
+    return isReadable(found)
+      ? inspectionOf(context, ref, found, dateMs)
+      : { name: ref.name, found: found.found };
+  });
 }
 
 /** Reads the semaphores or read-write locks of a page. */
@@ -207,17 +200,28 @@ export function permitsOf(
   kind: PermitKind,
   { items, dateMs }: Pick<Page, "items" | "dateMs">,
   withFree: boolean,
-): Pick<PermitListPage, "locks" | "unreadable"> {
-  const locks: PermitInspection[] = [];
-  const unreadable: { name: string; found: string }[] = [];
-  const listing = recordListing(context.format);
-  for (const item of items) {
-    const name = listing.nameOf(kind, item);
-    if (name === undefined) continue;
+): Records<PermitInspection> {
+  return readRecords(context, kind, items, withFree, (name, item) => {
     const ref = requireCapability(context.format, PERMITS).refOf(kind, name as string);
-    const listed = listedPermits(context, ref, { item, dateMs });
-    if (listed.kind === "unreadable") unreadable.push({ name: ref.name, found: listed.found });
-    else if (withFree || listed.inspection.state === "held") locks.push(listed.inspection);
+    return listedPermits(context, ref, { item, dateMs });
+  });
+}
+
+function readRecords<I extends Pick<Inspection, "state">>(
+  { format }: AcquireContext,
+  kind: AnyKind,
+  items: Page["items"],
+  withFree: boolean,
+  read: (name: LockName, item: Item) => I | Unreadable,
+): Records<I> {
+  const locks: I[] = [];
+  const unreadable: Unreadable[] = [];
+  for (const item of items) {
+    const name = recordListing(format).nameOf(kind, item);
+    const one = name === undefined ? undefined : read(name, item);
+    if (one === undefined) continue;
+    if ("found" in one) unreadable.push(one);
+    else if (withFree || one.state === "held") locks.push(one);
   }
   return { locks, unreadable };
 }

@@ -6,8 +6,8 @@ import { deadAtMs } from "../core/record/decide.js";
 import type { RecordRef } from "../core/record/format.js";
 import { unavailableError } from "../core/unavailable.js";
 import { serialisable } from "../internal/printed.js";
-import { type Inspection, inspectRecord } from "../locks/inspect.js";
-import { inspectPermits, type PermitInspection } from "../locks/inspect-permits.js";
+import type { Inspection } from "../locks/inspect.js";
+import type { PermitInspection } from "../locks/inspect-permits.js";
 import { unlessMisconfigured } from "../platform/retry.js";
 import type { Item } from "../platform/table.js";
 
@@ -41,18 +41,13 @@ export interface QueueListing<I = Inspection> {
 /** A semaphore or a read-write lock and its queue, each as read once. */
 export type PermitQueueListing = QueueListing<PermitInspection>;
 
-/** Lists the holder of a lock and the waiters, by strongly consistent reads. Throws coded errors. */
-export async function queueOf(context: AcquireContext, ref: RecordRef): Promise<QueueListing> {
-  const lock = await inspectRecord(context, ref);
-  return { lock, waiters: await waitersBefore(context, ref) };
-}
-
-/** Lists the holders of permits and the waiters, by strongly consistent reads. Throws coded errors. */
-export async function permitQueueOf(
+/** Lists the holders and the waiters, by strongly consistent reads. Throws coded errors. */
+export async function queueOf<I>(
   context: AcquireContext,
   ref: RecordRef,
-): Promise<PermitQueueListing> {
-  const lock = await inspectPermits(context, ref);
+  inspect: (context: AcquireContext, ref: RecordRef) => Promise<I>,
+): Promise<QueueListing<I>> {
+  const lock = await inspect(context, ref);
   return { lock, waiters: await waitersBefore(context, ref) };
 }
 

@@ -1,18 +1,14 @@
 import type { AcquireContext } from "../core/acquire/context.js";
-import { rising } from "../core/backoff.js";
 import { freeOnce } from "../core/hold/release.js";
 import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import { refuse } from "../internal/option-names.js";
-import { type NoAnswer, retry } from "../platform/retry.js";
+import { fewTries } from "./few-tries.js";
 import type { InspectOptions } from "./kinds.js";
 
 /** Options of `Admin.releaseByHolder`. */
 export type ReleaseByHolderOptions = Pick<InspectOptions, "namespace">;
-
-const ATTEMPTS = 4;
-const PAUSE_MS = 200;
 
 /**
  * Frees the record if the record names this holder. The holder can be in any process.
@@ -29,29 +25,19 @@ export async function freeOfHolder(
   // The holder's own release has the same default. In some formats another value would delete data of the format's
   // clients.
   const keepData = context.format.facts.defaults?.keepData ?? false;
-  let unanswered = 0;
-  let trouble: NoAnswer | undefined;
-  const send = () => freeOnce(context, ref, { maybe: [holder] }, { keepData });
-  const retried = await retry(context, send, {
-    backoff: rising(PAUSE_MS),
-    isOver: () => unanswered === ATTEMPTS,
-    onNoAnswer: (answer) => {
-      unanswered += 1;
-      trouble = answer;
-    },
-  });
-  if (retried.kind !== "answered")
-    throw unavailableError(
-      ref.name,
-      "may not have been released",
-      trouble as NoAnswer,
-      titleOf([ref.name], ref.kind),
-    );
-  const { answer } = retried;
+  let sent = 0;
+  const send = () => {
+    sent += 1;
+    return freeOnce(context, ref, { maybe: [holder] }, { keepData });
+  };
+  const title = titleOf([ref.name], ref.kind);
+  const answer = await fewTries(context, send, (last) =>
+    unavailableError(ref.name, "may not have been released", last, title),
+  );
   if (answer.kind === "applied") return true;
   const found = context.format.codec.read(answer.item, ref);
   // An earlier attempt without an answer, also one by the SDK, may have freed the record.
-  const mayBeOwn = unanswered > 0 || answer.isRepeated === true;
+  const mayBeOwn = sent > 1 || answer.isRepeated === true;
   return mayBeOwn && isReadable(found) && isFreeOf(found, holder, ref, context.format);
 }
 

@@ -7,7 +7,7 @@ import type { PermitKind } from "../locks/inspect-permits.js";
 import { queueListing, recordListing } from "../native/native-listing.js";
 import { PERMITS } from "../native/native-permits.js";
 import type { Item } from "../platform/table.js";
-import { scanPage } from "./list.js";
+import { scanPages } from "./list.js";
 
 /** A session that is alive, or that a lock or a permit still names. */
 export interface SessionListing {
@@ -43,10 +43,13 @@ export interface SessionPermit {
 }
 
 /** The locks and permits on one session. */
-export interface OnSession {
+interface OnSession {
   readonly locks: string[];
   readonly permits: SessionPermit[];
 }
+
+/** The locks and permits of each session that one names. */
+export type BySession = Map<string, OnSession>;
 
 /**
  * Lists the sessions of the table with the locks and the permits that name them.
@@ -55,35 +58,49 @@ export interface OnSession {
  */
 export async function sessionsOf(context: AcquireContext): Promise<SessionListing[]> {
   const sessions = await leasesBySession(context);
-  const listings: SessionListing[] = [];
+  const all: FoundSession[] = [];
   for await (const { name: id, item } of recordsOf(context, ["session"])) {
     const found = glanceAtSession(context, id, item);
-    const on = sessions.get(id);
-    if (found.state === "held" || on !== undefined) {
-      listings.push(listingOf(context, id, found, on ?? NOTHING));
-    }
-    sessions.delete(id);
+    if (found.state === "held" || sessions.has(id)) all.push({ id, found });
   }
-  const gone = [...sessions].map(([id, on]) => listingOf(context, id, { state: "absent" }, on));
-  return [...listings, ...gone];
+  return sessionListings(context, all, sessions);
 }
 
-export const NOTHING: OnSession = { locks: [], permits: [] };
+/** A session, as its record shows it. */
+export interface FoundSession {
+  readonly id: string;
+  readonly found: Found;
+}
+
+/** Describes these sessions, and those that only locks and permits name. */
+export function sessionListings(
+  context: AcquireContext,
+  found: readonly FoundSession[],
+  named: BySession,
+): SessionListing[] {
+  const known = new Set(found.map(({ id }) => id));
+  const absent = [...named.keys()].filter((id) => !known.has(id));
+  return [...found, ...absent.map((id): FoundSession => ({ id, found: { state: "absent" } }))].map(
+    (one) => listingOf(context, one, named.get(one.id) ?? { locks: [], permits: [] }),
+  );
+}
+
+/** Returns the locks and permits on a session, for more of them to be added. */
+export function onSession(sessions: BySession, session: string): OnSession {
+  const known = sessions.get(session) ?? { locks: [], permits: [] };
+  sessions.set(session, known);
+  return known;
+}
 
 // One scan finds the records of all kinds.
 const KINDS = ["lock", "semaphore", "read-write"] as const;
 
-async function leasesBySession(context: AcquireContext): Promise<Map<string, OnSession>> {
-  const sessions = new Map<string, OnSession>();
-  const on = (session: string): OnSession => {
-    const known = sessions.get(session) ?? { locks: [], permits: [] };
-    sessions.set(session, known);
-    return known;
-  };
+async function leasesBySession(context: AcquireContext): Promise<BySession> {
+  const sessions: BySession = new Map();
   for await (const { kind, name, item } of recordsOf(context, KINDS)) {
     if (kind !== "lock" && kind !== "session") {
       for (const { session, holder, weight } of permitsIn(context, item)) {
-        on(session).permits.push({ kind, name, holder, weight });
+        onSession(sessions, session).permits.push({ kind, name, holder, weight });
       }
       continue;
     }
@@ -94,7 +111,7 @@ async function leasesBySession(context: AcquireContext): Promise<Map<string, OnS
       "eventual",
     );
     if (found.state !== "held" || found.session === undefined) continue;
-    on(found.session).locks.push(name);
+    onSession(sessions, found.session).locks.push(name);
   }
   return sessions;
 }
@@ -104,11 +121,9 @@ function permitsIn({ format }: AcquireContext, item: Item): readonly PermitInRec
   return found?.state === "shared" ? found.permits : [];
 }
 
-/** Describes a session from its record and from the locks that name the session. */
-export function listingOf(
+function listingOf(
   context: AcquireContext,
-  id: string,
-  found: Found,
+  { id, found }: FoundSession,
   { locks, permits }: OnSession,
 ): SessionListing {
   const known = found.state === "held" || found.state === "free" ? found : undefined;
@@ -143,16 +158,13 @@ async function* recordsOf(
   kinds: readonly RecordOfKind["kind"][],
 ): AsyncGenerator<RecordOfKind> {
   const listing = recordListing(context.format);
-  let after: Item | undefined;
-  do {
-    const prefixes = kinds.flatMap((kind) => listing.prefixOf(kind, "") ?? []);
-    const page = await scanPage(context, prefixes, after);
+  const prefixes = kinds.flatMap((kind) => listing.prefixOf(kind, "") ?? []);
+  for await (const page of scanPages(context, prefixes)) {
     for (const item of page.items) {
       for (const kind of kinds) {
         const name = listing.nameOf(kind, item);
         if (typeof name === "string") yield { kind, name, item };
       }
     }
-    after = page.next;
-  } while (after !== undefined);
+  }
 }

@@ -10,23 +10,27 @@ import { HISTORY } from "../native/native-history.js";
 import { recordListing } from "../native/native-listing.js";
 import { MEMBERS } from "../native/native-members.js";
 import type { Item, KeyPrefix } from "../platform/table.js";
-import type { AnyKind, RecordKind } from "./kinds.js";
+import { type AnyKind, PERMIT_KINDS, RECORD_KINDS, type RecordKind } from "./kinds.js";
 import {
   checkPrefix,
   type FoundPlace,
   type ListedEntry,
   listedEntry,
-  type Page,
   permitsOf,
   placeIn,
   prefixesOf,
+  type Records,
   recordsOf,
-  scanPage,
+  scanPages,
 } from "./list.js";
-import { listingOf, NOTHING, type OnSession, type SessionListing } from "./sessions.js";
+import {
+  type BySession,
+  type FoundSession,
+  onSession,
+  type SessionListing,
+  sessionListings,
+} from "./sessions.js";
 
-const RECORD_KINDS: readonly RecordKind[] = ["lock", "leader", "once"];
-const PERMIT_KINDS: readonly PermitKind[] = ["semaphore", "read-write"];
 const QUEUED_KINDS: readonly AnyKind[] = ["lock", ...PERMIT_KINDS];
 
 /** Selects the records of a survey. */
@@ -118,17 +122,17 @@ export async function surveyOf(context: AcquireContext, options: SurveyOptions):
   const breaks = new Breaks(context.timers, () => context.nowMs());
   const collected = new Collection(context, isBrief);
   let readUnits: number | undefined;
-  let after: Item | undefined;
-  do {
-    const page = await scanPage(context, prefixes, after, mostItems);
+  let isWhole = true;
+  for await (const page of scanPages(context, prefixes, mostItems)) {
     if (page.readUnits !== undefined) readUnits = (readUnits ?? 0) + page.readUnits;
     for (const item of page.items) {
       collected.add(item, page.dateMs);
       if (breaks.isDue) await breaks.take();
     }
-    after = page.next;
-  } while (after !== undefined && !(isBrief && collected.bytes > MOST_BYTES));
-  return { ...(await collected.end(breaks)), readUnits, isWhole: after === undefined };
+    isWhole = page.next === undefined;
+    if (isBrief && collected.bytes > MOST_BYTES) break;
+  }
+  return { ...(await collected.end(breaks)), readUnits, isWhole };
 }
 
 function surveyPrefixes(context: AcquireContext, prefix: string): KeyPrefix[] {
@@ -170,33 +174,30 @@ class Collection {
     this.#sessions.push(...sessionIn(context, item));
     this.#terms.push(...termIn(context, item));
     this.#members.push(...memberIn(context, item));
-    for (const kind of RECORD_KINDS) this.#addLock(kind, page);
-    for (const kind of PERMIT_KINDS) this.#addPermits(kind, page);
+    for (const kind of RECORD_KINDS) {
+      const read = () => recordsOf(context, kind, page, true);
+      this.#add(this.#locks, kind, read, ({ session }) => session !== undefined);
+    }
+    for (const kind of PERMIT_KINDS) {
+      const read = () => permitsOf(context, kind, page, true);
+      this.#add(this.#permits, kind, read, ({ permits }) => permits.length > 0);
+    }
     for (const kind of QUEUED_KINDS) this.#addPlace(kind, item);
   }
 
-  #addLock(kind: RecordKind, page: ItemPage): void {
-    const read = () => recordsOf(this.#context, kind, page, true);
+  #add<K extends AnyKind, I>(
+    to: { readonly kind: K; readonly lock: I }[],
+    kind: K,
+    read: () => Records<I>,
+    isOnSession: (lock: I) => boolean,
+  ): void {
     const { locks, unreadable } = read();
     this.#unreadable.push(...unreadable.map((one) => ({ kind, ...one })));
     for (const lock of locks) {
-      const at = this.#locks.push({ kind, lock }) - 1;
-      if (lock.session === undefined) continue;
+      const at = to.push({ kind, lock }) - 1;
+      if (!isOnSession(lock)) continue;
       this.#onSession.push(() => {
-        for (const again of read().locks) this.#locks[at] = { kind, lock: again };
-      });
-    }
-  }
-
-  #addPermits(kind: PermitKind, page: ItemPage): void {
-    const read = () => permitsOf(this.#context, kind, page, true);
-    const { locks, unreadable } = read();
-    this.#unreadable.push(...unreadable.map((one) => ({ kind, ...one })));
-    for (const lock of locks) {
-      const at = this.#permits.push({ kind, lock }) - 1;
-      if (lock.permits.length === 0) continue;
-      this.#onSession.push(() => {
-        for (const again of read().locks) this.#permits[at] = { kind, lock: again };
+        for (const again of read().locks) to[at] = { kind, lock: again };
       });
     }
   }
@@ -227,8 +228,6 @@ class Collection {
   }
 }
 
-type ItemPage = Pick<Page, "items" | "dateMs">;
-
 /** The length of an item's texts and names. */
 function textLength(item: Item): number {
   let length = 0;
@@ -255,11 +254,6 @@ function termIn({ format }: AcquireContext, item: Item): SurveyedTerm[] {
   return name === undefined || grant === undefined ? [] : [{ name, grant }];
 }
 
-interface FoundSession {
-  readonly id: string;
-  readonly found: ReturnType<typeof glanceAtSession>;
-}
-
 function sessionIn(context: AcquireContext, item: Item): FoundSession[] {
   const id = recordListing(context.format).nameOf("session", item);
   if (typeof id !== "string") return [];
@@ -272,27 +266,17 @@ function sessionsOf(
   locks: readonly SurveyedLock[],
   permits: readonly SurveyedPermits[],
 ): SessionListing[] {
-  const named = new Map<string, OnSession>();
-  const on = (session: string): OnSession => {
-    const known = named.get(session) ?? { locks: [], permits: [] };
-    named.set(session, known);
-    return known;
-  };
+  const named: BySession = new Map();
   for (const { lock } of locks) {
-    if (lock.session !== undefined) on(lock.session).locks.push(lock.name);
+    if (lock.session !== undefined) onSession(named, lock.session).locks.push(lock.name);
   }
   for (const { kind, lock } of permits) {
     for (const { session, holder, weight } of lock.permits) {
-      on(session).permits.push({ kind, name: lock.name, holder, weight });
+      onSession(named, session).permits.push({ kind, name: lock.name, holder, weight });
     }
   }
-  const listed = found
-    .filter((one) => !isReadable(one.found) || one.found.state === "held" || named.has(one.id))
-    .map((one) => listingOf(context, one.id, one.found, named.get(one.id) ?? NOTHING));
-  const known = new Set(found.map(({ id }) => id));
-  const absent = [...named].filter(([id]) => !known.has(id));
-  return [
-    ...listed,
-    ...absent.map(([id, held]) => listingOf(context, id, { state: "absent" }, held)),
-  ];
+  const listed = found.filter(
+    (one) => !isReadable(one.found) || one.found.state === "held" || named.has(one.id),
+  );
+  return sessionListings(context, listed, named);
 }

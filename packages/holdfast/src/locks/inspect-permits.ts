@@ -71,23 +71,18 @@ export function permitsIn(
   return record.state === "shared" ? record.permits : [];
 }
 
-/** A listed record with permits: its inspection, or the layout that this version cannot read. */
-type ListedPermits =
-  | { readonly kind: "readable"; readonly inspection: PermitInspection }
-  | { readonly kind: "unreadable"; readonly found: string };
-
-/** Decodes an item of a scan. Sends no request for the sessions of the holders. */
+/** Decodes an item of a scan: its inspection, or the layout that this version cannot read. Sends no request. */
 export function listedPermits(
   context: AcquireContext,
   ref: RecordRef,
   shown: Shown,
-): ListedPermits {
+): PermitInspection | { readonly name: string; readonly found: string } {
   const record = requireCapability(context.format, PERMITS).readAll(shown.item);
   if (record.state !== "absent" && record.state !== "shared") {
-    return { kind: "unreadable", found: record.found };
+    return { name: ref.name, found: record.found };
   }
   context.see(ref, shown, "eventual");
-  return { kind: "readable", inspection: permitInspectionOf(context, ref, record, shown) };
+  return permitInspectionOf(context, ref, record, shown);
 }
 
 /** Computes the inspection of a record with permits, from the record and the observations of this client. */
