@@ -12,12 +12,13 @@
  * library has brought a higher fence. The record itself contains no fence, so other clients cannot match a fence
  * with its grant.
  */
-import type { FenceCounter, Item, LockName, RecordListing, RecordRef } from "holdfast/internal";
+import type { FenceCounter, Item, LockName, RecordCodec, RecordRef } from "holdfast/internal";
 import { assignFence, valueText } from "holdfast/internal";
 import {
   any,
   COUNT_DIGITS,
   equals,
+  foreignRef,
   invalid,
   isAbsent,
   isCount,
@@ -85,23 +86,32 @@ function companionKind(name: LockName, kinds: readonly CompanionKind[]): Compani
   return kinds.find(({ suffix }) => last.endsWith(suffix));
 }
 
-/** Finds the records of a format in a scan: companions are none. The keys share no prefix. */
-export function listing(
+/** How a format with these companions names its records and holders, and finds the records in a scan. */
+export function namesWith(
+  format: string,
   pk: string,
   sk: string | undefined,
   companions: readonly CompanionKind[],
-): RecordListing {
+): Pick<RecordCodec, "refOf" | "listing" | "holderOf"> {
   return {
-    nameOf(_kind, item) {
-      const name = nameIn(item, pk, sk);
-      return name !== undefined && companionKind(name, companions) ? undefined : name;
+    refOf(kind, lock) {
+      const ref = foreignRef(format, kind, lock, pk, sk);
+      checkNoCompanion(lock, companions);
+      return ref;
     },
-    prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
+    listing: {
+      nameOf(_kind, item) {
+        const name = nameIn(item, pk, sk);
+        return name !== undefined && companionKind(name, companions) ? undefined : name;
+      },
+      // The keys of a format share no prefix.
+      prefixOf: (_kind, value) => (value === "" ? undefined : { attribute: pk, value }),
+    },
+    holderOf: (owner, id) => `${owner}/${id}`,
   };
 }
 
-/** Throws `invalid-argument` if the name of a lock has the suffix of a companion. */
-export function checkNoCompanion(name: LockName, kinds: readonly CompanionKind[]): void {
+function checkNoCompanion(name: LockName, kinds: readonly CompanionKind[]): void {
   const kind = companionKind(name, kinds);
   if (kind === undefined) return;
   throw invalid(
@@ -109,10 +119,10 @@ export function checkNoCompanion(name: LockName, kinds: readonly CompanionKind[]
   );
 }
 
-/** Throws `invalid-argument` for a value outside the type {@link Fences}. */
-export function checkFences(fences: unknown): void {
-  if (fences === undefined || fences === "companion") return;
-  throw invalid(`The option \`fences\` must be "companion"; it is ${valueText(fences)}.`);
+/** Throws `invalid-argument` for a value of the option that is neither `"companion"` nor undefined. */
+export function checkCompanion(option: "fences" | "observations", value: unknown): void {
+  if (value === undefined || value === "companion") return;
+  throw invalid(`The option \`${option}\` must be "companion"; it is ${valueText(value)}.`);
 }
 
 /** Returns the key of a record's companion. `last`: the last key attribute. */

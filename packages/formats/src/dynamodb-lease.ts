@@ -50,27 +50,16 @@ import {
   type Write,
 } from "holdfast/internal";
 import {
-  checkFences,
-  checkNoCompanion,
+  type CompanionKind,
+  checkCompanion,
   companion,
   type FenceOf,
   type Fences,
-  listing,
   longestNameWith,
+  namesWith,
   STORED_FENCES,
 } from "./companion.js";
-import {
-  all,
-  any,
-  equals,
-  foreignRef,
-  idIn,
-  invalid,
-  isAbsent,
-  isPresent,
-  s,
-  stringIn,
-} from "./foreign.js";
+import { all, any, equals, idIn, invalid, isAbsent, isPresent, s, stringIn } from "./foreign.js";
 
 /** The types of {@link dynamodbLease}: no fence by default, and no user data. */
 export interface BareLeases<Fence extends bigint | undefined = undefined> extends FormatTypes {
@@ -130,16 +119,14 @@ export function dynamodbLease<const O extends DynamodbLeaseOptions = DynamodbLea
 ): LockFormat<BareLeases<FenceOf<O>>>;
 export function dynamodbLease(options: DynamodbLeaseOptions = {}): LockFormat {
   const { fences } = checkNames("dynamodbLease()", options, OPTION_NAMES);
-  checkFences(fences);
+  checkCompanion("fences", fences);
   const longestMs = durationMs("longestLease", options.longestLease ?? "60s", LENGTHS);
   const skewMs = durationMs("maxClockSkew", options.maxClockSkew ?? "2s", SKEWS);
+  const companions = fences === undefined ? [] : [STORED_FENCES];
   const format: LeaseFormat = {
     name: NAME,
-    facts: {
-      ...FACTS,
-      longestNameBytes: longestNameWith(fences === undefined ? [] : [STORED_FENCES]),
-    },
-    codec: codecOf(longestMs, skewMs, fences),
+    facts: { ...FACTS, longestNameBytes: longestNameWith(companions) },
+    codec: codecOf(longestMs, skewMs, companions),
     lease: LEASE_WRITES,
     // A companion has no expiry, so TTL never deletes it.
     ...(fences === undefined ? {} : { fenceCounter: companion(KEY, undefined, {}) }),
@@ -157,16 +144,14 @@ const FACTS: FormatFacts = Object.freeze({
   endsByWallClock: true,
 });
 
-function codecOf(longestMs: number, skewMs: number, fences: Fences): RecordCodec {
+function codecOf(
+  longestMs: number,
+  skewMs: number,
+  companions: readonly CompanionKind[],
+): RecordCodec {
   return {
     pollAttributes: [EXPIRY, VERSION, HOLDER],
-    refOf(kind, name) {
-      const ref = foreignRef(NAME, kind, name, KEY, undefined);
-      if (fences !== undefined) checkNoCompanion(name, [STORED_FENCES]);
-      return ref;
-    },
-    listing: listing(KEY, undefined, fences === undefined ? [] : [STORED_FENCES]),
-    holderOf: (owner, id) => `${owner}/${id}`,
+    ...namesWith(NAME, KEY, undefined, companions),
     read: (item) => readRecord(item, longestMs, skewMs),
     checkData() {
       throw invalid(`Records of format "${NAME}" cannot store user data. Leave out \`data\`.`);

@@ -13,6 +13,7 @@ import { valueText } from "holdfast/internal";
 /** Helpers for the formats of other clients. */
 
 export const s = (value: string): AttributeValue => ({ S: value });
+export const n = (value: number | bigint): AttributeValue => ({ N: value.toString() });
 export const isAbsent = (attribute: string): Condition => ({ kind: "absent", attribute });
 export const isPresent = (attribute: string): Condition => ({ kind: "present", attribute });
 export const equals = (attribute: string, value: AttributeValue): Condition => ({
@@ -54,8 +55,8 @@ export const COUNT_DIGITS = 37;
 /** Requires a number that can be raised by one. No condition can test whether it is whole. */
 export const isCount = (attribute: string): Condition =>
   all(
-    { kind: "at-least", attribute, value: { N: "0" } },
-    { kind: "below", attribute, value: { N: (10n ** BigInt(COUNT_DIGITS)).toString() } },
+    { kind: "at-least", attribute, value: n(0) },
+    { kind: "below", attribute, value: n(10n ** BigInt(COUNT_DIGITS)) },
   );
 
 /** The names of a table's key attributes. */

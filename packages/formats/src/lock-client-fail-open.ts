@@ -46,14 +46,13 @@ import {
   type Watched,
   type Write,
 } from "holdfast/internal";
-import { checkNoCompanion, listing, longestNameWith } from "./companion.js";
+import { checkCompanion, longestNameWith, namesWith } from "./companion.js";
 import {
   all,
   any,
   COUNT_DIGITS,
   checkKeys,
   equals,
-  foreignRef,
   idIn,
   invalid,
   isAbsent,
@@ -62,11 +61,12 @@ import {
   KEY_NAMES,
   type KeyNames,
   LENGTH_DIGITS,
+  n,
   s,
   stringIn,
   wholeIn,
 } from "./foreign.js";
-import { checkObservations, type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
+import { type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
 
 /** The types of {@link lockClientFailOpen}: a fence, and no user data. */
 export interface TokenLeases<Name extends LockName = string> extends FormatTypes {
@@ -92,8 +92,6 @@ const TIME = "lockAcquiredTimeUnixMs";
 const GUID_BYTES = 64;
 const RELEASED_MS = 1;
 
-const n = (value: number | bigint): AttributeValue => ({ N: value.toString() });
-
 /**
  * Shares a table with `FailOpen` of the npm package dynamodb-lock-client. The package's fencing token is the
  * fence, and continues from its current value. The format has no user data. The lengths of time are this
@@ -112,7 +110,7 @@ export function lockClientFailOpen(
 export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
   checkNames("lockClientFailOpen()", options, OPTION_NAMES);
   const { partitionKeyName: pk = "id", sortKeyName: sk, observations } = options;
-  checkObservations(observations);
+  checkCompanion("observations", observations);
   const companions = observations === undefined ? [] : [SIGHTINGS];
   const ofCompanions = companions.flatMap(({ attributes }) => attributes);
   checkKeys(pk, sk, [OWNER, GUID, TOKEN, LEASE, TIME, ...ofCompanions]);
@@ -128,13 +126,7 @@ export function lockClientFailOpen(options: FailOpenOptions = {}): LockFormat {
     },
     codec: {
       pollAttributes: [OWNER, GUID, TOKEN, LEASE],
-      refOf(kind, lock) {
-        const ref = foreignRef(NAME, kind, lock, pk, sk);
-        checkNoCompanion(lock, companions);
-        return ref;
-      },
-      listing: listing(pk, sk, companions),
-      holderOf: (owner, id) => `${owner}/${id}`,
+      ...namesWith(NAME, pk, sk, companions),
       read: readRecord,
       checkData() {
         throw invalid(`Records of format "${NAME}" cannot store user data. Leave out \`data\`.`);

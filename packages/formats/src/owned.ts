@@ -39,13 +39,12 @@ import {
   type Write,
 } from "holdfast/internal";
 import {
-  checkFences,
-  checkNoCompanion,
+  checkCompanion,
   companion,
   type FenceOf,
   type Fences,
-  listing,
   longestNameWith,
+  namesWith,
   STORED_FENCES,
 } from "./companion.js";
 import {
@@ -53,7 +52,6 @@ import {
   any,
   checkKeys,
   equals,
-  foreignRef,
   idIn,
   isAbsent,
   isPresent,
@@ -73,7 +71,7 @@ import {
   readRecord,
   VERSION,
 } from "./owned-record.js";
-import { checkObservations, type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
+import { type KeptObservations, SIGHTINGS, sightingNotes } from "./sightings.js";
 
 /** The types of a format with bytes as user data, with further attributes, and without a fence by default. */
 export interface ByteLeases<
@@ -118,8 +116,8 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
   const { name, defaults } = dialect;
   checkNames(`format "${name}"`, options, OWNED_NAMES);
   const { partitionKeyName: pk = "key", sortKeyName: sk, fences, observations } = options;
-  checkFences(fences);
-  checkObservations(observations);
+  checkCompanion("fences", fences);
+  checkCompanion("observations", observations);
   const companions = [
     ...(fences === undefined ? [] : [STORED_FENCES]),
     ...(observations === undefined ? [] : [SIGHTINGS]),
@@ -139,13 +137,7 @@ export function ownedFormat(dialect: Dialect, options: OwnedOptions): LeaseForma
     },
     codec: {
       pollAttributes: [OWNER, LEASE, VERSION, RELEASED],
-      refOf(kind, lock) {
-        const ref = foreignRef(name, kind, lock, pk, sk);
-        checkNoCompanion(lock, companions);
-        return ref;
-      },
-      listing: listing(pk, sk, companions),
-      holderOf: (owner, id) => `${owner}/${id}`,
+      ...namesWith(name, pk, sk, companions),
       read: (item) => readRecord(item, reserved, dialect),
       checkData: (value) => checkData(value, name),
     },

@@ -49,15 +49,15 @@ import type {
   Sighting,
   SightingFormat,
 } from "holdfast/internal";
-import { noteSighting, valueText } from "holdfast/internal";
+import { noteSighting } from "holdfast/internal";
 import { type CompanionKind, companionKey } from "./companion.js";
 import {
   all,
   any,
-  invalid,
   isAbsent,
   isPresent,
   LENGTH_DIGITS,
+  n,
   s,
   stringIn,
   wholeIn,
@@ -75,8 +75,6 @@ export const SIGHTINGS: CompanionKind = Object.freeze({
 
 // A time with more digits is not from a client.
 const LATEST_MS = 10 ** LENGTH_DIGITS;
-
-const n = (value: number): AttributeValue => ({ N: value.toString() });
 
 const IS_NOTE: Condition = all(isPresent(SEEN), {
   kind: "below",
@@ -111,14 +109,6 @@ export function sightingNotes(pk: string, sk: string | undefined, looks: Item): 
     },
     noteIn,
   };
-}
-
-/** Throws `invalid-argument` for a value outside the type {@link KeptObservations}. */
-export function checkObservations(observations: unknown): void {
-  if (observations === undefined || observations === "companion") return;
-  throw invalid(
-    `The option \`observations\` must be "companion"; it is ${valueText(observations)}.`,
-  );
 }
 
 function seenIn({ holder, version, leaseMs }: Sighting): AttributeValue {

@@ -20,7 +20,6 @@ export type {
   LeaseWrites,
   Onto,
   RecordCodec,
-  RecordListing,
   RecordRef,
   Renewal,
   SightingFormat,
