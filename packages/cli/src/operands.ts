@@ -29,6 +29,20 @@ export function operandsOf(
   return { names, command };
 }
 
+/** As {@link operandsOf}, for a verb that takes a single name. */
+export function operandsOfOne(
+  verb: string,
+  words: readonly string[],
+  operands: readonly string[],
+): { readonly name: string; readonly command: readonly string[] } {
+  const { names, command } = operandsOf(verb, words, operands);
+  const [name = "", ...others] = names;
+  if (others.length === 0) return { name, command };
+  throw usageError(
+    `${verb} takes a single name, but ${names.length} names are before the two dashes. Give one name.`,
+  );
+}
+
 /** Options whose value may be empty. */
 const MAY_BE_EMPTY: readonly string[] = ["data", "prefix"];
 

@@ -22,12 +22,16 @@ export function ownGroupFirst<T>(groups: Map<string, T[]>): Map<string, T[]> {
   return own === undefined ? groups : new Map([[OWN, own], ...groups]);
 }
 
-/** Adds the options common to all commands that use a table. */
-export function withCommonOptions(
-  command: Command,
+/** Adds a command that uses a table, with the options that these commands have in common. */
+export function tableCommand(
+  program: Command,
+  nameAndArguments: string,
+  description: string,
   formats: readonly string[] = LOCK_FORMATS,
 ): Command {
-  return command
+  return program
+    .command(nameAndArguments)
+    .description(description)
     .addOption(tableOption())
     .addOption(regionOption("the table's region; default: as found by the AWS SDK"))
     .addOption(
@@ -37,48 +41,38 @@ export function withCommonOptions(
     )
     .addOption(formatOption(formats).helpGroup(FOREIGN))
     .addOption(
-      new Option(
+      foreign(
         "--fences <where>",
         "with a format without fences: store fences beside the records",
-      )
-        .choices(["companion"])
-        .env("HOLDFAST_FENCES")
-        .helpGroup(FOREIGN),
+        "HOLDFAST_FENCES",
+      ).choices(["companion"]),
     )
     .addOption(
-      new Option(
+      foreign(
         "--observations <where>",
         "with a format without ends of leases: keep observations beside the records",
-      )
-        .choices(["companion"])
-        .env("HOLDFAST_OBSERVATIONS")
-        .helpGroup(FOREIGN),
+        "HOLDFAST_OBSERVATIONS",
+      ).choices(["companion"]),
     )
     .addOption(
-      new Option("--pk <name>", "the partition key; default pk, or the format's own")
-        .env("HOLDFAST_PK")
-        .helpGroup(FOREIGN),
+      foreign("--pk <name>", "the partition key; default pk, or the format's own", "HOLDFAST_PK"),
     )
     .addOption(
-      new Option("--sk <name|none>", "the sort key; default sk, in other formats none")
-        .env("HOLDFAST_SK")
-        .helpGroup(FOREIGN),
+      foreign("--sk <name|none>", "the sort key; default sk, in other formats none", "HOLDFAST_SK"),
     )
     .addOption(
-      new Option(
+      foreign(
         "--longest-lease <duration>",
         "with dynamodb-lease: the longest lease of any client; default 60s",
-      )
-        .env("HOLDFAST_LONGEST_LEASE")
-        .helpGroup(FOREIGN),
+        "HOLDFAST_LONGEST_LEASE",
+      ),
     )
     .addOption(
-      new Option(
+      foreign(
         "--max-clock-skew <duration>",
         "with dynamodb-lease: the largest skew of two clocks; default 2s",
-      )
-        .env("HOLDFAST_MAX_CLOCK_SKEW")
-        .helpGroup(FOREIGN),
+        "HOLDFAST_MAX_CLOCK_SKEW",
+      ),
     )
     .addOption(
       new Option(
@@ -90,14 +84,25 @@ export function withCommonOptions(
     .addOption(quietOption());
 }
 
+function foreign(flags: string, description: string, variable: string): Option {
+  return new Option(flags, description).env(variable).helpGroup(FOREIGN);
+}
+
 /** Defines --quiet. The output itself looks for the option among the words, because it starts before the parser. */
 export function quietOption(): Option {
   return new Option("--quiet", "no notes on stderr, such as what the command waits for");
 }
 
-/** Adds the options of the commands that run a user's command under a guard. */
-export function withGuardOptions(command: Command): Command {
-  return command
+/** Adds a command that runs a user's command under a guard. `names`: the operands before the options. */
+export function guardedCommand(
+  program: Command,
+  verb: string,
+  names: string,
+  description: string,
+): Command {
+  return tableCommand(program, verb, description)
+    .usage(`${names} [options] -- <command> [argument...]`)
+    .argument("[operands...]")
     .option("--die-with-guard", "kill the command if its guard dies; needs `setpriv` (Linux)")
     .option("--ignore-hup", "ignore a hang-up of the terminal, as under nohup");
 }
@@ -177,25 +182,9 @@ export function regionOption(description = "the table's region; default: any"): 
   return new Option("--region <region>", description).env("HOLDFAST_REGION");
 }
 
-/** Defines --kind. A lock, a leadership and a task of the same name are different records. */
-export function kindOption(): Option {
-  return new Option("--kind <kind>", "the kind of the records")
-    .choices(["lock", "leader", "once", ...PERMIT_KINDS])
-    .default("lock");
-}
-
-const PERMIT_KINDS = ["semaphore", "read-write"] as const;
-
-/** Defines --kind for records with a queue. */
-export function queueKindOption(): Option {
+/** Defines --kind. Locks and permits have a queue; with `leader`, an operator can ask the holder to release. */
+export function kindOption(others: readonly ("leader" | "once")[] = ["leader", "once"]): Option {
   return new Option("--kind <kind>", "the kind of the record")
-    .choices(["lock", ...PERMIT_KINDS])
-    .default("lock");
-}
-
-/** Defines --kind for records whose holder an operator can ask to release. */
-export function holderKindOption(): Option {
-  return new Option("--kind <kind>", "the kind of the record")
-    .choices(["lock", "leader", ...PERMIT_KINDS])
+    .choices(["lock", ...others, "semaphore", "read-write"])
     .default("lock");
 }

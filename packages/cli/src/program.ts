@@ -11,24 +11,22 @@ import { addDiagnose } from "./commands/table/diagnose-program.js";
 import { addTable } from "./commands/table/program.js";
 import { addWatch } from "./commands/watch-program.js";
 import { complete } from "./completion.js";
-import { operandsOf, refuseMissingValues } from "./operands.js";
+import { operandsOf, operandsOfOne, refuseMissingValues } from "./operands.js";
 import {
-  holderKindOption,
+  guardedCommand,
   kindOption,
   leaseOption,
   maxHoldOption,
   namespaceOption,
   ownerOption,
   ownGroupFirst,
-  queueKindOption,
   renewOption,
   ringOption,
   sortOption,
+  tableCommand,
   waitOption,
-  withCommonOptions,
-  withGuardOptions,
 } from "./options.js";
-import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "./output/exit-codes.js";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
 import type { Run } from "./output/output.js";
 import { isPermitKind } from "./output/permits.js";
 
@@ -85,12 +83,12 @@ export function programOf(
 }
 
 function addLock(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  const lock = program
-    .command("lock")
-    .usage("<name...> [options] -- <command> [argument...]")
-    .argument("[operands...]")
-    .description("Runs a command while holding a lock, and ends the command if the lock is lost.");
-  withGuardOptions(withCommonOptions(lock))
+  guardedCommand(
+    program,
+    "lock",
+    "<name...>",
+    "Runs a command while holding a lock, and ends the command if the lock is lost.",
+  )
     .addOption(sortOption())
     .addOption(waitOption())
     .addOption(leaseOption("how long a dead holder blocks the lock"))
@@ -149,22 +147,18 @@ Example:
   holdfast lock account/7 account/9 --table locks -- ./transfer.sh`;
 
 function addCoalesce(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  const coalesce = program
-    .command("coalesce")
-    .usage("<name> [options] -- <command> [argument...]")
-    .argument("[operands...]")
-    .description(
-      "Runs a command now; or, if it runs anywhere under this name, once more after that.",
-    );
-  withGuardOptions(withCommonOptions(coalesce))
+  guardedCommand(
+    program,
+    "coalesce",
+    "<name>",
+    "Runs a command now; or, if it runs anywhere under this name, once more after that.",
+  )
     .addOption(leaseOption("how long a dead run blocks the next one"))
     .addOption(ownerOption())
     .option("--if-owed", "run only if an earlier call is owed a run, for a schedule")
     .addHelpText("after", COALESCE_HELP)
     .action((operands: string[], options) => {
-      const { names, command } = operandsOf("coalesce", words, operands);
-      const [name = "", ...others] = names;
-      if (others.length > 0) throw usageError("coalesce takes a single name.");
+      const { name, command } = operandsOfOne("coalesce", words, operands);
       onRun(async (output, host) =>
         (await import("./commands/index.js")).coalesce(name, command, options, output, host),
       );
@@ -184,9 +178,7 @@ Example:
   holdfast coalesce mirror/7 --table locks -- ./mirror.sh 7`;
 
 function addLs(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program.command("ls").description("Lists the held locks, by a scan of the table."),
-  )
+  tableCommand(program, "ls", "Lists the held locks, by a scan of the table.")
     .addOption(kindOption())
     .option("--prefix <prefix>", "only names with this prefix; the scan costs the same")
     .option("--limit <number>", "list at most this many locks")
@@ -198,10 +190,10 @@ function addLs(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addSessions(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("sessions")
-      .description("Lists sessions with their locks and permits, by two scans of the table."),
+  tableCommand(
+    program,
+    "sessions",
+    "Lists sessions with their locks and permits, by two scans of the table.",
   )
     .addHelpText(
       "after",
@@ -214,10 +206,10 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addAssignment(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("assignment <group>")
-      .description("Shows who shares the names of an assignment, by a scan and a query."),
+  tableCommand(
+    program,
+    "assignment <group>",
+    "Shows who shares the names of an assignment, by a scan and a query.",
   )
     .addHelpText("after", EXIT_CODES_HELP)
     .action((group: string, options) =>
@@ -228,12 +220,8 @@ function addAssignment(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addHistory(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("history <name>")
-      .description("Shows the noted grants and forced releases of a lock."),
-  )
-    .addOption(holderKindOption())
+  tableCommand(program, "history <name>", "Shows the noted grants and forced releases of a lock.")
+    .addOption(kindOption(["leader"]))
     .addOption(namespaceOption())
     .action((name: string, options) => {
       onRun(async (output) => (await import("./commands/index.js")).history(name, options, output));
@@ -241,9 +229,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addInspect(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program.command("inspect <name>").description("Shows the state of a lock, by a single read."),
-  )
+  tableCommand(program, "inspect <name>", "Shows the state of a lock, by a single read.")
     .addOption(sortOption())
     .addOption(kindOption())
     .addOption(namespaceOption())
@@ -254,12 +240,12 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addQueue(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("queue <name>")
-      .description("Lists the holder and the waiters of a fair lock, by a read and a query."),
+  tableCommand(
+    program,
+    "queue <name>",
+    "Lists the holder and the waiters of a fair lock, by a read and a query.",
   )
-    .addOption(queueKindOption())
+    .addOption(kindOption([]))
     .addOption(namespaceOption())
     .option("--watch", "poll every two seconds, and print changes")
     .addHelpText("after", EXIT_CODES_HELP)
@@ -282,13 +268,9 @@ ${EXIT_CODES_HELP}
   76   with --holder: the lock does not name this holder`;
 
 function addRelease(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("release <name>")
-      .description("Releases a lock by holder id, or by force with --force."),
-  )
+  tableCommand(program, "release <name>", "Releases a lock by holder id, or by force with --force.")
     .addOption(sortOption())
-    .addOption(holderKindOption())
+    .addOption(kindOption(["leader"]))
     .addOption(namespaceOption())
     .option("--holder <id>", "the holder id: HOLDFAST_LEASE_HOLDER, or see `holdfast inspect`")
     .option("--force", "ask the holder to release, and wait until the lock is free")
@@ -320,9 +302,7 @@ Exits with 0 also if the lock is free.
 ${EXIT_CODES_HELP}`;
 
 function addInterrupt(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program.command("interrupt <name>").description("Tells the holder of a lock to stop."),
-  )
+  tableCommand(program, "interrupt <name>", "Tells the holder of a lock to stop.")
     .addOption(namespaceOption())
     .option("--by <text>", "your label, for the holder; default host name and process id")
     .addHelpText("after", INTERRUPT_HELP)

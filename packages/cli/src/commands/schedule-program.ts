@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
-import { operandsOf } from "../operands.js";
-import { ownerOption, withCommonOptions, withGuardOptions } from "../options.js";
-import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
+import { operandsOfOne } from "../operands.js";
+import { guardedCommand, ownerOption, tableCommand } from "../options.js";
+import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 
 const AT_MOST_FOR = "how long the run of a dead process blocks the next one; default 60s";
@@ -34,10 +34,10 @@ export function addSchedules(
 ): void {
   addOnce(program, words, onRun);
   addSchedule(program, words, onRun);
-  withCommonOptions(
-    program
-      .command("runs <name>")
-      .description("Shows the last runs of a schedule or of a task of `once`, by a single read."),
+  tableCommand(
+    program,
+    "runs <name>",
+    "Shows the last runs of a schedule or of a task of `once`, by a single read.",
   )
     .addHelpText("after", EXIT_CODES_HELP)
     .action((name: string, options) =>
@@ -45,20 +45,13 @@ export function addSchedules(
     );
 }
 
-function operandsOfOne(verb: string, words: readonly string[], operands: string[]) {
-  const { names, command } = operandsOf(verb, words, operands);
-  const [name = "", ...others] = names;
-  if (others.length > 0) throw usageError(`${verb} takes a single name.`);
-  return { name, command };
-}
-
 function addOnce(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  const once = program
-    .command("once")
-    .usage("<name> [options] -- <command> [argument...]")
-    .argument("[operands...]")
-    .description("Runs a command for an occurrence of a task, unless it has been run anywhere.");
-  withGuardOptions(withCommonOptions(once))
+  guardedCommand(
+    program,
+    "once",
+    "<name>",
+    "Runs a command for an occurrence of a task, unless it has been run anywhere.",
+  )
     .option("--occurrence <text>", "the occurrence: later ones sort later")
     .option("--every <duration>", "the occurrence is the last multiple of this period")
     .option("--at-most-for <duration>", AT_MOST_FOR)
@@ -79,12 +72,12 @@ function addOnce(program: Command, words: readonly string[], onRun: (run: Run) =
 }
 
 function addSchedule(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  const schedule = program
-    .command("schedule")
-    .usage("<name> [options] -- <command> [argument...]")
-    .argument("[operands...]")
-    .description("Runs a command at instants, each on one of the machines that run this.");
-  withGuardOptions(withCommonOptions(schedule))
+  guardedCommand(
+    program,
+    "schedule",
+    "<name>",
+    "Runs a command at instants, each on one of the machines that run this.",
+  )
     .option("--cron <expression>", "a cron expression of five fields, or of six with seconds first")
     .option("--time-zone <zone>", "with --cron: the IANA time zone; default UTC")
     .option("--every <duration>", "the multiples of this period since 1970")

@@ -1,13 +1,12 @@
 import type { Command } from "commander";
-import { operandsOf } from "../operands.js";
+import { operandsOfOne } from "../operands.js";
 import {
+  guardedCommand,
   leaseOption,
   maxHoldOption,
   ownerOption,
   renewOption,
   waitOption,
-  withCommonOptions,
-  withGuardOptions,
 } from "../options.js";
 import { LOCK_EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
@@ -30,14 +29,12 @@ export function addSemaphore(
   words: readonly string[],
   onRun: (run: Run) => void,
 ): void {
-  const command = program
-    .command("semaphore")
-    .usage("<name> --permits <number> [options] -- <command> [argument...]")
-    .argument("[operands...]")
-    .description(
-      "Runs a command while holding a permit. Several commands can hold permits at once.",
-    );
-  withGuardOptions(withCommonOptions(command))
+  guardedCommand(
+    program,
+    "semaphore",
+    "<name> --permits <number>",
+    "Runs a command while holding a permit. Several commands can hold permits at once.",
+  )
     .option("--permits <number>", "the limit: the largest total weight of the held permits")
     .option("--weight <number>", "how much of the limit the permit takes; default 1")
     .option("--refuse-limit", "fail with exit status 78 if the table has another limit")
@@ -54,13 +51,7 @@ export function addSemaphore(
         onRun(async (output) => (await import("./index.js")).setLimit(name, options, output));
         return;
       }
-      const { names, command: line } = operandsOf("semaphore", words, operands);
-      const [name = "", ...others] = names;
-      if (others.length > 0) {
-        throw usageError(
-          `A semaphore has one name, but ${names.length} names are before the two dashes. Give one name.`,
-        );
-      }
+      const { name, command: line } = operandsOfOne("semaphore", words, operands);
       onRun(async (output, host) =>
         (await import("./index.js")).semaphore(name, line, options, output, host),
       );

@@ -1,14 +1,14 @@
 import { type Command, Option } from "commander";
-import { withCommonOptions } from "../options.js";
+import { tableCommand } from "../options.js";
 import { EXIT_CODES_HELP } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 
 /** Adds `holdfast serve` to the command line's grammar. */
 export function addServe(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("serve")
-      .description("Serves a page about the table, on this machine only, until interrupted."),
+  tableCommand(
+    program,
+    "serve",
+    "Serves a page about the table, on this machine only, until interrupted.",
   )
     .option("--port <number>", "the port of 127.0.0.1; default: any free port")
     .option("--prefix <prefix>", "only names with this prefix; the scan costs the same")

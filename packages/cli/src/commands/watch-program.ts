@@ -1,16 +1,14 @@
 import type { Command } from "commander";
-import { kindOption, namespaceOption, sortOption, withCommonOptions } from "../options.js";
+import { kindOption, namespaceOption, sortOption, tableCommand } from "../options.js";
 import { EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
 import type { Run } from "../output/output.js";
 
 /** Adds `holdfast watch` to the command line's grammar. */
 export function addWatch(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("watch [name]")
-      .description(
-        "Prints each change of a lock, or of all locks with a prefix, until interrupted.",
-      ),
+  tableCommand(
+    program,
+    "watch [name]",
+    "Prints each change of a lock, or of all locks with a prefix, until interrupted.",
   )
     .addOption(sortOption())
     .addOption(namespaceOption())

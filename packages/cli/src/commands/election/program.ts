@@ -1,14 +1,14 @@
 import type { Command } from "commander";
-import { operandsOf } from "../../operands.js";
+import { operandsOfOne } from "../../operands.js";
 import {
+  guardedCommand,
   maxHoldOption,
   ownerOption,
   ringOption,
   sortOption,
-  withCommonOptions,
-  withGuardOptions,
+  tableCommand,
 } from "../../options.js";
-import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP, usageError } from "../../output/exit-codes.js";
+import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP } from "../../output/exit-codes.js";
 import type { Run } from "../../output/output.js";
 
 /** Adds the commands for elections to the command line's grammar. */
@@ -18,11 +18,7 @@ export function addElections(
   onRun: (run: Run) => void,
 ): void {
   addElect(program, words, onRun);
-  withCommonOptions(
-    program
-      .command("leader <name>")
-      .description("Prints the leader, by a single read, or at each change."),
-  )
+  tableCommand(program, "leader <name>", "Prints the leader, by a single read, or at each change.")
     .addOption(sortOption())
     .option("--watch", "print each change, until interrupted")
     .option("--poll <duration>", "how often to read while watching; default 5s")
@@ -32,10 +28,10 @@ export function addElections(
         (await import("../index.js")).leader(name, options, output, host),
       ),
     );
-  withCommonOptions(
-    program
-      .command("resign <name>")
-      .description("Asks the leader to resign, and waits for the resignation."),
+  tableCommand(
+    program,
+    "resign <name>",
+    "Asks the leader to resign, and waits for the resignation.",
   )
     .addOption(sortOption())
     .option("--wait <duration>", "how long to wait; default the leader's lease")
@@ -79,12 +75,12 @@ export function addCost(program: Command, onRun: (run: Run) => void): void {
 }
 
 function addElect(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
-  const elect = program
-    .command("elect")
-    .usage("<name> [options] -- <command> [argument...]")
-    .argument("[operands...]")
-    .description("Runs a command while this process leads, and campaigns again afterwards.");
-  withGuardOptions(withCommonOptions(elect))
+  guardedCommand(
+    program,
+    "elect",
+    "<name>",
+    "Runs a command while this process leads, and campaigns again afterwards.",
+  )
     .addOption(sortOption())
     .option("--lease <duration>", "how long a leader may go without renewing; default 52s")
     .option("--renew <duration>", "how often the leader renews; default 10s")
@@ -101,13 +97,7 @@ function addElect(program: Command, words: readonly string[], onRun: (run: Run) 
     .addOption(ownerOption("candidate"))
     .addHelpText("after", ELECT_HELP)
     .action((operands: string[], options) => {
-      const { names, command } = operandsOf("elect", words, operands);
-      const [name = "", ...others] = names;
-      if (others.length > 0) {
-        throw usageError(
-          `An election has one name, but ${names.length} names are before the two dashes. Give one name.`,
-        );
-      }
+      const { name, command } = operandsOfOne("elect", words, operands);
       onRun(async (output, host) =>
         (await import("../index.js")).elect(name, command, options, output, host),
       );

@@ -1,15 +1,11 @@
 import type { Command } from "commander";
-import { withCommonOptions } from "../../options.js";
+import { tableCommand } from "../../options.js";
 import { EXIT_CODES_HELP } from "../../output/exit-codes.js";
 import type { Run } from "../../output/output.js";
 
 /** Adds `holdfast diagnose` to the command line's grammar. */
 export function addDiagnose(program: Command, onRun: (run: Run) => void): void {
-  withCommonOptions(
-    program
-      .command("diagnose")
-      .description("Finds problems of the table, the credentials and the clocks."),
-  )
+  tableCommand(program, "diagnose", "Finds problems of the table, the credentials and the clocks.")
     .option(
       "--for <features>",
       "the features that this process uses, as for `table policy`; default lock",

@@ -3,8 +3,8 @@ import {
   formatOption,
   quietOption,
   regionOption,
+  tableCommand,
   tableOption,
-  withCommonOptions,
 } from "../../options.js";
 import { EXIT_CODES_HELP } from "../../output/exit-codes.js";
 import { LOCK_FORMATS } from "../../output/format.js";
@@ -16,12 +16,10 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     .command("table")
     .description("Creates or checks a table for locks; prints IAM policies.");
   table.addHelpText("after", EXIT_CODES_HELP);
-  withCommonOptions(
-    table
-      .command("create")
-      .description(
-        "Creates the table, with TTL and on-demand billing, unless a fitting table exists.",
-      ),
+  tableCommand(
+    table,
+    "create",
+    "Creates the table, with TTL and on-demand billing, unless a fitting table exists.",
     TABLE_FORMATS,
   )
     .option("--wait <duration>", "how long to wait until the table is active; default 60s")
@@ -30,8 +28,10 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
     .action((options) =>
       onRun(async (output) => (await import("../index.js")).createTable(options, output)),
     );
-  withCommonOptions(
-    table.command("check").description("Checks the table's schema and settings; changes nothing."),
+  tableCommand(
+    table,
+    "check",
+    "Checks the table's schema and settings; changes nothing.",
     TABLE_FORMATS,
   )
     .option("--home-region <region>", "the single region in which all clients acquire locks")
