@@ -222,7 +222,13 @@ export const MULTI_LOCKS: readonly Variant[] = [
     name: "already-lost-part",
     what: "A lease of several locks does not look whether one of them was lost before its handle was made.",
     rules: ["R8"],
-    edits: [{ in: { MultiLease }, from: "if (signal.aborted) this.#loseWith(hold);", to: "" }],
+    edits: [
+      {
+        in: { MultiLease },
+        from: "onAbort(hold.lossSignal.signal, () => this.#loseWith(hold));",
+        to: 'hold.lossSignal.signal.addEventListener("abort", () => this.#loseWith(hold));',
+      },
+    ],
     caughtBy: {
       test: TEST,
       title: "are lost from the beginning if one of them was lost before its handle was made",

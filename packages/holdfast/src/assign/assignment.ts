@@ -8,11 +8,12 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { causeText } from "../internal/cause-text.js";
 import { inMs } from "../internal/duration.js";
 import { refuse } from "../internal/option-names.js";
+import { perKey } from "../internal/per-key.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
 import { lifeOfSession } from "../locks/locking.js";
 import { openSession } from "../locks/open-session.js";
-import { Abort, abortSignalOf } from "../platform/abort.js";
+import { Abort, abortSignalOf, onAbort } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { Claims } from "./claims.js";
 import { type AssignmentChange, ChangeMonitor } from "./events.js";
@@ -149,13 +150,12 @@ export class Assignment implements AsyncDisposable {
     groups.add(this.group);
     // The client's `close()` waits for the runs. What is left after that, it ends itself.
     const handle = { ended: this.#ended, forsake: () => this.#forsake() };
-    const stop = (): void => void this.stop().catch(() => undefined);
     running.add(handle);
-    context.closing.addEventListener("abort", stop);
+    const forget = onAbort(context.closing, () => void this.stop().catch(() => undefined));
     void this.#ended.then(() => {
       groups.delete(this.group);
       running.delete(handle);
-      context.closing.removeEventListener("abort", stop);
+      forget();
     });
     // A wrong table or a missing permission shows before anything is written.
     await this.#members.look();
@@ -423,14 +423,8 @@ export class Assignment implements AsyncDisposable {
   }
 }
 
-const groupsByClient = new WeakMap<ClientParts, Set<string>>();
-
 /** The groups whose assignments a client has started. */
-function groupsOf(parts: ClientParts): Set<string> {
-  const known = groupsByClient.get(parts) ?? new Set();
-  groupsByClient.set(parts, known);
-  return known;
-}
+const groupsOf = /* @__PURE__ */ perKey((_: ClientParts) => new Set<string>());
 
 /**
  * Shares names over the processes that call this with the same group: each name runs on one of them, evenly by weight. When a

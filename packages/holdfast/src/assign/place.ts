@@ -6,7 +6,7 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { causeText } from "../internal/cause-text.js";
 import { settlesWithin } from "../internal/settles-within.js";
 import { sleep } from "../internal/sleep.js";
-import { Abort } from "../platform/abort.js";
+import { Abort, onAbort, untilAbort } from "../platform/abort.js";
 import type { AssignmentChange, ChangeMonitor } from "./events.js";
 import type { AssignSettings } from "./options.js";
 
@@ -53,8 +53,7 @@ export class Place {
     // The session keeps the lock from now on: its first renewal would move it a third of a lease later, for the same write.
     of.context.inBackground(() => renewOrMove(lease.hold));
     const end = (): void => this.#ending.abort();
-    lease.signal.addEventListener("abort", end, { once: true });
-    if (lease.signal.aborted) end();
+    onAbort(lease.signal, end);
     // A run may release its lease itself, which aborts no signal.
     lease.released.add(end);
     const { requested } = lease.hold;
@@ -142,10 +141,7 @@ export class Place {
 
   async #release(running: Promise<void>): Promise<void> {
     const { context, settings, monitor } = this.#of;
-    await new Promise<void>((resolve) => {
-      this.#ending.addEventListener("abort", resolve);
-      if (this.#ending.aborted) resolve();
-    });
+    await untilAbort(this.#ending);
     const { stopTimeoutMs } = settings;
     if (!(await settlesWithin(context.timers, stopTimeoutMs, running))) {
       this.#report(

@@ -3,6 +3,7 @@ import type { Lease } from "../core/hold/lease.js";
 import type { FormatTypes } from "../core/record/format-types.js";
 import { refOf } from "../core/record/key.js";
 import { refuse } from "../internal/option-names.js";
+import { perKey } from "../internal/per-key.js";
 import type { RunArguments } from "../locks/locking.js";
 import { type CoalesceOptions, resolveCoalesce } from "./options.js";
 import { type Call, type CoalesceResult, Work } from "./work.js";
@@ -82,7 +83,7 @@ export function runOwed<T>(
 }
 
 // The works of each client that have a call, a run or a debt.
-const worksBy = new WeakMap<ClientParts, Map<string, Work>>();
+const worksOf = /* @__PURE__ */ perKey((_: ClientParts) => new Map<string, Work>());
 
 function workOf<T>(
   caller: string,
@@ -98,8 +99,7 @@ function workOf<T>(
   const { context } = parts;
   const ref = refOf(context.format, name);
   const call = { fn, settings: resolveCoalesce(caller, parts, options) };
-  const works = worksBy.get(parts) ?? new Map<string, Work>();
-  worksBy.set(parts, works);
+  const works = worksOf(parts);
   const work = works.get(ref.id) ?? new Work(context, ref, call, () => works.delete(ref.id));
   works.set(ref.id, work);
   return { work, call };

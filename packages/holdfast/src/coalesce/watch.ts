@@ -3,7 +3,7 @@ import { doubling, spread } from "../core/backoff.js";
 import type { RecordRef } from "../core/record/format.js";
 import { type HoldfastError, isHoldfastError } from "../errors.js";
 import { sleep } from "../internal/sleep.js";
-import { Abort } from "../platform/abort.js";
+import { Abort, onAbort } from "../platform/abort.js";
 import type { Backoff } from "../platform/retry.js";
 import { giveBackKept, isOwed } from "./contend.js";
 
@@ -46,8 +46,7 @@ export class OwedWatch {
     if (this.#isOn) return;
     this.#isOn = true;
     const { closing } = this.#context;
-    const stop = (): void => this.#pause.abort();
-    closing.addEventListener("abort", stop);
+    const forget = onAbort(closing, () => this.#pause.abort());
     let silence: Backoff | undefined;
     while (this.#number !== undefined && !closing.aborted) {
       this.#pause = new Abort();
@@ -57,7 +56,7 @@ export class OwedWatch {
       const isAnswered = await this.#context.tracked(this.#look(owed));
       silence = isAnswered ? undefined : (silence ?? doubling(FREE_PAUSE_MS, LONGEST_SILENCE_MS));
     }
-    closing.removeEventListener("abort", stop);
+    forget();
     this.#isOn = false;
   }
 

@@ -1,23 +1,18 @@
 import { setMaxListeners } from "node:events";
-import type { SignalLike } from "../platform/abort.js";
+import { onAbort, type SignalLike } from "../platform/abort.js";
 import { closedError } from "./candidate.js";
 
 /** Ends a candidate's wait: by the caller's signal, or by the closing client. */
 export class Ending {
   readonly #controller = new AbortController();
-  readonly #closing: SignalLike;
-  readonly #asked: AbortSignal | undefined;
-  readonly #name: string;
+  readonly #forgets: readonly (() => void)[];
 
   constructor(closing: SignalLike, name: string, asked: AbortSignal | undefined) {
-    this.#closing = closing;
-    this.#asked = asked;
-    this.#name = name;
     // Every poll of a long wait adds a listener, and a caller's signal may end many candidates.
     setMaxListeners(0, this.signal, ...(asked === undefined ? [] : [asked]));
-    asked?.addEventListener("abort", this.#end);
-    closing.addEventListener("abort", this.#end);
-    if (asked?.aborted === true || closing.aborted) this.#end();
+    const end = (): void =>
+      this.#controller.abort(asked?.aborted === true ? asked.reason : closedError(name));
+    this.#forgets = [asked, closing].map((one) => onAbort(one, end));
   }
 
   get signal(): AbortSignal {
@@ -26,12 +21,6 @@ export class Ending {
 
   /** Removes the listeners. */
   dispose(): void {
-    this.#asked?.removeEventListener("abort", this.#end);
-    this.#closing.removeEventListener("abort", this.#end);
+    for (const forget of this.#forgets) forget();
   }
-
-  readonly #end = (): void => {
-    const isAsked = this.#asked?.aborted === true;
-    this.#controller.abort(isAsked ? this.#asked.reason : closedError(this.#name));
-  };
 }

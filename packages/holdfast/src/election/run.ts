@@ -2,6 +2,7 @@ import type { AcquireContext } from "../core/acquire/context.js";
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { LossSignal } from "../core/hold/loss-signal.js";
 import { HoldfastError } from "../errors.js";
+import { onAbort } from "../platform/abort.js";
 import type { Timer } from "../platform/timers.js";
 import { isConsequence } from "./lead.js";
 import type { DueRun, TaskSettings } from "./tasks/task.js";
@@ -67,10 +68,8 @@ export class Run {
   /** Executes the run to its end; never rejects. */
   async toEnd(): Promise<Ended> {
     const { signal } = this.#signal;
-    const termSignal = this.#term.signal;
-    const follow = (): void => this.#check();
-    termSignal.addEventListener("abort", follow, { once: true });
-    this.#due?.signal.addEventListener("abort", follow, { once: true });
+    const ends = [this.#term.signal, this.#due?.signal];
+    const forgets = ends.map((end) => onAbort(end, () => this.#check()));
     this.#watch();
     try {
       await this.#worker.run({
@@ -90,8 +89,7 @@ export class Run {
     } finally {
       this.#isOver = true;
       this.#timer?.cancel();
-      termSignal.removeEventListener("abort", follow);
-      this.#due?.signal.removeEventListener("abort", follow);
+      for (const forget of forgets) forget();
     }
   }
 

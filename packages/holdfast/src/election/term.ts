@@ -2,6 +2,7 @@ import { HeldLease } from "../core/hold/lease.js";
 import { RELEASE_NAMES, type ReleaseOptions } from "../core/hold/writes.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames } from "../internal/option-names.js";
+import { onAbort } from "../platform/abort.js";
 import type { Monitor } from "./events.js";
 
 /**
@@ -28,10 +29,7 @@ export class Term extends HeldLease {
   begin(gapMs: number | undefined): void {
     this.#monitor.transition("elected", this.fence, { gapMs });
     // Until its loss a term is known to its candidate, and so never forgotten.
-    const signal = this.hold.lossSignal.give();
-    signal.addEventListener("abort", () => this.#lost(), { once: true });
-    // The signal of a lease that is already lost dispatches no further event.
-    if (signal.aborted) this.#lost();
+    onAbort(this.hold.lossSignal.give(), () => this.#lost());
   }
 
   /** Whether this candidate leads now, by the clocks, and is not resigning. */

@@ -12,6 +12,15 @@ export function shown(text: string, most = MOST_CHARACTERS): string {
   return visible(cut(text, most));
 }
 
+/** The text of what a run threw, for its record: cut, so that the record stays below 1 KB, and a write costs one unit. */
+export function textOf(error: unknown): string {
+  try {
+    return shown(String(error), 300);
+  } catch {
+    return "an error without text";
+  }
+}
+
 // Not the joiners and the variation selectors inside of emoji, which can be seen.
 const HIDDEN =
   /(?!(?<=\p{Extended_Pictographic}\u{fe0f}?)\u{200d}(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\u{fe0f})[\p{Cc}\p{Cf}\p{DI}\u{2800}\u{1d159}]|[^\S ]/gu;

@@ -12,6 +12,7 @@ import { type HeldRecord, hasQueue, type Passage, pendingIn } from "../core/reco
 import { unavailableError } from "../core/unavailable.js";
 import { type Duration, durationMs } from "../internal/duration.js";
 import { refuse } from "../internal/option-names.js";
+import { perKey } from "../internal/per-key.js";
 import { keysOf } from "../native/native-conditions.js";
 import type { Instant } from "../platform/clock.js";
 import type { Timer } from "../platform/timers.js";
@@ -91,15 +92,9 @@ interface Kept {
   burstFromMs: number | undefined;
 }
 
-const keptBy = new WeakMap<ClientContext, Kept>();
-
-function keptOf(context: ClientContext): Kept {
-  const known = keptBy.get(context);
-  if (known !== undefined) return known;
-  const made: Kept = { idle: new Map(), burstFromMs: undefined };
-  keptBy.set(context, made);
-  return made;
-}
+const keptOf = /* @__PURE__ */ perKey(
+  (_: ClientContext): Kept => ({ idle: new Map(), burstFromMs: undefined }),
+);
 
 /** Returns undefined, or resolves when the event loop has turned, if the uses have run for too long without. */
 function turnAfterBurst(context: ClientContext): Promise<void> | undefined {

@@ -12,6 +12,7 @@ import type { NativeTypes } from "../core/record/format-types.js";
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import type { Json } from "../internal/json-value.js";
 import { printAs } from "../internal/printed.js";
+import { onAbort } from "../platform/abort.js";
 import { noteJoint } from "./heirs.js";
 
 /** What ends the locks of a lease together. It does not refer to the handle, which may be garbage-collected before. */
@@ -29,17 +30,12 @@ class Joint {
   constructor(holds: readonly Hold[]) {
     this.holds = holds;
     for (const hold of holds) {
-      const { signal } = hold.lossSignal;
-      signal.addEventListener("abort", () => this.#loseWith(hold), { once: true });
-      // A signal that has already aborted does not call a new listener.
-      if (signal.aborted) this.#loseWith(hold);
+      onAbort(hold.lossSignal.signal, () => this.#loseWith(hold));
       const { signal: stop } = hold.signal;
       // A loss aborts both signals, with the reason of the lock that was lost first.
-      const end = (): void => {
+      onAbort(stop, () => {
         if (!this.#isLost) this.signal.abort(stop.reason);
-      };
-      stop.addEventListener("abort", end, { once: true });
-      if (stop.aborted) end();
+      });
     }
   }
 

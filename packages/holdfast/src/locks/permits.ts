@@ -22,6 +22,7 @@ import { SharedSession } from "../core/session/shared.js";
 import { threwError, titleOf } from "../core/unavailable.js";
 import { HoldfastError } from "../errors.js";
 import { checkNames, type OptionNames, refuse, withNames } from "../internal/option-names.js";
+import { perKey } from "../internal/per-key.js";
 import { valueText } from "../internal/value-text.js";
 import { PERMITS } from "../native/native-permits.js";
 import { heirOf } from "./heirs.js";
@@ -78,22 +79,16 @@ export interface PermitParts extends ClientParts {
   readonly sessions: () => PermitSessions & KeepAliveSource<Hold>;
 }
 
-const parts = new WeakMap<ClientParts, PermitParts>();
-
 /** Returns the parts of a client's semaphores and read-write locks, the same at each call. */
-export function permitPartsOf(client: ClientParts): PermitParts {
-  const known = parts.get(client);
-  if (known !== undefined) return known;
+export const permitPartsOf = /* @__PURE__ */ perKey((client: ClientParts): PermitParts => {
   let own = client.shared;
   // A caller with a session of its own needs none of the client.
   const sessions = () => {
     own ??= permitSessions(client);
     return own;
   };
-  const made = { ...client, marks: new PermitMarks(), limits: new AdoptedLimits(), sessions };
-  parts.set(client, made);
-  return made;
-}
+  return { ...client, marks: new PermitMarks(), limits: new AdoptedLimits(), sessions };
+});
 
 /** What the holders of one record share. */
 interface PermitKindOf {

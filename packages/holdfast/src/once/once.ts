@@ -14,6 +14,7 @@ import { isOutageError, type Unavailable, unavailableError } from "../core/unava
 import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { refuse } from "../internal/option-names.js";
+import { perKey } from "../internal/per-key.js";
 import { sleep } from "../internal/sleep.js";
 import { firstOf, onAbort, type SignalLike } from "../platform/abort.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
@@ -360,15 +361,9 @@ function closed(name: string): HoldfastError {
   );
 }
 
-const occurrencesBy = new WeakMap<ClientParts, Occurrences>();
-
-function occurrencesOf(parts: ClientParts): Occurrences {
-  const known = occurrencesBy.get(parts);
-  if (known !== undefined) return known;
-  const made = new Occurrences(parts.context);
-  occurrencesBy.set(parts, made);
-  return made;
-}
+const occurrencesOf = /* @__PURE__ */ perKey(
+  ({ context }: ClientParts) => new Occurrences(context),
+);
 
 /**
  * Runs one occurrence of a scheduled task, unless another instance has begun it. By default at most once,

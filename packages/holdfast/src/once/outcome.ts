@@ -1,4 +1,4 @@
-import { shown } from "../internal/shown.js";
+import { textOf } from "../internal/shown.js";
 
 /** How a run ended, as its record tells it. Absent after runs of node-cron, and of earlier versions of this library. */
 export interface Outcome {
@@ -7,18 +7,7 @@ export interface Outcome {
   readonly error?: string;
 }
 
-// The record stays below 1 KB, so a write costs one unit.
-const MOST_CHARACTERS = 300;
-
 /** Returns the outcome of a run that threw `error`. */
 export function outcomeOf(error: unknown): Outcome {
-  return { outcome: "failed", error: shown(textOf(error), MOST_CHARACTERS) };
-}
-
-function textOf(error: unknown): string {
-  try {
-    return String(error);
-  } catch {
-    return "an error without text";
-  }
+  return { outcome: "failed", error: textOf(error) };
 }

@@ -59,6 +59,11 @@ export function onAbort(signal: SignalLike | undefined, listener: () => void): (
   return () => signal?.removeEventListener("abort", listener);
 }
 
+/** Resolves when the signal aborts, or now if it has. */
+export function untilAbort(signal: SignalLike): Promise<void> {
+  return new Promise((resolve) => void onAbort(signal, resolve));
+}
+
 /** Returns a real `AbortSignal` that follows `signal`, for callers that need the full interface. */
 export function abortSignalOf(signal: SignalLike): AbortSignal {
   const controller = new AbortController();

@@ -121,8 +121,7 @@ export class ScheduledJob implements AsyncDisposable {
     }
     if (this.#serving !== undefined) return;
     const { context, running } = this.#place;
-    const stop = (): void => this.#stopping.abort(this.#stopped());
-    context.closing.addEventListener("abort", stop);
+    const forget = onAbort(context.closing, () => this.#stopping.abort(this.#stopped()));
     const serving = this.#serve();
     // The client's `close()` waits for the run, as `stop()` does: another process may begin the next one as soon as the
     // record is free.
@@ -130,7 +129,7 @@ export class ScheduledJob implements AsyncDisposable {
     running.add(handle);
     this.#serving = serving.finally(() => {
       running.delete(handle);
-      context.closing.removeEventListener("abort", stop);
+      forget();
     });
   }
 

@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 import { HoldfastError } from "../errors.js";
-import { type Duration, durationMs } from "../internal/duration.js";
+import { DAY_MS, type Duration, durationMs } from "../internal/duration.js";
 import { valueText } from "../internal/value-text.js";
 import { dateAt, epochMsOf, isoTimeOf } from "../platform/clock.js";
 
@@ -35,7 +35,6 @@ export interface Timing {
 const refuse = (message: string, cause?: unknown): HoldfastError =>
   new HoldfastError("invalid-argument", message, cause === undefined ? undefined : { cause });
 
-const DAY_MS = 24 * 3_600_000;
 const SECOND_MS = 1_000;
 const EVERY_RANGE = { leastMs: SECOND_MS, mostMs: 365 * DAY_MS };
 const MOST_INSTANTS = 1_000;

@@ -1,7 +1,7 @@
 import type { HeldLease, Lease } from "../core/hold/lease.js";
 import { anySignal } from "../core/hold/loss-signal.js";
 import { underTaskLease } from "../core/hold/task-lease.js";
-import { shown } from "../internal/shown.js";
+import { textOf } from "../internal/shown.js";
 import { dateAt } from "../platform/clock.js";
 import type { Ended } from "./decide.js";
 import type { Memory } from "./memory.js";
@@ -26,8 +26,6 @@ export interface ScheduledRun {
 /** The work of a schedule. A run has failed if it throws, and if its signal aborts before it ends. */
 export type ScheduledWork = (run: ScheduledRun) => unknown;
 
-const MOST_CHARACTERS = 300;
-
 /** Runs the work to its end; never rejects. `stop` ends the run: by the next instant, or with the schedule. */
 export async function runToEnd(
   work: ScheduledWork,
@@ -49,13 +47,5 @@ export async function runToEnd(
     return { ended: { kind: "completed" } };
   } catch (error) {
     return { ended: { kind: "failed", error: textOf(error) }, error };
-  }
-}
-
-function textOf(error: unknown): string {
-  try {
-    return shown(String(error), MOST_CHARACTERS);
-  } catch {
-    return "an error without text";
   }
 }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "../../errors.js";
 import { sleep } from "../../internal/sleep.js";
 import { valueText } from "../../internal/value-text.js";
+import { untilAbort } from "../../platform/abort.js";
 import type { Candidate } from "../candidate.js";
 import type { TaskRunEvent } from "../events.js";
 import { type Ended, Run } from "../run.js";
@@ -78,10 +79,7 @@ export class Schedule {
     if (job === undefined || signal.aborted || context.closing.aborted) return;
     this.#job = job;
     job.start();
-    await new Promise<void>((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true });
-      if (signal.aborted) resolve();
-    });
+    await untilAbort(signal);
     await job.stop();
     this.#job = undefined;
   }
