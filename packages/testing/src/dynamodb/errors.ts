@@ -23,14 +23,6 @@ export function malformed(message: string): ServiceError {
   return new ServiceError("SerializationException", message);
 }
 
-/** The table does not exist. */
-export function noSuchTable(): ServiceError {
-  return new ServiceError(
-    "ResourceNotFoundException",
-    "Cannot do operations on a non-existent table",
-  );
-}
-
 /** Namespaces of errors that are not in the service's own namespace. */
 const NAMESPACES: Readonly<Record<string, string>> = {
   ValidationException: "com.amazon.coral.validate#",

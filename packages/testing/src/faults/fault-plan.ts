@@ -82,10 +82,20 @@ export const NO_REQUESTS: Readonly<Record<RequestKind, number>> = Object.freeze(
 });
 
 /** A fault queued for the next requests of a kind. */
-export interface Planned {
-  readonly kind: RequestKind | "any";
-  readonly fault: Fault;
+export interface Planned<K extends string = RequestKind, F = Fault> {
+  readonly kind: K | "any";
+  readonly fault: F;
   left: number;
+}
+
+/** Takes the fault that is queued for a request of this kind. */
+export function dequeue<K extends string, F>(queued: Planned<K, F>[], kind: K): F | undefined {
+  const index = queued.findIndex((planned) => planned.kind === kind || planned.kind === "any");
+  const planned = queued[index];
+  if (planned === undefined) return undefined;
+  planned.left -= 1;
+  if (planned.left <= 0) queued.splice(index, 1);
+  return planned.fault;
 }
 
 /** Decides the fault of one request; `ordinal` counts requests of the same kind from 1. */

@@ -23,6 +23,7 @@ import {
   checkPort,
   checkPossible,
   checkRequestKind,
+  dequeue,
   type Fault,
   type FaultKind,
   type FaultProbabilities,
@@ -64,7 +65,7 @@ interface Sending<A> {
   readonly fail: (reason: unknown) => void;
 }
 
-const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
+export const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
 
 /**
  * A table behind an unreliable network. Wraps any table for one process. Give each process its own
@@ -206,7 +207,7 @@ export class FaultyTable implements TablePort {
     const ordinal = this.#requests[request.kind] + 1;
     this.#requests = { ...this.#requests, [request.kind]: ordinal };
     const fault =
-      this.#dequeue(request.kind) ??
+      dequeue(this.#queued, request.kind) ??
       this.#script?.(request, ordinal) ??
       this.#random?.(request, ordinal);
     if (fault === undefined) return undefined;
@@ -215,17 +216,6 @@ export class FaultyTable implements TablePort {
     if (fault.fault === "stale" || fault.fault === "item-gone") this.#tamperable(fault.fault);
     this.#injected = { ...this.#injected, [fault.fault]: this.#injected[fault.fault] + 1 };
     return fault;
-  }
-
-  #dequeue(kind: RequestKind): Fault | undefined {
-    const index = this.#queued.findIndex(
-      (planned) => planned.kind === kind || planned.kind === "any",
-    );
-    const planned = this.#queued[index];
-    if (planned === undefined) return undefined;
-    planned.left -= 1;
-    if (planned.left <= 0) this.#queued.splice(index, 1);
-    return planned.fault;
   }
 
   #inject<A>(sending: Sending<A>, fault: Fault): void {

@@ -18,9 +18,11 @@ import {
   checkName,
   checkPort,
   checkProbabilities,
+  dequeue,
   type KnownFaults,
+  type Planned,
 } from "../faults/fault-plan.js";
-import type { Latency } from "../faults/faults.js";
+import { type Latency, NO_LATENCY } from "../faults/faults.js";
 import type { SeededRandom } from "../time/seeded-random.js";
 
 /** A fault of one request to an object store. */
@@ -61,12 +63,6 @@ export interface ObjectFaultProbabilities {
   readonly longestDelayMs: number;
 }
 
-interface Planned {
-  readonly kind: ObjectRequestKind;
-  readonly fault: ObjectFault;
-  left: number;
-}
-
 const LOST = { unknownAfterMs: true } as const;
 const FAULTS: KnownFaults<ObjectFault["fault"]> = {
   "request-lost": LOST,
@@ -79,8 +75,6 @@ const FAULTS: KnownFaults<ObjectFault["fault"]> = {
   misconfigured: { error: true },
 };
 
-const NO_LATENCY: Latency = Object.freeze({ requestMs: 0, responseMs: 0 });
-
 /**
  * An object store behind an unreliable network, for one process; compare `FaultyTable`. Faults queued with
  * `next` come first, then the script, then random faults.
@@ -89,7 +83,7 @@ export class FaultyObjects implements ObjectPort {
   readonly #objects: ObjectPort;
   readonly #host: RequestHost;
   readonly #latency: () => Latency;
-  readonly #queued: Planned[] = [];
+  readonly #queued: Planned<ObjectRequestKind, ObjectFault>[] = [];
   #script: ObjectFaultScript | undefined;
   #random: (() => ObjectFault | undefined) | undefined;
   #requests: Readonly<Record<ObjectRequestKind, number>> = {
@@ -195,20 +189,12 @@ export class FaultyObjects implements ObjectPort {
   #plan(kind: ObjectRequestKind, key: string): ObjectFault | undefined {
     const ordinal = this.#requests[kind] + 1;
     this.#requests = { ...this.#requests, [kind]: ordinal };
-    const planned = this.#dequeue(kind) ?? this.#script?.(kind, key, ordinal);
+    const planned = dequeue(this.#queued, kind) ?? this.#script?.(kind, key, ordinal);
     if (planned !== undefined) checkFault(planned, FAULTS);
     const fault = planned ?? this.#random?.();
     if (fault === undefined) return undefined;
     this.#injected += 1;
     return fault;
-  }
-
-  #dequeue(kind: ObjectRequestKind): ObjectFault | undefined {
-    const planned = this.#queued.find((one) => one.kind === kind);
-    if (planned === undefined) return undefined;
-    planned.left -= 1;
-    if (planned.left <= 0) this.#queued.splice(this.#queued.indexOf(planned), 1);
-    return planned.fault;
   }
 
   #inject<A>(

@@ -1,6 +1,6 @@
 import { invalid } from "../errors.js";
 import { addNumbers, subtractNumbers } from "../storage/number.js";
-import type { Item, Value, ValueType } from "../storage/value.js";
+import { type Item, isSet, type SetValue, type Value, type ValueType } from "../storage/value.js";
 import { type DocumentPath, stepInto, valueAt } from "./document-path.js";
 import type { CompiledAction } from "./update.js";
 import type { UpdateOperand } from "./update-operand.js";
@@ -69,12 +69,6 @@ function added(present: Value | undefined, value: Value): Value {
   }
   const [members, more] = setMembers(present, value);
   return { type: members.type, value: [...new Set([...members.value, ...more.value])] };
-}
-
-type SetValue = Value & { readonly type: "SS" | "NS" | "BS" };
-
-function isSet(value: Value): value is SetValue {
-  return value.type === "SS" || value.type === "NS" || value.type === "BS";
 }
 
 function setMembers(present: Value, value: Value): readonly [SetValue, SetValue] {

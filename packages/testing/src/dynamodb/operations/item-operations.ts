@@ -2,7 +2,7 @@ import type { Answer, Context } from "../context.js";
 import { invalid } from "../errors.js";
 import { pathsOf } from "../expressions/condition.js";
 import { addPath, emptyTree, project } from "../expressions/document-path.js";
-import { ALL_ATTRIBUTES, compileProjection, type Projection } from "../expressions/projection.js";
+import type { Projection } from "../expressions/projection.js";
 import type { CompiledAction } from "../expressions/update.js";
 import { capacityMode, consumedCapacity } from "../storage/capacity.js";
 import { checkItemKey, checkKey } from "../storage/schema.js";
@@ -25,10 +25,9 @@ type ReturnValues = (typeof RETURN_VALUES)[number];
 
 /** The projection of a read; all attributes by default. */
 export function readProjection(request: Members): Projection {
-  const text = request.string("ProjectionExpression");
   request.refuseStrayPlaceholders([], ["ProjectionExpression"]);
   const placeholders = request.placeholders([], ["ProjectionExpression"]);
-  const projection = text === undefined ? ALL_ATTRIBUTES : compileProjection(text, placeholders);
+  const projection = request.projection(placeholders);
   placeholders.refuseUnused();
   return projection;
 }

@@ -1,9 +1,12 @@
+import type { Answer } from "../context.js";
 import { invalid, ServiceError } from "../errors.js";
 import type { CompiledCondition } from "../expressions/condition.js";
 import { type PathTree, project } from "../expressions/document-path.js";
 import { holds } from "../expressions/evaluate.js";
-import { type KeySchema, keyOf, refuseEmptyKeys } from "../storage/schema.js";
-import { itemBytes } from "../storage/size.js";
+import { capacityMode, consumedCapacity } from "../storage/capacity.js";
+import { type KeySchema, keyAttributes, keyOf, refuseEmptyKeys } from "../storage/schema.js";
+import { itemBytes, readUnits } from "../storage/size.js";
+import type { Table } from "../storage/tables.js";
 import { type Item, itemToWire } from "../storage/value.js";
 import type { Members } from "./request.js";
 
@@ -14,7 +17,6 @@ const SELECTIONS = ["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTR
 
 /** The input of a page. */
 interface PageRequest {
-  readonly schema: KeySchema;
   /** Items in order, from the first item that the page may include. */
   readonly items: Iterable<Item>;
   readonly limit: number | undefined;
@@ -58,11 +60,8 @@ export function readSelect(request: Members): boolean {
   return select === "COUNT";
 }
 
-/** Builds one page: the answer, and the number of bytes read. */
-export function page(request: PageRequest): {
-  readonly answer: { readonly [name: string]: unknown };
-  readonly bytes: number;
-} {
+/** Builds the answer with one page of a table. */
+export function page(members: Members, table: Table, request: PageRequest): Answer {
   const found: Item[] = [];
   let [scanned, bytes] = [0, 0];
   let last: Item | undefined;
@@ -80,14 +79,13 @@ export function page(request: PageRequest): {
   if (last !== undefined && request.endsAt?.(last)) isCut = false;
   const { projection } = request;
   const items = projection ? found.map((item) => project(item, projection)) : found;
+  const units = readUnits(bytes, members.boolean("ConsistentRead") ?? false);
   return {
-    bytes,
-    answer: {
-      ...(request.countsOnly ? {} : { Items: items.map(itemToWire) }),
-      Count: found.length,
-      ScannedCount: scanned,
-      ...(isCut && last ? { LastEvaluatedKey: itemToWire(keyOf(request.schema, last)) } : {}),
-    },
+    ...(request.countsOnly ? {} : { Items: items.map(itemToWire) }),
+    Count: found.length,
+    ScannedCount: scanned,
+    ...(isCut && last ? { LastEvaluatedKey: itemToWire(keyOf(table.schema, last)) } : {}),
+    ...consumedCapacity(capacityMode(members), table.name, units),
   };
 }
 
@@ -96,7 +94,7 @@ export function readStartKey(request: Members, schema: KeySchema): Item | undefi
   const key = request.item("ExclusiveStartKey");
   if (key === undefined) return undefined;
   if (key.size === 0) throw invalid("The provided starting key is invalid");
-  const attributes = schema.range === undefined ? [schema.hash] : [schema.hash, schema.range];
+  const attributes = keyAttributes(schema);
   if (key.size !== attributes.length) {
     throw invalid("Exclusive Start Key must have same size as table's key schema");
   }

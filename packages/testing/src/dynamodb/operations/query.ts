@@ -1,11 +1,8 @@
 import type { Answer, Context } from "../context.js";
 import { invalid } from "../errors.js";
-import { type CompiledCondition, compileCondition, pathsOf } from "../expressions/condition.js";
+import { type CompiledCondition, pathsOf } from "../expressions/condition.js";
 import { rootOf } from "../expressions/document-path.js";
-import { ALL_ATTRIBUTES, compileProjection } from "../expressions/projection.js";
-import { capacityMode, consumedCapacity } from "../storage/capacity.js";
 import { isKeyAttribute, type KeySchema } from "../storage/schema.js";
-import { readUnits } from "../storage/size.js";
 import { compareValues, type Item, sameValue } from "../storage/value.js";
 import { type KeyCondition, readKeyCondition } from "./key-condition.js";
 import { page, readLimit, readSelect, readStartKey } from "./paging.js";
@@ -30,19 +27,9 @@ function refuseKeyFilter(schema: KeySchema, filter: CompiledCondition | undefine
 function readExpressions(request: Members, schema: KeySchema) {
   request.refuseStrayPlaceholders(WITH_VALUES, WITHOUT_VALUES);
   const placeholders = request.placeholders(WITH_VALUES, WITHOUT_VALUES);
-  const filterText = request.string("FilterExpression");
-  const keyText = request.string("KeyConditionExpression");
-  const projectionText = request.string("ProjectionExpression");
-  const filter =
-    filterText === undefined
-      ? undefined
-      : compileCondition("FilterExpression", filterText, placeholders);
-  const projection =
-    projectionText === undefined ? ALL_ATTRIBUTES : compileProjection(projectionText, placeholders);
-  const key =
-    keyText === undefined
-      ? undefined
-      : compileCondition("KeyConditionExpression", keyText, placeholders);
+  const filter = request.condition("FilterExpression", placeholders);
+  const projection = request.projection(placeholders);
+  const key = request.condition("KeyConditionExpression", placeholders);
   placeholders.refuseUnused();
   for (const condition of [filter, key]) {
     if (condition !== undefined) refuseKeyDocuments(schema, pathsOf(condition));
@@ -110,15 +97,8 @@ export function query(request: Members, { tables }: Context): Answer {
     start,
     isForward,
   );
-  const { answer, bytes } = page({
-    schema,
-    items,
-    limit,
-    filter,
-    projection: projection.tree,
-    countsOnly,
+  return page(request, table, {
+    ...{ items, limit, filter, projection: projection.tree, countsOnly },
     endsAt: (item) => keyCondition.endsAt(item, isForward),
   });
-  const units = readUnits(bytes, request.boolean("ConsistentRead") ?? false);
-  return { ...answer, ...consumedCapacity(capacityMode(request), table.name, units) };
 }

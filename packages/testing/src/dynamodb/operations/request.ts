@@ -1,5 +1,7 @@
 import { invalid, malformed } from "../errors.js";
+import { type CompiledCondition, compileCondition } from "../expressions/condition.js";
 import { Placeholders } from "../expressions/placeholders.js";
+import { ALL_ATTRIBUTES, compileProjection, type Projection } from "../expressions/projection.js";
 import { type Item, isObject, parseItem } from "../storage/value.js";
 
 /**
@@ -95,6 +97,18 @@ export class Members {
     throw invalid(
       `1 validation error detected: Value '${value}' at '${member}' failed to satisfy constraint: Member must satisfy enum value set: [${allowed.join(", ")}]`,
     );
+  }
+
+  /** The compiled condition of a parameter; undefined without one. */
+  condition(name: string, placeholders: Placeholders): CompiledCondition | undefined {
+    const text = this.string(name);
+    return text === undefined ? undefined : compileCondition(name, text, placeholders);
+  }
+
+  /** The projection; all attributes by default. */
+  projection(placeholders: Placeholders): Projection {
+    const text = this.string("ProjectionExpression");
+    return text === undefined ? ALL_ATTRIBUTES : compileProjection(text, placeholders);
   }
 
   #uses(parameters: readonly string[]): boolean {

@@ -1,9 +1,6 @@
 import type { Answer, Context } from "../context.js";
 import { invalid } from "../errors.js";
-import { compileCondition, pathsOf } from "../expressions/condition.js";
-import { ALL_ATTRIBUTES, compileProjection } from "../expressions/projection.js";
-import { capacityMode, consumedCapacity } from "../storage/capacity.js";
-import { readUnits } from "../storage/size.js";
+import { pathsOf } from "../expressions/condition.js";
 import type { ItemStore } from "../storage/table.js";
 import type { Item } from "../storage/value.js";
 import { page, readLimit, readSelect, readStartKey } from "./paging.js";
@@ -46,14 +43,8 @@ function readSegment(request: Members): Segment {
 function readExpressions(request: Members) {
   request.refuseStrayPlaceholders(WITH_VALUES, WITHOUT_VALUES);
   const placeholders = request.placeholders(WITH_VALUES, WITHOUT_VALUES);
-  const filterText = request.string("FilterExpression");
-  const projectionText = request.string("ProjectionExpression");
-  const filter =
-    filterText === undefined
-      ? undefined
-      : compileCondition("FilterExpression", filterText, placeholders);
-  const projection =
-    projectionText === undefined ? ALL_ATTRIBUTES : compileProjection(projectionText, placeholders);
+  const filter = request.condition("FilterExpression", placeholders);
+  const projection = request.projection(placeholders);
   placeholders.refuseUnused();
   return { filter, projection };
 }
@@ -78,14 +69,5 @@ export function scan(request: Members, { tables }: Context): Answer {
     throw invalid("Exclusive start key must lie within the segment");
   }
   const items = inSegment(store, segment, start);
-  const { answer, bytes } = page({
-    schema,
-    items,
-    limit,
-    filter,
-    projection: projection.tree,
-    countsOnly,
-  });
-  const units = readUnits(bytes, request.boolean("ConsistentRead") ?? false);
-  return { ...answer, ...consumedCapacity(capacityMode(request), table.name, units) };
+  return page(request, table, { items, limit, filter, projection: projection.tree, countsOnly });
 }

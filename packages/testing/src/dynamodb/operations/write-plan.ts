@@ -1,6 +1,6 @@
 import { invalid, ServiceError } from "../errors.js";
 import { applyUpdate } from "../expressions/apply-update.js";
-import { type CompiledCondition, compileCondition } from "../expressions/condition.js";
+import type { CompiledCondition } from "../expressions/condition.js";
 import { type DocumentPath, rootOf } from "../expressions/document-path.js";
 import { holds } from "../expressions/evaluate.js";
 import { type CompiledAction, compileUpdate, readPathsOf } from "../expressions/update.js";
@@ -56,9 +56,7 @@ export function readExpressions(kind: WriteKind, request: Members): WriteExpress
   const placeholders = request.placeholders(EXPRESSIONS[kind]);
   const updateText = kind === "Update" ? request.string("UpdateExpression") : undefined;
   const actions = updateText === undefined ? [] : compileUpdate(updateText, placeholders);
-  const text = request.string("ConditionExpression");
-  const condition =
-    text === undefined ? undefined : compileCondition("ConditionExpression", text, placeholders);
+  const condition = request.condition("ConditionExpression", placeholders);
   placeholders.refuseUnused();
   return { condition, actions };
 }

@@ -82,15 +82,22 @@ export function normalNumber(text: string): string {
   return SIMPLE_INTEGER.test(text) ? text : print(inRange(parse(text)));
 }
 
-/** Below 0, 0 or above 0, as `left` is below, equal to or above `right`. Both are normal. */
+// Most numbers are, and the other arithmetic takes a thirtieth of a simulation.
+function areSimple(left: string, right: string): boolean {
+  return SIMPLE_INTEGER.test(left) && SIMPLE_INTEGER.test(right);
+}
+
+/** Returns -1 if `left` is less than `right`, 0 if both are equal, and 1 if `left` is greater. */
 export function compareNumbers(left: string, right: string): number {
-  if (left === right) return 0;
-  const [leftDigits, rightDigits] = aligned(parse(left), parse(right));
-  return leftDigits < rightDigits ? -1 : 1;
+  const [leftDigits, rightDigits] = areSimple(left, right)
+    ? [BigInt(left), BigInt(right)]
+    : aligned(parse(left), parse(right));
+  return leftDigits < rightDigits ? -1 : leftDigits > rightDigits ? 1 : 0;
 }
 
 /** The exact sum; throws if the sum needs more than 38 digits. */
 export function addNumbers(left: string, right: string): string {
+  if (areSimple(left, right)) return normalNumber(String(BigInt(left) + BigInt(right)));
   const [leftDigits, rightDigits, exponent] = aligned(parse(left), parse(right));
   return print(inRange(trimmed(leftDigits + rightDigits, exponent)));
 }

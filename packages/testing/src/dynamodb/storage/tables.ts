@@ -1,6 +1,6 @@
-import { invalid, noSuchTable, ServiceError } from "../errors.js";
+import { invalid, ServiceError } from "../errors.js";
 import type { Members } from "../operations/request.js";
-import type { KeySchema } from "./schema.js";
+import { type KeySchema, keyAttributes } from "./schema.js";
 import { itemBytes } from "./size.js";
 import { ItemStore } from "./table.js";
 
@@ -53,8 +53,9 @@ export class Tables {
   /** The table that a request names; throws if the table does not exist. */
   named(request: Members): Table {
     const table = this.#byName.get(checkTableName(request.string("TableName")));
-    if (table === undefined) throw noSuchTable();
-    return table;
+    if (table !== undefined) return table;
+    const message = "Cannot do operations on a non-existent table";
+    throw new ServiceError("ResourceNotFoundException", message);
   }
 
   delete(table: Table): void {
@@ -70,8 +71,7 @@ export class Tables {
 
 /** The table in the form of `DescribeTable`. */
 export function describeTable(table: Table): { readonly [name: string]: unknown } {
-  const { hash, range } = table.schema;
-  const keys = range === undefined ? [hash] : [hash, range];
+  const keys = keyAttributes(table.schema);
   const createdAtS = table.createdAtMs / 1000;
   let bytes = 0;
   for (const item of table.items.scan()) bytes += itemBytes(item);
@@ -83,7 +83,7 @@ export function describeTable(table: Table): { readonly [name: string]: unknown 
     AttributeDefinitions: keys.map((key) => ({ AttributeName: key.name, AttributeType: key.type })),
     KeySchema: keys.map((key) => ({
       AttributeName: key.name,
-      KeyType: key === hash ? "HASH" : "RANGE",
+      KeyType: key === table.schema.hash ? "HASH" : "RANGE",
     })),
     ItemCount: table.items.count,
     TableSizeBytes: bytes,

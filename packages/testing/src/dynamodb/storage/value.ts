@@ -170,7 +170,9 @@ export function itemToWire(item: Item): { readonly [name: string]: unknown } {
   return Object.fromEntries([...item].map(([name, value]) => [name, valueToWire(value)]));
 }
 
-function isSet(value: Value): value is Value & { readonly type: "SS" | "NS" | "BS" } {
+export type SetValue = Value & { readonly type: "SS" | "NS" | "BS" };
+
+export function isSet(value: Value): value is SetValue {
   return value.type === "SS" || value.type === "NS" || value.type === "BS";
 }
 
