@@ -27,7 +27,7 @@ import {
   waitOption,
 } from "./options.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "./output/exit-codes.js";
-import type { Run } from "./output/output.js";
+import type { OnRun } from "./output/output.js";
 import { isPermitKind } from "./output/permits.js";
 
 /**
@@ -37,7 +37,7 @@ import { isPermitKind } from "./output/permits.js";
  */
 export function programOf(
   words: readonly string[],
-  onRun: (run: Run) => void,
+  onRun: OnRun,
   print: (text: string) => void = () => undefined,
 ): Command {
   const program = new Command("holdfast")
@@ -82,7 +82,7 @@ export function programOf(
   return program;
 }
 
-function addLock(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+function addLock(program: Command, words: readonly string[], onRun: OnRun): void {
   guardedCommand(
     program,
     "lock",
@@ -146,7 +146,7 @@ Example:
   holdfast lock nightly-report --table locks -- ./report.sh --full
   holdfast lock account/7 account/9 --table locks -- ./transfer.sh`;
 
-function addCoalesce(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+function addCoalesce(program: Command, words: readonly string[], onRun: OnRun): void {
   guardedCommand(
     program,
     "coalesce",
@@ -177,7 +177,7 @@ ${LOCK_EXIT_CODES_HELP}
 Example:
   holdfast coalesce mirror/7 --table locks -- ./mirror.sh 7`;
 
-function addLs(program: Command, onRun: (run: Run) => void): void {
+function addLs(program: Command, onRun: OnRun): void {
   tableCommand(program, "ls", "Lists the held locks, by a scan of the table.")
     .addOption(kindOption())
     .option("--prefix <prefix>", "only names with this prefix; the scan costs the same")
@@ -189,7 +189,7 @@ function addLs(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addSessions(program: Command, onRun: (run: Run) => void): void {
+function addSessions(program: Command, onRun: OnRun): void {
   tableCommand(
     program,
     "sessions",
@@ -205,7 +205,7 @@ function addSessions(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addAssignment(program: Command, onRun: (run: Run) => void): void {
+function addAssignment(program: Command, onRun: OnRun): void {
   tableCommand(
     program,
     "assignment <group>",
@@ -219,7 +219,7 @@ function addAssignment(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addHistory(program: Command, onRun: (run: Run) => void): void {
+function addHistory(program: Command, onRun: OnRun): void {
   tableCommand(program, "history <name>", "Shows the noted grants and forced releases of a lock.")
     .addOption(kindOption(["leader"]))
     .addOption(namespaceOption())
@@ -228,7 +228,7 @@ function addHistory(program: Command, onRun: (run: Run) => void): void {
     });
 }
 
-function addInspect(program: Command, onRun: (run: Run) => void): void {
+function addInspect(program: Command, onRun: OnRun): void {
   tableCommand(program, "inspect <name>", "Shows the state of a lock, by a single read.")
     .addOption(sortOption())
     .addOption(kindOption())
@@ -239,7 +239,7 @@ function addInspect(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addQueue(program: Command, onRun: (run: Run) => void): void {
+function addQueue(program: Command, onRun: OnRun): void {
   tableCommand(
     program,
     "queue <name>",
@@ -267,7 +267,7 @@ ${EXIT_CODES_HELP}
   75   with --force: the holder has not released in time; the request remains
   76   with --holder: the lock does not name this holder`;
 
-function addRelease(program: Command, onRun: (run: Run) => void): void {
+function addRelease(program: Command, onRun: OnRun): void {
   tableCommand(program, "release <name>", "Releases a lock by holder id, or by force with --force.")
     .addOption(sortOption())
     .addOption(kindOption(["leader"]))
@@ -301,7 +301,7 @@ SIGTERM. The lock stays with the holder until its release, or until its lease en
 Exits with 0 also if the lock is free.
 ${EXIT_CODES_HELP}`;
 
-function addInterrupt(program: Command, onRun: (run: Run) => void): void {
+function addInterrupt(program: Command, onRun: OnRun): void {
   tableCommand(program, "interrupt <name>", "Tells the holder of a lock to stop.")
     .addOption(namespaceOption())
     .option("--by <text>", "your label, for the holder; default host name and process id")
@@ -313,7 +313,7 @@ function addInterrupt(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addDemo(program: Command, onRun: (run: Run) => void): void {
+function addDemo(program: Command, onRun: OnRun): void {
   program
     .command("demo")
     .description("Shows processes that contend for a lock, die and stall, on a table in memory.")
@@ -330,7 +330,7 @@ function addDemo(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addComplete(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+function addComplete(program: Command, words: readonly string[], onRun: OnRun): void {
   program
     .command("complete")
     .usage("<bash|zsh|fish>")

@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
-import type { Run } from "../output/output.js";
+import type { OnRun } from "../output/output.js";
 
 /** Adds `holdfast dev` to the command line's grammar. */
-export function addDev(program: Command, onRun: (run: Run) => void): void {
+export function addDev(program: Command, onRun: OnRun): void {
   program
     .command("dev")
     .description("Serves a table in memory, for development, and its page, until interrupted.")

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { operandsOfOne } from "../operands.js";
 import { guardedCommand, ownerOption, tableCommand } from "../options.js";
 import { EXIT_CODES_HELP, LOCK_EXIT_CODES_HELP } from "../output/exit-codes.js";
-import type { Run } from "../output/output.js";
+import type { OnRun } from "../output/output.js";
 
 const AT_MOST_FOR = "how long the run of a dead process blocks the next one; default 60s";
 
@@ -27,11 +27,7 @@ Example:
   holdfast schedule nightly-report --cron "0 3 * * *" --time-zone Europe/Berlin --retries 3 --table locks -- ./report.sh`;
 
 /** Adds the commands `once`, `schedule` and `runs`. */
-export function addSchedules(
-  program: Command,
-  words: readonly string[],
-  onRun: (run: Run) => void,
-): void {
+export function addSchedules(program: Command, words: readonly string[], onRun: OnRun): void {
   addOnce(program, words, onRun);
   addSchedule(program, words, onRun);
   tableCommand(
@@ -45,7 +41,7 @@ export function addSchedules(
     );
 }
 
-function addOnce(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+function addOnce(program: Command, words: readonly string[], onRun: OnRun): void {
   guardedCommand(
     program,
     "once",
@@ -71,7 +67,7 @@ function addOnce(program: Command, words: readonly string[], onRun: (run: Run) =
     });
 }
 
-function addSchedule(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+function addSchedule(program: Command, words: readonly string[], onRun: OnRun): void {
   guardedCommand(
     program,
     "schedule",

@@ -9,7 +9,7 @@ import {
   waitOption,
 } from "../options.js";
 import { LOCK_EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
-import type { Run } from "../output/output.js";
+import type { OnRun } from "../output/output.js";
 import type { SemaphoreOptions } from "./semaphore.js";
 
 const OF_COMMANDS = [
@@ -24,11 +24,7 @@ const OF_COMMANDS = [
 ] as const;
 
 /** Adds `holdfast semaphore` to the command line's grammar. */
-export function addSemaphore(
-  program: Command,
-  words: readonly string[],
-  onRun: (run: Run) => void,
-): void {
+export function addSemaphore(program: Command, words: readonly string[], onRun: OnRun): void {
   guardedCommand(
     program,
     "semaphore",

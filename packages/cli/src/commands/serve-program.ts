@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
 import { tableCommand } from "../options.js";
 import { EXIT_CODES_HELP } from "../output/exit-codes.js";
-import type { Run } from "../output/output.js";
+import type { OnRun } from "../output/output.js";
 
 /** Adds `holdfast serve` to the command line's grammar. */
-export function addServe(program: Command, onRun: (run: Run) => void): void {
+export function addServe(program: Command, onRun: OnRun): void {
   tableCommand(
     program,
     "serve",

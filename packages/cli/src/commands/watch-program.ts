@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { kindOption, namespaceOption, sortOption, tableCommand } from "../options.js";
 import { EXIT_CODES_HELP, usageError } from "../output/exit-codes.js";
-import type { Run } from "../output/output.js";
+import type { OnRun } from "../output/output.js";
 
 /** Adds `holdfast watch` to the command line's grammar. */
-export function addWatch(program: Command, onRun: (run: Run) => void): void {
+export function addWatch(program: Command, onRun: OnRun): void {
   tableCommand(
     program,
     "watch [name]",

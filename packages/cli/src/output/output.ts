@@ -18,6 +18,9 @@ export interface Output {
 /** Runs a command. The code of each command is loaded on use, so that help starts fast. */
 export type Run = (output: Output, host: Host) => Promise<number>;
 
+/** Receives the run that the words of a command line ask for. */
+export type OnRun = (run: Run) => void;
+
 // The status of a command that SIGPIPE has ended, because the reader of the output has gone. Node.js ignores SIGPIPE.
 const BROKEN_PIPE = EXIT.signalled + 13;
 

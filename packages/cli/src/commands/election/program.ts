@@ -9,14 +9,10 @@ import {
   tableCommand,
 } from "../../options.js";
 import { ELECT_EXIT_CODES_HELP, EXIT_CODES_HELP } from "../../output/exit-codes.js";
-import type { Run } from "../../output/output.js";
+import type { OnRun } from "../../output/output.js";
 
 /** Adds the commands for elections to the command line's grammar. */
-export function addElections(
-  program: Command,
-  words: readonly string[],
-  onRun: (run: Run) => void,
-): void {
+export function addElections(program: Command, words: readonly string[], onRun: OnRun): void {
   addElect(program, words, onRun);
   tableCommand(program, "leader <name>", "Prints the leader, by a single read, or at each change.")
     .addOption(sortOption())
@@ -48,7 +44,7 @@ export function addElections(
 }
 
 /** Adds `holdfast cost`, which sends no request. */
-export function addCost(program: Command, onRun: (run: Run) => void): void {
+export function addCost(program: Command, onRun: OnRun): void {
   program
     .command("cost")
     .description("Prints the cost of an election a day and a month; needs no table.")
@@ -74,7 +70,7 @@ export function addCost(program: Command, onRun: (run: Run) => void): void {
     );
 }
 
-function addElect(program: Command, words: readonly string[], onRun: (run: Run) => void): void {
+function addElect(program: Command, words: readonly string[], onRun: OnRun): void {
   guardedCommand(
     program,
     "elect",

@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
 import { quietOption } from "../../options.js";
 import { OBJECT_EXIT_CODES_HELP } from "../../output/exit-codes.js";
-import type { Run } from "../../output/output.js";
+import type { OnRun } from "../../output/output.js";
 
 /** Adds the commands for objects to the command line's grammar. */
-export function addObject(program: Command, onRun: (run: Run) => void): void {
+export function addObject(program: Command, onRun: OnRun): void {
   const object = program
     .command("object")
     .description(

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { tableCommand } from "../../options.js";
 import { EXIT_CODES_HELP } from "../../output/exit-codes.js";
-import type { Run } from "../../output/output.js";
+import type { OnRun } from "../../output/output.js";
 
 /** Adds `holdfast diagnose` to the command line's grammar. */
-export function addDiagnose(program: Command, onRun: (run: Run) => void): void {
+export function addDiagnose(program: Command, onRun: OnRun): void {
   tableCommand(program, "diagnose", "Finds problems of the table, the credentials and the clocks.")
     .option(
       "--for <features>",

@@ -8,10 +8,10 @@ import {
 } from "../../options.js";
 import { EXIT_CODES_HELP } from "../../output/exit-codes.js";
 import { LOCK_FORMATS } from "../../output/format.js";
-import type { Run } from "../../output/output.js";
+import type { OnRun } from "../../output/output.js";
 
 /** Adds the commands for the table to the command line's grammar. */
-export function addTable(program: Command, onRun: (run: Run) => void): void {
+export function addTable(program: Command, onRun: OnRun): void {
   const table = program
     .command("table")
     .description("Creates or checks a table for locks; prints IAM policies.");
@@ -42,7 +42,7 @@ export function addTable(program: Command, onRun: (run: Run) => void): void {
   addPolicy(table, onRun);
 }
 
-function addPolicy(table: Command, onRun: (run: Run) => void): void {
+function addPolicy(table: Command, onRun: OnRun): void {
   table
     .command("policy")
     .description("Prints the least-privilege policy of a process, without requests.")
