@@ -5,10 +5,10 @@ import {
   emptyTree,
   type PathTree,
 } from "./document-path.js";
+import { parsePath } from "./operand-parser.js";
 import type { Placeholders } from "./placeholders.js";
-import { parseProjection } from "./projection-parser.js";
 import type { PathStep } from "./syntax.js";
-import { ExpressionFault, withParameter } from "./tokens.js";
+import { ExpressionFault, TokenReader, withParameter } from "./tokens.js";
 
 /**
  * Fills in the names of paths and throws for two paths that exclude each other. Starts from the last path,
@@ -42,6 +42,18 @@ export interface Projection {
 
 /** The projection of a request without a projection expression. */
 export const ALL_ATTRIBUTES: Projection = { tree: undefined, paths: [] };
+
+/** Reads a projection; throws an `ExpressionFault` or `SyntaxFault`. */
+function parseProjection(text: string): readonly (readonly PathStep[])[] {
+  const tokens = new TokenReader(text);
+  const paths: (readonly PathStep[])[] = [];
+  do {
+    paths.push(parsePath(tokens));
+  } while (tokens.takes(","));
+  if (tokens.peek().kind !== "end") throw tokens.fault();
+  tokens.settle();
+  return paths;
+}
 
 /** Reads a `ProjectionExpression`. */
 export function compileProjection(text: string, placeholders: Placeholders): Projection {
