@@ -38,9 +38,8 @@ import {
   pagesOf,
   permitPagesOf,
 } from "./list.js";
-import { permitOfHolder } from "./permit-holder.js";
 import { type PermitQueueListing, type QueueListing, queueOf } from "./queue.js";
-import { freeOfHolder, type ReleaseByHolderOptions } from "./release-holder.js";
+import { freeOfHolder, permitOfHolder, type ReleaseByHolderOptions } from "./release-holder.js";
 import { type SessionListing, sessionsOf } from "./sessions.js";
 import { changeLimit, type LimitChange } from "./set-limit.js";
 import { SURVEY_NAMES, type Survey, type SurveyOptions, surveyOf } from "./survey.js";

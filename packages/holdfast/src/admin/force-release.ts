@@ -47,23 +47,13 @@ export interface ForceReleasePermitOptions extends Omit<ForceReleaseOptions, "ki
   readonly holder: string;
 }
 
-export const FORCE_NAMES: OptionNames<ForceReleaseOptions> = {
-  ...INSPECT_NAMES,
-  reason: true,
-  by: true,
-  now: "flag",
-  wait: true,
-  signal: true,
-};
+const BOTH = { reason: true, by: true, now: "flag", wait: true, signal: true } as const;
+
+export const FORCE_NAMES: OptionNames<ForceReleaseOptions> = { ...INSPECT_NAMES, ...BOTH };
 
 export const FORCE_PERMIT_NAMES: OptionNames<ForceReleasePermitOptions> = {
-  kind: true,
-  holder: true,
-  reason: true,
-  by: true,
-  now: "flag",
-  wait: true,
-  signal: true,
+  ...{ kind: true, holder: true },
+  ...BOTH,
 };
 
 /**

@@ -15,6 +15,7 @@ import type { NoAnswer } from "../platform/retry.js";
 import type { Item, KeyPrefix, ScanAnswer } from "../platform/table.js";
 import { fewTries } from "./few-tries.js";
 import { type AnyKind, isPermitKind, kindOf, type RecordKind } from "./kinds.js";
+import type { QueuedWaiter } from "./queue.js";
 
 /** Selects the locks to list. */
 export interface ListOptions {
@@ -38,25 +39,14 @@ const LIST_NAMES: OptionNames<ListOptions> = { kind: true, prefix: true, free: "
 const LIST_PERMIT_NAMES: OptionNames<ListPermitOptions> = LIST_NAMES;
 
 /** A place in the queue of a fair lock, a semaphore or a read-write lock, as read by a scan. */
-export interface ListedEntry {
+export interface ListedEntry extends Omit<QueuedWaiter, "position" | "calls"> {
   /** The kind of the record for which the waiter waits. */
   readonly kind: AnyKind;
   /** The name of that record. */
   readonly name: string;
   readonly namespace: string | undefined;
-  readonly ticket: bigint;
-  /** The waiter's label. */
-  readonly owner: string | undefined;
-  /** When the waiter joined the queue, ISO, by the waiter's clock. */
-  readonly since: string | undefined;
-  /** The session that keeps the place alive; undefined while the waiter renews the place itself. */
-  readonly session: string | undefined;
-  /** How long the waiter may go without renewing, in milliseconds. */
-  readonly leaseMs: number;
   /** Whether this or a later ticket was granted. A live waiter removes such a place, so only a dead waiter leaves one. */
   readonly isServed: boolean;
-  /** Whether this client has observed the waiter silent for longer than its lease. */
-  readonly appearsExpired: boolean;
   /** Milliseconds until the place counts as dead at the earliest, if the waiter stays silent. */
   readonly acquirableInMs: number;
 }

@@ -4,6 +4,7 @@ import type { LeaseFormat, RecordRef } from "../core/record/format.js";
 import { isReadable, type LeaseRecord } from "../core/record/record.js";
 import { titleOf, unavailableError } from "../core/unavailable.js";
 import { refuse } from "../internal/option-names.js";
+import { permitRefOf, permitsIn } from "../locks/inspect-permits.js";
 import { fewTries } from "./few-tries.js";
 import type { InspectOptions } from "./kinds.js";
 
@@ -41,8 +42,27 @@ export async function freeOfHolder(
   return mayBeOwn && isReadable(found) && isFreeOf(found, holder, ref, context.format);
 }
 
+/**
+ * Finds the permit of a holder in a record, by one strongly consistent read. Resolves with undefined if the record does not
+ * have the permit. The weight of a permit never changes, so the ref stays valid. Throws coded errors.
+ */
+export async function permitOfHolder(
+  context: AcquireContext,
+  ref: RecordRef,
+  holder: string,
+): Promise<RecordRef | undefined> {
+  checkHolder(ref, holder);
+  const found = await fewTries(
+    context,
+    () => context.read({ key: ref.key, consistent: true }),
+    (answer) => unavailableError(ref.name, "was not read", answer, titleOf([ref.name], ref.kind)),
+  );
+  const permit = permitsIn(context, ref, found).find((one) => one.holder === holder);
+  return permit && permitRefOf(context, ref, permit);
+}
+
 /** Checks the id of a holder. Throws `invalid-argument`. */
-export function checkHolder({ name, kind }: RecordRef, holder: unknown): void {
+function checkHolder({ name, kind }: RecordRef, holder: unknown): void {
   if (typeof holder === "string" && holder !== "") return;
   throw refuse(
     `The holder id of ${kind} "${name}" must be a string that is not empty. Pass ` +

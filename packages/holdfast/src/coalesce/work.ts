@@ -1,6 +1,6 @@
 import type { AcquireContext } from "../core/acquire/context.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
-import type { Lease } from "../core/hold/lease.js";
+import { HeldLease, type Lease } from "../core/hold/lease.js";
 import { freeOnce, releaseNotAcknowledged } from "../core/hold/release.js";
 import { requireCapability } from "../core/record/capability.js";
 import type { RecordRef } from "../core/record/format.js";
@@ -12,7 +12,6 @@ import { runHolding } from "../locks/locking.js";
 import { RUNS } from "../native/native-runs.js";
 import type { NoAnswer } from "../platform/retry.js";
 import { nextRun, type Run, runIfOwed, runOrNote, type Working } from "./contend.js";
-import { RunLease } from "./run-lease.js";
 import { type Settled, settle } from "./settle.js";
 import { OwedWatch } from "./watch.js";
 
@@ -32,6 +31,18 @@ interface Ending {
   last?: NoAnswer;
   /** What `onError` was told. */
   told?: HoldfastError;
+}
+
+/** The lease of a coalesced run. Only the end of the run releases it: that write also says what the run has covered. */
+class RunLease extends HeldLease {
+  override release(): Promise<void> {
+    const error = new HoldfastError(
+      "invalid-argument",
+      `The function of coalesce() must not release the lease of "${this.name}". The lease ends with the function.`,
+      { lockName: this.name },
+    );
+    return Promise.reject(error);
+  }
 }
 
 /** The calls and runs of one client for one name. */

@@ -1,3 +1,4 @@
+import { DEFAULT_NAMES } from "../core/option-names.js";
 import { type AnyAcquireOptions, resolveAcquire } from "../core/options.js";
 import { checkName } from "../core/record/name.js";
 import {
@@ -23,22 +24,8 @@ export interface WithLockOptions extends Omit<AcquireOptions, "signal" | "barge"
 }
 
 const WITH_LOCK_NAMES: OptionNames<WithLockOptions> = {
-  lease: true,
-  renew: true,
-  maxHold: true,
-  wait: true,
-  poll: true,
-  owner: true,
-  onWait: true,
-  data: true,
-  existingData: true,
-  attributes: true,
-  existingAttributes: true,
-  keepData: "flag",
-  onlyIfExists: "flag",
+  ...DEFAULT_NAMES,
   ifHeld: true,
-  onPlaceExpired: true,
-  onPosition: true,
   fair: "flag",
   onBusy: true,
 };

@@ -15,11 +15,11 @@ import { HoldfastError, isHoldfastError } from "../errors.js";
 import { IdMemory } from "../internal/id-memory.js";
 import { refuse } from "../internal/option-names.js";
 import { perKey } from "../internal/per-key.js";
+import { textOf } from "../internal/shown.js";
 import { sleep } from "../internal/sleep.js";
 import { firstOf, onAbort, type SignalLike } from "../platform/abort.js";
 import { isFromWrongClock, occurrenceOf, wrongClockRepaired } from "./due.js";
 import { type OnceOptions, type OnceSettings, resolveOnce } from "./options.js";
-import { type Outcome, outcomeOf } from "./outcome.js";
 
 /**
  * The result of a call. If the call did not run the occurrence, `why` is the reason:
@@ -29,6 +29,13 @@ import { type Outcome, outcomeOf } from "./outcome.js";
 export type OnceResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly why: "already" | "running" };
+
+/** How a run ended, as its record tells it. Absent after runs of node-cron, and of earlier versions of this library. */
+interface Outcome {
+  readonly outcome: "completed" | "failed";
+  /** The error of a failed run, cut to 300 characters. */
+  readonly error?: string;
+}
 
 /** An occurrence that this caller must run. */
 interface OnceRun {
@@ -92,7 +99,7 @@ export class Occurrences {
     try {
       value = await underTaskLease(lease, fn);
     } catch (error) {
-      const ending = begun.end(outcomeOf(error));
+      const ending = begun.end({ outcome: "failed", error: textOf(error) });
       await ending.catch((unrecorded: HoldfastError) => this.#context.report(unrecorded));
       throw error;
     }
