@@ -83,7 +83,7 @@ async function bundle(one, sources, { chunkFileNames, leastChunkBytes, sourcemap
     apart("endpoint", /src[/]platform[/]dynamodb[/](?:endpoint|protocol)\.ts$/, 4),
     apart(
       "internal",
-      /src[/](?:errors|internal[/](?:printed|shown|option-names|cause-text))\.ts$/,
+      /src[/](?:errors|internal[/](?:printed|shown|option-names|cause-text|value-text))\.ts$/,
       3,
     ),
     // Whatever shares a chunk with these modules loads the SDK, and help must not wait for it.

@@ -5,8 +5,13 @@ import {
   durationMs,
   inMs,
 } from "../internal/duration.js";
-import { checkCallback, checkNames, type OptionNames, refuse } from "../internal/option-names.js";
-import { valueText } from "../internal/value-text.js";
+import {
+  checkCallback,
+  checkNames,
+  checkOneOf,
+  type OptionNames,
+  refuse,
+} from "../internal/option-names.js";
 import type { Item } from "../platform/table.js";
 import type { Grant } from "./record/format.js";
 import type { ExistingData, LeaseDefaults } from "./record/format-facts.js";
@@ -315,14 +320,16 @@ export function resolveAcquire(
     signal: asked("signal"),
     onWait: checkCallback("onWait", asked("onWait")),
     data: asked("data"),
-    existingData: checkExisting(
+    existingData: checkOneOf(
       "existingData",
       given(asked("existingData"), defaults.existingData ?? "replace"),
+      EXISTING,
     ),
     attributes: asked("attributes"),
-    existingAttributes: checkExisting(
+    existingAttributes: checkOneOf(
       "existingAttributes",
       given(asked("existingAttributes"), "replace"),
+      EXISTING,
     ),
     keepData: asked("keepData") ?? defaults.keepData ?? false,
     onlyIfExists: asked("onlyIfExists") ?? false,
@@ -392,15 +399,12 @@ export function checkOwner(owner: string): string {
   return owner;
 }
 
+const EXISTING: readonly ExistingData[] = ["replace", "keep"];
+
 // An acquisition corrects the wait by the drift bound of its client.
 function waitOf(asked: Wait | undefined, defaults: LeaseDefaults, leaseMs: number): WaitSettings {
   const drift = DEFAULTS.maxClockDrift;
   if (asked !== undefined) return resolveWait(asked, leaseMs, drift);
   const leastMs = durationMs("wait", defaults.leastWait ?? 0, LEAST_WAIT_RANGE);
   return resolveWait(defaults.wait, leaseMs, drift, leastMs);
-}
-
-function checkExisting(option: string, value: ExistingData): ExistingData {
-  if (value === "replace" || value === "keep") return value;
-  throw refuse(`The option \`${option}\` must be "replace" or "keep"; it is ${valueText(value)}.`);
 }

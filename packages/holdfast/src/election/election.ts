@@ -109,10 +109,7 @@ export class Election<S extends FormatTypes = NativeTypes> {
     if (typeof body !== "function") {
       throw refuse("The last argument of lead() must be the body, a function.");
     }
-    const { again = true } = checkNames("lead()", options, LEAD_NAMES);
-    if (typeof again !== "boolean") {
-      throw refuse("The option `again` must be true or false.");
-    }
+    checkNames("lead()", options, LEAD_NAMES);
     const ending = this.#occupy(options);
     const ended = this.#leadUntil(ending.signal, options, body);
     const leading = {

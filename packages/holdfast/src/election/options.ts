@@ -3,7 +3,6 @@ import { resolveAcquire } from "../core/options.js";
 import type { FormatTypes, NativeTypes } from "../core/record/format-types.js";
 import { type Duration, type DurationRange, durationMs, inMs } from "../internal/duration.js";
 import { type OptionNames, refuse } from "../internal/option-names.js";
-import { valueText } from "../internal/value-text.js";
 
 /** Options of an election. Defaults of the client do not apply: they fit mutexes, not terms. */
 export interface ElectionOptions {
@@ -104,9 +103,6 @@ export function resolveElection(
   const lengths = [lease, renew, poll].some((length) => length !== undefined)
     ? lengthsFrom(options, maxClockDrift)
     : lengthsOfFailover(options.failover ?? electionDefaults().failoverMs, maxClockDrift);
-  if (typeof preferred !== "boolean") {
-    throw refuse(`The option \`preferred\` must be true or false; it is ${valueText(preferred)}.`);
-  }
   const { leaseMs, renewMs, pollMs } = lengths;
   const grant = resolveAcquire(
     [

@@ -1,4 +1,5 @@
 import { HoldfastError } from "../errors.js";
+import { valueText } from "./value-text.js";
 
 /**
  * The names of the options of one call; `"flag"`: the value is true or false. An object, so that the compiler refuses a
@@ -50,6 +51,13 @@ export function checkNames<O extends object>(call: string, options: O, known: Op
 export function checkCallback<F>(option: string, value: F): F {
   if (value === undefined || typeof value === "function") return value;
   throw refuse(`The option \`${option}\` must be a function.`);
+}
+
+/** Throws `invalid-argument` for a value that is none of these words. */
+export function checkOneOf<T extends string>(option: string, value: T, words: readonly T[]): T {
+  if (words.includes(value)) return value;
+  const must = words.map((word) => `"${word}"`).join(" or ");
+  throw refuse(`The option \`${option}\` must be ${must}; it is ${valueText(value)}.`);
 }
 
 /** The error for a wrong argument or option. */

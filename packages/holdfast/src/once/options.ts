@@ -1,8 +1,7 @@
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import { DAY_MS, type Duration, durationMs, inMs } from "../internal/duration.js";
-import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
-import { valueText } from "../internal/value-text.js";
+import { checkNames, checkOneOf, type OptionNames, refuse } from "../internal/option-names.js";
 import { isoTimeOf } from "../platform/clock.js";
 import type { Due } from "./due.js";
 
@@ -69,11 +68,7 @@ const LONGEST_OCCURRENCE = 200;
 export function resolveOnce(options: OnceOptions, owner: string): OnceSettings {
   checkNames("once()", options, ONCE_NAMES);
   const { atMostFor = AT_MOST_MS, atLeastFor = 0, ifInterrupted = "skip" } = options;
-  if (ifInterrupted !== "skip" && ifInterrupted !== "rerun") {
-    throw refuse(
-      `The option \`ifInterrupted\` must be "skip" or "rerun"; it is ${valueText(ifInterrupted)}.`,
-    );
-  }
+  checkOneOf("ifInterrupted", ifInterrupted, ["skip", "rerun"]);
   const leaseMs = durationMs("atMostFor", atMostFor, { leastMs: 100, mostMs: 365 * DAY_MS });
   return {
     due: dueOf(options.occurrence),

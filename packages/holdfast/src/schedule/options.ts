@@ -2,8 +2,7 @@ import type { ClientParts } from "../client.js";
 import type { AcquireSettings } from "../core/acquire/settings.js";
 import { resolveAcquire } from "../core/options.js";
 import { DAY_MS, type Duration, durationMs, inMs } from "../internal/duration.js";
-import { checkNames, type OptionNames, refuse } from "../internal/option-names.js";
-import { valueText } from "../internal/value-text.js";
+import { checkNames, checkOneOf, type OptionNames, refuse } from "../internal/option-names.js";
 import { type CatchUp, LONGEST_BACKOFF_MS, type Overlap, type Policy } from "./decide.js";
 import { ruleOf, type Timing } from "./rule.js";
 
@@ -94,10 +93,4 @@ export function resolveSchedule(
       keepData: true,
     },
   };
-}
-
-function checkOneOf(option: string, value: string, allowed: readonly string[]): void {
-  if (allowed.includes(value)) return;
-  const names = allowed.map((name) => `"${name}"`).join(", ");
-  throw refuse(`The option \`${option}\` must be one of ${names}; it is ${valueText(value)}.`);
 }

@@ -1,5 +1,4 @@
-import { checkCallback, refuse } from "../../internal/option-names.js";
-import { valueText } from "../../internal/value-text.js";
+import { checkCallback, checkOneOf } from "../../internal/option-names.js";
 import { type AcquireOptions, FAIR_POLL } from "../options.js";
 
 /** Options of a waiter in a queue. */
@@ -23,11 +22,8 @@ export function checkQueueOptions(
   { onPlaceExpired, onPosition }: QueueOptions,
   onRejected: (cause: unknown) => void = () => undefined,
 ): QueueOptions {
-  if (onPlaceExpired !== undefined && !["requeue", "fail"].includes(onPlaceExpired)) {
-    throw refuse(
-      `The option \`onPlaceExpired\` must be "requeue" or "fail"; it is ${valueText(onPlaceExpired)}.`,
-    );
-  }
+  if (onPlaceExpired !== undefined)
+    checkOneOf("onPlaceExpired", onPlaceExpired, ["requeue", "fail"]);
   const told = checkCallback("onPosition", onPosition);
   return {
     onPlaceExpired,

@@ -1,7 +1,6 @@
 import type { HoldfastError } from "../../errors.js";
-import { checkNames, type OptionNames, refuse } from "../../internal/option-names.js";
+import { checkNames, checkOneOf, type OptionNames } from "../../internal/option-names.js";
 import { printAs } from "../../internal/printed.js";
-import { valueText } from "../../internal/value-text.js";
 import type { AcquireContext } from "../acquire/context.js";
 import type { SessionKeepAlive } from "./keep-alive.js";
 import { setLife } from "./life.js";
@@ -94,9 +93,9 @@ export class Session implements AsyncDisposable {
       readonly leases?: "release" | "end" | undefined;
     } = {},
   ): Promise<void> {
-    const { leases = "release" } = checkNames("close()", options, CLOSE_NAMES);
-    if (leases === "release" || leases === "end") return this.#life.close(leases);
-    throw refuse(`The option \`leases\` must be "release" or "end"; it is ${valueText(leases)}.`);
+    checkNames("close()", options, CLOSE_NAMES);
+    const { leases = "release" } = options;
+    return this.#life.close(checkOneOf("leases", leases, ["release", "end"]));
   }
 
   /** Closes the session without throwing: passes the error of an unanswered request to the client's `onError`. */
