@@ -107,11 +107,12 @@ describe.each(KINDS)("a $kind", (kind) => {
     const { world, lock } = setUp(kind);
     await world.until((await world.until(lock.acquire())).release());
     await world.time.advance(1_000);
-    const { transactions } = world.table.counts;
+    const { transactions, queries } = world.table.counts;
     const acquired = await world.requests(() => lock.acquire());
     expect(acquired).toMatchObject(costs.acquire);
     expect(world.table.counts.transactions - transactions).toBe(keys.length - 1);
     expect(await world.requests(() => acquired.result.release())).toMatchObject(costs.release);
+    expect(world.table.counts.queries).toBe(queries);
   });
 
   // rule: protocol 29
@@ -179,7 +180,7 @@ describe.each(KINDS)("a $kind", (kind) => {
     expect(await world.until(released)).toMatchObject({ code: "access-denied" });
   });
 
-  // rule: R2
+  // rule: R2, protocol 45
   it("is lost after a pause at the first check, once, and before any timer", async () => {
     const checks: readonly ((lease: AnyLease) => unknown)[] = [
       ({ isHeld }) => !isHeld,
@@ -902,11 +903,13 @@ describe.each(LOCK_KINDS)("a $kind with a wait", (kind) => {
     expect(world.table.items()).toEqual([]);
   });
 
+  // rule: protocol 19
   it("never ends a wait of Infinity before a live holder, and keeps the process alive", async () => {
     const { world, locks, process, occupy } = setUp(kind);
     const { lease: held } = await occupy();
     const waiting = kind.make(locks).acquire(FOR_EVER);
     await world.time.advance(600_000);
+    expect(held.isHeld).toBe(true);
     expect(process.pendingTimers({ keepsAlive: true })).toBeGreaterThan(0);
     await world.until(held.release());
     expect((await world.until(waiting)).isHeld).toBe(true);

@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { Beliefs } from "../../../../../test/support/beliefs.js";
-import { expectErrorToBe } from "../../../../../test/support/errors.js";
 import { type Inhabitant, readsIn, World } from "../../../../../test/support/world.js";
 import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { listLocks } from "../../../src/admin/index.js";
@@ -323,31 +322,6 @@ describe("waiters of one process for one name", () => {
 });
 
 describe("the end of a wait", () => {
-  it("comes at once with a wait of 0, without a poll or a timer", async () => {
-    const world = new World();
-    await held(world);
-    const rival = world.inhabitant();
-    const seen = await world.requests(() =>
-      mutex(rival.locks, "a")
-        .acquire({ wait: 0 })
-        .catch((error: unknown) => error),
-    );
-    expect(seen.result).toMatchObject({ code: "not-acquired", lockName: "a" });
-    expect(seen).toMatchObject({ writes: 1, reads: 0 });
-    expect(rival.process.pendingTimers()).toBe(0);
-  });
-
-  it.each([1, 49, 50, 51, 100, 777, 5_000])("comes after exactly %i ms", async (wait) => {
-    const world = new World();
-    await held(world);
-    const rival = world.inhabitant({ latency: { requestMs: 25, responseMs: 25 } });
-    const fromMs = world.time.nowMs;
-    await expect(
-      world.until(mutex(rival.locks, "a").acquire({ wait: `${wait}ms` })),
-    ).rejects.toBeDefined();
-    expect(world.time.nowMs - fromMs).toBe(wait);
-  });
-
   it("rejects with not-acquired, not unreachable, if a request was in flight at the end", async () => {
     for (let wait = 120; wait < 1_200; wait += 30) {
       const world = new World();
@@ -381,68 +355,6 @@ describe("the end of a wait", () => {
     );
   });
 
-  it("never comes with a wait of Infinity", async () => {
-    const world = new World();
-    const { lease } = await held(world);
-    const rival = world.inhabitant();
-    const waiting = mutex(rival.locks, "a").acquire(FOR_EVER);
-    const day = 24 * 3_600_000;
-    let settled = false;
-    waiting.then(
-      () => {
-        settled = true;
-      },
-      () => {
-        settled = true;
-      },
-    );
-    // The timer is longer than the longest timer of Node.js, and keeps the process alive.
-    await world.time.advance(day / 24);
-    expect(settled).toBe(false);
-    expect(rival.process.pendingTimers({ keepsAlive: true })).toBeGreaterThan(0);
-    await world.until(lease.release());
-    expect((await world.until(waiting)).isHeld).toBe(true);
-    expect(rival.process.pendingTimers({ keepsAlive: true })).toBe(0);
-  });
-
-  it("rejects with the reason of the signal at every step, and leaves nothing behind", async () => {
-    for (let atMs = 0; atMs <= 120; atMs += 3) {
-      const world = new World();
-      const holder = world.inhabitant(INSTANT);
-      const lease = await world.until(mutex(holder.locks, "a").acquire());
-      const rival = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
-      const cancel = new AbortController();
-      const reason = new Error("no longer wanted");
-      const waiting = ignored(mutex(rival.locks, "a").acquire({ signal: cancel.signal }));
-      await world.time.advance(atMs);
-      cancel.abort(reason);
-      const abortedMs = world.time.nowMs;
-      await expect(world.until(waiting)).rejects.toBe(reason);
-      expect(world.time.nowMs).toBe(abortedMs);
-      await world.time.advance(50);
-      expect(lease.isHeld).toBe(true);
-      expect(rival.process.pendingTimers({ keepsAlive: true })).toBe(0);
-    }
-  });
-
-  it("rejects with the reason while the lock is free, and leaves the lock free", async () => {
-    for (let atMs = 0; atMs <= 24; atMs += 1) {
-      const world = new World();
-      const who = world.inhabitant({ latency: { requestMs: 10, responseMs: 10 } });
-      const cancel = new AbortController();
-      const acquiring = ignored(mutex(who.locks, "a").acquire({ signal: cancel.signal }));
-      await world.time.advance(atMs);
-      cancel.abort("no longer wanted");
-      const outcome = await world.until(acquiring.catch((reason: unknown) => reason));
-      if (atMs < 20) expect(outcome).toBe("no longer wanted");
-      else await world.until((outcome as Lease).release());
-      await world.time.advance(2_000);
-      expect(world.record("a")?.["holder"]).toBeUndefined();
-      const other = world.inhabitant(INSTANT);
-      expect(await world.until(mutex(other.locks, "a").tryAcquire())).not.toBeNull();
-    }
-  });
-
   it("comes at once if the signal aborts with the grant, in an outage", async () => {
     const world = new World();
     const who = world.inhabitant();
@@ -462,14 +374,6 @@ describe("the end of a wait", () => {
     await world.time.advance(3_000);
     expect(world.record("a")?.["holder"]).toBeUndefined();
     expect(who.reported).toEqual([]);
-  });
-
-  it("comes before the first request if the signal has already aborted", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
-    const signal = AbortSignal.abort("never wanted");
-    await expect(mutex(locks, "a").acquire({ signal })).rejects.toBe("never wanted");
-    expect(world.table.counts.writes).toBe(0);
   });
 
   it("comes with the loss of a lease whose signal the waiter reads", async () => {
@@ -581,18 +485,6 @@ describe("after a release", () => {
 });
 
 describe("the error of a wait", () => {
-  it("is not-acquired for a held lock", async () => {
-    const world = new World();
-    const { lease } = await held(world);
-    const rival = world.inhabitant();
-    const error = await world.until(
-      mutex(rival.locks, "a")
-        .acquire({ wait: "1s" })
-        .catch((reason: unknown) => reason),
-    );
-    expectErrorToBe(error, { code: "not-acquired", lockName: "a", mentions: [lease.owner] });
-  });
-
   it.each(["throttled", "conflict"] as const)(
     "a table that is busy (%s): it is asked again until the wait is over",
     async (fault) => {

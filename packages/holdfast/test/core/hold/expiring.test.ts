@@ -2,7 +2,6 @@ import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { World } from "../../../../../test/support/world.js";
 import { handleOf } from "../../../src/core/hold/lease.js";
-import { election } from "../../../src/election/index.js";
 import { lossSignal, mutex, onExpiring } from "../../../src/index.js";
 import { listen } from "../../../src/requests/index.js";
 
@@ -40,19 +39,6 @@ describe("an onExpiring listener", () => {
   it("must be a function", async () => {
     const { lease } = await held();
     expect(() => onExpiring(lease, "5s", undefined as never)).toThrow("must be a function");
-  });
-
-  it("waits after each acknowledged renewal, and fires once without renewals", async () => {
-    const { world, network, lease, calls, listener } = await held();
-    onExpiring(lease, "8s", listener);
-    await world.time.advance(100_000);
-    expect(calls).toEqual([]);
-    network.script(() => ({ fault: "request-lost" }));
-    await world.time.advance(40_000);
-    expect(calls).toHaveLength(1);
-    expect(calls[0]).toBeGreaterThan(5_900);
-    expect(calls[0]).toBeLessThanOrEqual(8_000);
-    expect(lease.signal.aborted).toBe(true);
   });
 
   it("fires before the deadline of a lease without renewals, while the lease is held", async () => {
@@ -108,33 +94,6 @@ describe("an onExpiring listener", () => {
     await world.time.advance(28_000);
     expect(calls).toEqual(["second"]);
   });
-
-  it("does not fire after a pause past the deadline, which the signal reports", async () => {
-    const { world, process, lease, calls, listener } = await held();
-    onExpiring(lease, "5s", listener);
-    process.pause();
-    await world.time.advance(60_000);
-    process.resume();
-    await world.time.advance(10);
-    expect(calls).toEqual([]);
-    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
-  });
-
-  it.each([
-    ["30s", {}],
-    ["20s", {}],
-    ["30s", { renew: "manual" }],
-    [0, {}],
-    ["soon", {}],
-  ] as const)(
-    "rejects %j as too long for a renewed lease, or as no duration",
-    async (within, options) => {
-      const { lease, listener } = await held(options);
-      expect(() => onExpiring(lease, within, listener)).toThrowError(
-        expect.objectContaining({ code: "invalid-argument" }),
-      );
-    },
-  );
 
   it.each([
     [19_389, 19_390, {}],
@@ -208,20 +167,5 @@ describe("an onExpiring listener", () => {
     await world.time.advance(26_000);
     expect(reported.map(({ message }) => message)).toEqual([expect.stringContaining("no time")]);
     expect(lease.isHeld).toBe(true);
-  });
-
-  it("works on a leader's term", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
-    const term = await world.until(election(locks, "pool").campaign());
-    let calls = 0;
-    onExpiring(term, "10s", () => {
-      calls += 1;
-    });
-    await world.time.advance(200_000);
-    expect(calls).toBe(0);
-    network.script(() => ({ fault: "request-lost" }));
-    await world.time.advance(45_000);
-    expect([calls, term.isHeld]).toEqual([1, true]);
   });
 });

@@ -451,25 +451,6 @@ describe("a client with a shared session", () => {
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
   });
 
-  it("loses all leases with the session at once, with the reason session-ended", async () => {
-    const { world, leases } = await shared(3);
-    await world.time.advance(3 * RENEW_MS);
-    const { S: id } = sessionOf(world, "a0");
-    deleteSession(world, id);
-    await world.time.advance(RENEW_MS + 100);
-    const reasons = leases.map((lease) => (lease.signal.reason as HoldfastError).reason);
-    expect(reasons).toEqual(["session-ended", "session-ended", "session-ended"]);
-  });
-
-  it("extends the TTL of the records on the session", async () => {
-    const world = new World();
-    const holder = world.inhabitant({ lease: "3h", renew: "1h", sharedSession: sharedSession() });
-    const lease = await world.until(mutex(holder.locks, "a").acquire());
-    await world.time.advance(9 * DAY_MS);
-    expect(lease.isHeld).toBe(true);
-    expect(expiresInMs(world, "a")).toBeGreaterThan(4 * DAY_MS);
-  });
-
   it("ends the leases in this process before the session ends in the table", async () => {
     const { world, holder, leases } = await shared(2);
     await world.time.advance(3 * RENEW_MS);
@@ -491,17 +472,6 @@ describe("a client with a shared session", () => {
     const { session, leases } = await scene();
     expect(() => session.close({ leases: "realease" as never })).toThrow('"release" or "end"');
     expect([session.isHeld, leases[0]?.isHeld]).toEqual([true, true]);
-  });
-
-  it("lets a lease of another length renew itself", async () => {
-    const { world, holder } = await shared(1);
-    const other = await world.until(mutex(holder.locks, "b", { lease: 6_000 }).acquire());
-    const byHand = await world.until(mutex(holder.locks, "c", { renew: "manual" }).acquire());
-    await world.time.advance(LEASE_MS - 200);
-    expect(world.record("a0")?.["session"]).toBeDefined();
-    expect(world.record("b")?.["session"]).toBeUndefined();
-    expect(world.record("c")?.["session"]).toBeUndefined();
-    expect([other.isHeld, byHand.isHeld]).toEqual([true, true]);
   });
 
   it("opens a new session after a loss, and closes a session without leases", async () => {

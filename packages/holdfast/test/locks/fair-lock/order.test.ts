@@ -23,21 +23,6 @@ async function queueOf(waiters: number, processes = waiters) {
 }
 
 describe("a fair lock", () => {
-  it("costs a write to acquire and a write to release, without rivals", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
-    const lock = fairLock(locks, NAME);
-    const acquired = await world.requests(() => lock.acquire());
-    expect(acquired).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
-    expect(acquired.result.leaseMs).toBe(60_000);
-    const released = await world.requests(() => acquired.result.release());
-    expect(released).toMatchObject({ writes: 1, reads: 0 });
-    const again = await world.requests(() => lock.acquire());
-    expect(again).toMatchObject({ writes: 1, reads: 0 });
-    expect(again.result.fence).toBe(acquired.result.fence + 1n);
-    expect(world.table.counts).toMatchObject({ queries: 0, removals: 0 });
-  });
-
   // The first call of each process has a ticket of its own. A process takes the next tickets together, for all its
   // waiting calls.
   // rule: protocol 71
@@ -149,28 +134,6 @@ describe("a fair lock", () => {
 });
 
 describe("a wait for a fair lock", () => {
-  it.each([0, "1s", FOR_EVER] as const)("of %s", async (wait) => {
-    const world = new World();
-    const held = await world.until(fairLock(world.inhabitant().locks, NAME).acquire());
-    const { locks } = world.inhabitant();
-    const fromMs = world.time.nowMs;
-    const waiting = fairLock(locks, NAME).acquire({ wait });
-    const outcome = waiting.then(
-      (lease: Lease) => lease,
-      (error: unknown) => error,
-    );
-    if (wait === FOR_EVER) {
-      await world.time.advance(3_600_000);
-      await world.until(held.release());
-      expect(await world.until(outcome)).toMatchObject({ isHeld: true });
-    } else {
-      expect(await world.until(outcome)).toMatchObject({ code: "not-acquired" });
-      expect(world.time.nowMs - fromMs).toBeLessThanOrEqual(wait === 0 ? 10 : 1_000);
-    }
-    await world.time.advance(100);
-    expect(entriesIn(world)).toEqual([]);
-  });
-
   it("reports the position at every change", async () => {
     const { world, held, done } = await queueOf(4);
     const positions: number[] = [];

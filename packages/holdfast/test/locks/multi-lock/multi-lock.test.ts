@@ -143,17 +143,6 @@ describe("several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
-  it("are each renewed, and held for many leases", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
-    const lease = await world.until(all(locks, ABC).acquire());
-    await world.time.advance(600_000);
-    expect(lease.isHeld).toBe(true);
-    expect(lease.remainingMs()).toBeGreaterThan(30_000);
-    await world.until(lease.renew());
-    await world.until(lease.release());
-  });
-
   it("use the session of their client, with one renewal for all", async () => {
     const world = new World();
     const { locks } = world.inhabitant({ sharedSession: sharedSession(), lease: "60s" });
@@ -165,19 +154,6 @@ describe("several locks", () => {
     expect(lease.isHeld).toBe(true);
     await world.until(lease.release());
     await expectNothingLeft(world, ABC);
-  });
-
-  it("are taken over from a dead holder", async () => {
-    const world = new World();
-    const [dead, living] = [world.inhabitant(), world.inhabitant()];
-    const before = await world.until(all(dead.locks, ABC).acquire());
-    dead.process.kill();
-    const fromMs = world.time.nowMs;
-    const lease = await world.until(all(living.locks, ["c", "a"]).acquire({ wait: "2m" }));
-    expect(world.time.nowMs - fromMs).toBeLessThan(60_000 * 1.02 + 2_000);
-    expect(fencesOf(lease).get("a")).toBe((fencesOf(before).get("a") ?? 0n) + 1n);
-    await world.until(lease.release());
-    expect(entriesIn(world)).toEqual([]);
   });
 
   it("of 50 names fit in a transaction, and in a place in the queues", async () => {
@@ -353,27 +329,6 @@ describe("the loss of one of several locks", () => {
     const fromMs = world.time.nowMs;
     await world.until(all(rival.locks, ABC).acquire({ wait: "5m" }));
     expect(world.time.nowMs - fromMs).toBeLessThan(63_000);
-  });
-
-  it("is noticed by the first call after a pause, at the earliest deadline", async () => {
-    const { world, holder, lease } = await scene();
-    holder.process.pause();
-    await world.time.advance(70_000);
-    holder.process.resume({ first: "io" });
-    expect(lease.isHeld).toBe(false);
-    expect(lease.signal.aborted).toBe(true);
-    expect(lease.signal.reason).toMatchObject({ code: "lost", reason: "expired" });
-  });
-
-  it("makes run() reject", async () => {
-    const world = new World();
-    const [holder, rival] = [world.inhabitant(), world.inhabitant()];
-    const outcome = all(holder.locks, ABC).run(async ({ signal }) => {
-      await forceRelease(rival.locks, "c", { reason: "a test", now: true });
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    });
-    await expect(world.until(outcome)).rejects.toMatchObject({ code: "lost", lockName: "c" });
-    await expectNothingLeft(world, ABC);
   });
 });
 

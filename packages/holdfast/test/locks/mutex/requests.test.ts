@@ -11,23 +11,6 @@ describe("the exact cost of each step", () => {
     expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
   });
 
-  it("acquires a released lock with one write", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
-    await world.until(mutex(locks, "a").run(() => undefined));
-    const seen = await world.requests(() => mutex(locks, "a").acquire());
-    expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
-  });
-
-  it("tries a held lock with one write", async () => {
-    const world = new World();
-    const holder = world.inhabitant();
-    const rival = world.inhabitant();
-    await world.until(mutex(holder.locks, "a").acquire());
-    const seen = await world.requests(() => mutex(rival.locks, "a").tryAcquire());
-    expect(seen).toMatchObject({ result: null, writes: 1, reads: 0, writeUnits: 1 });
-  });
-
   it("renews with one write, and releases with one", async () => {
     const world = new World();
     const { locks } = world.inhabitant();

@@ -291,13 +291,4 @@ describe("a read-write lock", () => {
     expect(await world.until(mutex(locks, "c").tryAcquire())).not.toBeNull();
     expect(await world.until(semaphore(locks, "c", { permits: 1 }).tryAcquire())).not.toBeNull();
   });
-
-  it("names a writer as the holder after the wait", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant({ owner: "worker-7" });
-    await world.until(writeLock(locks, "c").acquire());
-    const refused = readLock(locks, "c").acquire({ wait: "1s" });
-    const facts = { code: "not-acquired", lockName: "c", mentions: ["worker-7"] } as const;
-    await world.until(expectError(refused, facts));
-  });
 });
