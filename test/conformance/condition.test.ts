@@ -14,8 +14,7 @@ import {
   mutex,
 } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
-import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnBothServers } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, sdkClient } from "../support/sdk.js";
 
 const MANUAL = { lease: "30s", renew: "manual", poll: { min: "10ms", max: "50ms" } } as const;
@@ -32,123 +31,121 @@ function requiredBy(guard: Lease | Forged, document?: true): GuardCondition {
 }
 
 /** The tests for every server. */
-function conditionSuite(name: string, endpointOf: () => string): void {
-  describe(`a guarded transaction on ${name}`, () => {
-    const table = freshTable();
-    const lockers = new Lockers();
-    let client: DynamoDBClient;
-    let documents: DynamoDBDocumentClient;
-    let locks: ReturnType<typeof lockers.make>["locks"];
-    let rival: typeof locks;
+function conditionSuite(endpointOf: () => string): void {
+  const table = freshTable();
+  const lockers = new Lockers();
+  let client: DynamoDBClient;
+  let documents: DynamoDBDocumentClient;
+  let locks: ReturnType<typeof lockers.make>["locks"];
+  let rival: typeof locks;
 
-    beforeAll(async () => {
-      client = sdkClient(endpointOf());
-      documents = DynamoDBDocumentClient.from(client);
-      await createTable({ client, table });
-      locks = lockers.make({ client, table }).locks;
-      rival = lockers.make({ client, table }).locks;
-    });
-    afterAll(async () => {
-      await lockers.closeAll();
-      client.destroy();
-    });
+  beforeAll(async () => {
+    client = sdkClient(endpointOf());
+    documents = DynamoDBDocumentClient.from(client);
+    await createTable({ client, table });
+    locks = lockers.make({ client, table }).locks;
+    rival = lockers.make({ client, table }).locks;
+  });
+  afterAll(async () => {
+    await lockers.closeAll();
+    client.destroy();
+  });
 
-    const throughLowLevel: GuardedWrite = (guard, order) =>
-      client.send(
-        new TransactWriteItemsCommand({
-          TransactItems: [
-            requiredBy(guard),
-            { Put: { TableName: table, Item: { pk: { S: order }, sk: { S: "order" } } } },
-          ],
-        }),
-      );
-    const throughDocuments: GuardedWrite = (guard, order) =>
-      documents.send(
-        new TransactWriteCommand({
-          TransactItems: [
-            requiredBy(guard, true),
-            { Put: { TableName: table, Item: { pk: order, sk: "order" } } },
-          ],
-        }),
-      );
-    const isWritten = async (order: string): Promise<boolean> => {
-      const Key = { pk: { S: order }, sk: { S: "order" } };
-      const command = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
-      return (await client.send(command)).Item !== undefined;
-    };
+  const throughLowLevel: GuardedWrite = (guard, order) =>
+    client.send(
+      new TransactWriteItemsCommand({
+        TransactItems: [
+          requiredBy(guard),
+          { Put: { TableName: table, Item: { pk: { S: order }, sk: { S: "order" } } } },
+        ],
+      }),
+    );
+  const throughDocuments: GuardedWrite = (guard, order) =>
+    documents.send(
+      new TransactWriteCommand({
+        TransactItems: [
+          requiredBy(guard, true),
+          { Put: { TableName: table, Item: { pk: order, sk: "order" } } },
+        ],
+      }),
+    );
+  const isWritten = async (order: string): Promise<boolean> => {
+    const Key = { pk: { S: order }, sk: { S: "order" } };
+    const command = new GetItemCommand({ TableName: table, Key, ConsistentRead: true });
+    return (await client.send(command)).Item !== undefined;
+  };
 
-    const REFUSED = {
-      name: "TransactionCanceledException",
-      CancellationReasons: [{ Code: "ConditionalCheckFailed" }, { Code: "None" }],
-    };
-    const WAYS: [string, GuardedWrite][] = [
-      ["the low-level client", throughLowLevel],
-      ["lib-dynamodb", throughDocuments],
-    ];
+  const REFUSED = {
+    name: "TransactionCanceledException",
+    CancellationReasons: [{ Code: "ConditionalCheckFailed" }, { Code: "None" }],
+  };
+  const WAYS: [string, GuardedWrite][] = [
+    ["the low-level client", throughLowLevel],
+    ["lib-dynamodb", throughDocuments],
+  ];
 
-    describe.each(WAYS)("through %s", (way, write) => {
-      it("commits while the lock is held, also after renewals and further changes", async () => {
-        const lease = await mutex(locks, `held ${way}`).acquire(MANUAL);
-        await write(lease, `first ${way}`);
-        await lease.renew({ lease: "40s", data: { n: 1 } });
-        await write(lease, `second ${way}`);
-        expect(await isWritten(`first ${way}`)).toBe(true);
-        expect(await isWritten(`second ${way}`)).toBe(true);
-      });
-
-      it("is cancelled after a takeover, even without any check of the lease", async () => {
-        const lease = await mutex(locks, `taken ${way}`).acquire({ ...MANUAL, lease: "200ms" });
-        const next = await mutex(rival, `taken ${way}`).acquire(MANUAL);
-        const error = await write(lease, `late ${way}`).catch((caught: unknown) => caught);
-        expect(error).toMatchObject(REFUSED);
-        expect([isRefusedByLock(error, 0), isRefusedByLock(error, 1)]).toEqual([true, false]);
-        expect(await isWritten(`late ${way}`)).toBe(false);
-        await write(next, `next ${way}`);
-        expect(await isWritten(`next ${way}`)).toBe(true);
-      });
-
-      it("is cancelled after the release, even if the same process holds the lock again", async () => {
-        const lease = await mutex(locks, `released ${way}`).acquire(MANUAL);
-        await lease.release();
-        await expect(write(lease, `after ${way}`)).rejects.toMatchObject(REFUSED);
-        await mutex(locks, `released ${way}`).acquire(MANUAL);
-        await expect(write(lease, `again ${way}`)).rejects.toMatchObject(REFUSED);
-      });
-
-      // rule: protocol 44
-      it("is cancelled by a different fence, with the same holder", async () => {
-        const lease = await mutex(locks, `fence ${way}`).acquire(MANUAL);
-        const forged = withAnotherFence(lease);
-        await expect(write(forged, `forged ${way}`)).rejects.toMatchObject(REFUSED);
-        expect(await isWritten(`forged ${way}`)).toBe(false);
-      });
+  describe.each(WAYS)("through %s", (way, write) => {
+    it("commits while the lock is held, also after renewals and further changes", async () => {
+      const lease = await mutex(locks, `held ${way}`).acquire(MANUAL);
+      await write(lease, `first ${way}`);
+      await lease.renew({ lease: "40s", data: { n: 1 } });
+      await write(lease, `second ${way}`);
+      expect(await isWritten(`first ${way}`)).toBe(true);
+      expect(await isWritten(`second ${way}`)).toBe(true);
     });
 
-    it("is in the form of the client that Holdfast was given", async () => {
-      const ofDocuments = lockers.make({ client: documents, table }).locks;
-      const lease = await mutex(ofDocuments, "documents").acquire(MANUAL);
-      await documents.send(
-        new TransactWriteCommand({
-          TransactItems: [
-            condition(lease),
-            { Put: { TableName: table, Item: { pk: "of documents", sk: "order" } } },
-          ],
-        }),
-      );
-      await throughLowLevel(() => condition(lease, { document: false }), "low");
-      expect(await isWritten("of documents")).toBe(true);
-      expect(await isWritten("low")).toBe(true);
+    it("is cancelled after a takeover, even without any check of the lease", async () => {
+      const lease = await mutex(locks, `taken ${way}`).acquire({ ...MANUAL, lease: "200ms" });
+      const next = await mutex(rival, `taken ${way}`).acquire(MANUAL);
+      const error = await write(lease, `late ${way}`).catch((caught: unknown) => caught);
+      expect(error).toMatchObject(REFUSED);
+      expect([isRefusedByLock(error, 0), isRefusedByLock(error, 1)]).toEqual([true, false]);
+      expect(await isWritten(`late ${way}`)).toBe(false);
+      await write(next, `next ${way}`);
+      expect(await isWritten(`next ${way}`)).toBe(true);
     });
 
-    it("checks the record without a write", async () => {
-      const lease = await mutex(locks, "unchanged").acquire(MANUAL);
-      const before = await inspect(locks, "unchanged");
-      await throughLowLevel(lease, "unchanged");
-      const after = await inspect(locks, "unchanged");
-      // How long is left changes from read to read.
-      const times = { acquirableInMs: 0, endsInMs: 0 };
-      expect({ ...after, ...times }).toEqual({ ...before, ...times });
+    it("is cancelled after the release, even if the same process holds the lock again", async () => {
+      const lease = await mutex(locks, `released ${way}`).acquire(MANUAL);
+      await lease.release();
+      await expect(write(lease, `after ${way}`)).rejects.toMatchObject(REFUSED);
+      await mutex(locks, `released ${way}`).acquire(MANUAL);
+      await expect(write(lease, `again ${way}`)).rejects.toMatchObject(REFUSED);
     });
+
+    // rule: protocol 44
+    it("is cancelled by a different fence, with the same holder", async () => {
+      const lease = await mutex(locks, `fence ${way}`).acquire(MANUAL);
+      const forged = withAnotherFence(lease);
+      await expect(write(forged, `forged ${way}`)).rejects.toMatchObject(REFUSED);
+      expect(await isWritten(`forged ${way}`)).toBe(false);
+    });
+  });
+
+  it("is in the form of the client that Holdfast was given", async () => {
+    const ofDocuments = lockers.make({ client: documents, table }).locks;
+    const lease = await mutex(ofDocuments, "documents").acquire(MANUAL);
+    await documents.send(
+      new TransactWriteCommand({
+        TransactItems: [
+          condition(lease),
+          { Put: { TableName: table, Item: { pk: "of documents", sk: "order" } } },
+        ],
+      }),
+    );
+    await throughLowLevel(() => condition(lease, { document: false }), "low");
+    expect(await isWritten("of documents")).toBe(true);
+    expect(await isWritten("low")).toBe(true);
+  });
+
+  it("checks the record without a write", async () => {
+    const lease = await mutex(locks, "unchanged").acquire(MANUAL);
+    const before = await inspect(locks, "unchanged");
+    await throughLowLevel(lease, "unchanged");
+    const after = await inspect(locks, "unchanged");
+    // How long is left changes from read to read.
+    const times = { acquirableInMs: 0, endsInMs: 0 };
+    expect({ ...after, ...times }).toEqual({ ...before, ...times });
   });
 }
 
@@ -169,15 +166,4 @@ function withAnotherFence(lease: Lease): Forged {
   };
 }
 
-describe("with the memory server", () => {
-  let server: Awaited<ReturnType<typeof startMemoryServer>>;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
-  conditionSuite("the memory server", () => server.endpoint);
-});
-
-describeAlsoOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
-  conditionSuite("DynamoDB Local", endpoint);
-});
+describeOnBothServers("a guarded transaction", conditionSuite);

@@ -1,9 +1,8 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Holdfast, inspect, type Json, mutex } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
-import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnBothServers } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
 const MANUAL = { lease: "30s", renew: "manual" } as const;
@@ -38,44 +37,42 @@ const REFUSED: readonly [string, unknown][] = [
   ["a bigint", 1n],
 ];
 
-function dataSuite(name: string, endpointOf: () => string): void {
-  describe(`user data on ${name}`, () => {
-    const table = freshTable();
-    const lockers = new Lockers();
-    let client: DynamoDBClient;
-    let locks: Holdfast;
+function dataSuite(endpointOf: () => string): void {
+  const table = freshTable();
+  const lockers = new Lockers();
+  let client: DynamoDBClient;
+  let locks: Holdfast;
 
-    beforeAll(async () => {
-      client = sdkClient(endpointOf());
-      await createTable({ client, table });
-      locks = lockers.make({ client, table }).locks;
-    });
-    afterAll(async () => {
-      await lockers.closeAll();
-      client.destroy();
-    });
+  beforeAll(async () => {
+    client = sdkClient(endpointOf());
+    await createTable({ client, table });
+    locks = lockers.make({ client, table }).locks;
+  });
+  afterAll(async () => {
+    await lockers.closeAll();
+    client.destroy();
+  });
 
-    it.each(KEPT)("is read back unchanged: %s", async (what, data) => {
-      const lease = await mutex(locks, what).acquire({ ...MANUAL, data });
-      expect((await inspect(locks, what)).data).toEqual(data);
-      await lease.update({ wrapped: true });
-      await lease.update(data);
-      expect(lease.data).toEqual(data);
-      expect((await inspect(locks, what)).data).toEqual(data);
-      await lease.update(undefined);
-      expect((await inspect(locks, what)).data).toBeUndefined();
-    });
+  it.each(KEPT)("is read back unchanged: %s", async (what, data) => {
+    const lease = await mutex(locks, what).acquire({ ...MANUAL, data });
+    expect((await inspect(locks, what)).data).toEqual(data);
+    await lease.update({ wrapped: true });
+    await lease.update(data);
+    expect(lease.data).toEqual(data);
+    expect((await inspect(locks, what)).data).toEqual(data);
+    await lease.update(undefined);
+    expect((await inspect(locks, what)).data).toBeUndefined();
+  });
 
-    it.each(REFUSED)("is refused before a request is sent: %s", async (what, data) => {
-      const refused = { code: "invalid-argument" };
-      const lock = mutex(locks, `refused ${what}`);
-      await expect(lock.acquire({ ...MANUAL, data })).rejects.toMatchObject(refused);
-      const lease = await lock.acquire({ ...MANUAL, lease: "1500ms", data: "as it was" });
-      const updating = Promise.race([lease.update(data as Json), late(1_000)]);
-      await expect(updating).rejects.toMatchObject(refused);
-      await expect(lease.renew({ data: data as Json })).rejects.toMatchObject(refused);
-      expect((await inspect(locks, `refused ${what}`)).data).toBe("as it was");
-    });
+  it.each(REFUSED)("is refused before a request is sent: %s", async (what, data) => {
+    const refused = { code: "invalid-argument" };
+    const lock = mutex(locks, `refused ${what}`);
+    await expect(lock.acquire({ ...MANUAL, data })).rejects.toMatchObject(refused);
+    const lease = await lock.acquire({ ...MANUAL, lease: "1500ms", data: "as it was" });
+    const updating = Promise.race([lease.update(data as Json), late(1_000)]);
+    await expect(updating).rejects.toMatchObject(refused);
+    await expect(lease.renew({ data: data as Json })).rejects.toMatchObject(refused);
+    expect((await inspect(locks, `refused ${what}`)).data).toBe("as it was");
   });
 }
 
@@ -84,15 +81,4 @@ async function late(afterMs: number): Promise<never> {
   throw new Error(`It has not settled within ${afterMs} ms.`);
 }
 
-describe("with the memory server", () => {
-  let server: Awaited<ReturnType<typeof startMemoryServer>>;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
-  dataSuite("the memory server", () => server.endpoint);
-});
-
-describeAlsoOnDynamoDBLocal("with DynamoDB Local", (endpoint) => {
-  dataSuite("DynamoDB Local", endpoint);
-});
+describeOnBothServers("user data", dataSuite);

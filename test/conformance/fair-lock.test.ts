@@ -1,5 +1,5 @@
 import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { listQueue } from "../../packages/holdfast/src/admin/index.js";
 import {
   fairLock,
@@ -8,8 +8,7 @@ import {
   sharedSession,
 } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
-import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnBothServers } from "../support/dynamodb-local.js";
 import { eventually, freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
 const POLL = { min: "50ms", max: "200ms" };
@@ -101,13 +100,4 @@ function fairLockSuite(endpoint: () => string): void {
   });
 }
 
-describe("a fair lock on the memory server", () => {
-  let server: Awaited<ReturnType<typeof startMemoryServer>>;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
-  fairLockSuite(() => server.endpoint);
-});
-
-describeAlsoOnDynamoDBLocal("a fair lock on DynamoDB Local", fairLockSuite);
+describeOnBothServers("a fair lock", fairLockSuite);

@@ -10,9 +10,8 @@ import type {
   Write,
 } from "../../packages/holdfast/src/platform/table.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
 import { MemoryTable } from "../../packages/testing/src/table/memory-table.js";
-import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnBothServers } from "../support/dynamodb-local.js";
 import { fencesOf } from "../support/parts.js";
 import { eventually, freshTable, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS, type Way } from "../support/ways.js";
@@ -175,13 +174,4 @@ function suiteOver(endpoint: () => string, { over }: Way): void {
   });
 }
 
-describe("several locks on the memory server", () => {
-  let server: Awaited<ReturnType<typeof startMemoryServer>>;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
-  multiLockSuite(() => server.endpoint);
-});
-
-describeAlsoOnDynamoDBLocal("several locks on DynamoDB Local", multiLockSuite);
+describeOnBothServers("several locks", multiLockSuite);

@@ -1,5 +1,5 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   downgrade,
   type Holdfast,
@@ -8,8 +8,7 @@ import {
   writeLock,
 } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import { startMemoryServer } from "../../packages/testing/src/dynamodb/server.js";
-import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnBothServers } from "../support/dynamodb-local.js";
 import { freshTable, Lockers, pause, sdkClient } from "../support/sdk.js";
 
 const WAIT = { wait: "30s", poll: { min: "20ms", max: "100ms" } } as const;
@@ -80,13 +79,4 @@ function permitsSuite(endpoint: () => string): void {
   });
 }
 
-describe("permits on the memory server", () => {
-  let server: Awaited<ReturnType<typeof startMemoryServer>>;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
-  permitsSuite(() => server.endpoint);
-});
-
-describeAlsoOnDynamoDBLocal("permits on DynamoDB Local", permitsSuite);
+describeOnBothServers("permits", permitsSuite);

@@ -3,11 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { forceRelease, releaseByHolder } from "../../packages/holdfast/src/admin/index.js";
 import { all, inspect, mutex } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import {
-  type MemoryServer,
-  startMemoryServer,
-} from "../../packages/testing/src/dynamodb/server.js";
-import { describeAlsoOnDynamoDBLocal } from "../support/dynamodb-local.js";
+import { describeOnBothServers } from "../support/dynamodb-local.js";
 import { freshTable, type Locker, Lockers, sdkClient } from "../support/sdk.js";
 import { WAYS } from "../support/ways.js";
 
@@ -110,13 +106,4 @@ function suite(endpoint: () => string): void {
   });
 }
 
-describe("a record unreadable for the SDK in a refusal, on a server in memory", () => {
-  let server: MemoryServer;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
-  suite(() => server.endpoint);
-});
-
-describeAlsoOnDynamoDBLocal("a record unreadable for the SDK in a refusal", suite);
+describeOnBothServers("a record unreadable for the SDK in a refusal", suite);

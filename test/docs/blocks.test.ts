@@ -1,12 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type MemoryServer,
-  startMemoryServer,
-} from "../../packages/testing/src/dynamodb/server.js";
+import { describe, expect, it } from "vitest";
 import { environmentFor, runTypeScript } from "../examples/run.js";
+import { memoryServer } from "../support/memory-server.js";
 import { freshTable } from "../support/sdk.js";
 import { typeErrorsOf } from "./type-check.js";
 
@@ -61,11 +58,7 @@ const blocks = documents().flatMap(blocksOf);
 const runnable = blocks.filter(({ isRunnable }) => isRunnable);
 
 describe("TypeScript blocks in the documents", () => {
-  let server: MemoryServer;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
+  const server = memoryServer();
 
   it("are marked `ts`, so that the tests find all of them", () => {
     const others = documents().flatMap((document) => {

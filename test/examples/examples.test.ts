@@ -2,17 +2,14 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CLI_FILE } from "../../packages/cli/test/support.js";
 import { grantHistory, history } from "../../packages/holdfast/src/admin/index.js";
 import { election } from "../../packages/holdfast/src/election/index.js";
 import { Holdfast, mutex, once, semaphore, writeLock } from "../../packages/holdfast/src/index.js";
 import { createTable } from "../../packages/holdfast/src/table/index.js";
-import {
-  type MemoryServer,
-  startMemoryServer,
-} from "../../packages/testing/src/dynamodb/server.js";
 import { typeErrorsOf } from "../docs/type-check.js";
+import { memoryServer } from "../support/memory-server.js";
 import { freshTable, sdkClient } from "../support/sdk.js";
 import { environmentFor, runFile, runTypeScript } from "./run.js";
 
@@ -119,11 +116,7 @@ const PRINTS: Readonly<Record<string, readonly string[] | ((lines: readonly stri
 };
 
 describe("the examples", () => {
-  let server: MemoryServer;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
+  const server = memoryServer();
 
   it("all have an expected output", () => {
     expect(files.sort()).toEqual(Object.keys(PRINTS).sort());

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { election } from "../../packages/holdfast/src/election/index.js";
 import { ProcessScene } from "../support/process-scene.js";
+import { shared } from "../support/shared.js";
 
-let scene: ProcessScene;
-beforeAll(async () => {
-  scene = await ProcessScene.open();
-});
-afterAll(() => scene.close());
+const scene = await shared(ProcessScene.open());
 
 // The codes for a request without an answer in time, or refused temporarily: see docs/errors.md.
 const TROUBLE = ["unreachable", "throttled", "outcome-unknown"];

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { inspect, mutex } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
+import { shared } from "../support/shared.js";
+
+const scene = await shared(ProcessScene.open());
 
 describe("a process without further work", () => {
-  let scene: ProcessScene;
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(() => scene.close());
-
   it("ends despite a held lease and pending renewals", async () => {
     const options = { lease: "10s", renew: "1s" };
     const holder = scene.worker("exits", { name: "held", does: "hold", options });

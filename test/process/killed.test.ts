@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { mutex } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
+import { shared } from "../support/shared.js";
 
 const LEASE_MS = 1_000;
 // The lease plus two drifts of 1 %: no rival may be faster, and no rival needs to be slower.
@@ -9,13 +10,9 @@ const WATCH_MS = LEASE_MS * 1.02;
 // A machine with two busy cores.
 const SLACK_MS = 600;
 
-describe("a killed holder", () => {
-  let scene: ProcessScene;
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(() => scene.close());
+const scene = await shared(ProcessScene.open());
 
+describe("a killed holder", () => {
   it("is replaced by a waiter one lease after the last renewal", async () => {
     const holder = scene.worker("holder", { name: "watched", options: { lease: LEASE_MS } });
     const { fence } = await holder.says("held");

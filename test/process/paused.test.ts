@@ -1,8 +1,9 @@
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { mutex } from "../../packages/holdfast/src/index.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
+import { shared } from "../support/shared.js";
 
 const LEASE_MS = 600;
 
@@ -33,13 +34,9 @@ const EXPECTED: Readonly<Record<string, unknown>> = {
   transaction: "TransactionCanceledException",
 };
 
-describe("a holder stopped for twice the length of the lease", () => {
-  let scene: ProcessScene;
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(() => scene.close());
+const scene = await shared(ProcessScene.open());
 
+describe("a holder stopped for twice the length of the lease", () => {
   it.concurrent.each(RESUMPTIONS)(
     "detects in $runs the end of the lease, in the order $asks",
     async (one) => {

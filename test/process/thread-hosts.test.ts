@@ -2,23 +2,20 @@ import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { ROOT } from "../house/source.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { eventually } from "../support/sdk.js";
+import { shared } from "../support/shared.js";
 
 const LEASE_MS = 2_000;
 const BLOCK_MS = 3 * LEASE_MS;
 const OPTIONS = { lease: LEASE_MS, sharedSession: { thread: true, mayBlock: "30s" } };
 const TASK = { options: OPTIONS, blockMs: BLOCK_MS, sleeps: true };
 
-describe.concurrent("a client whose session is renewed by a thread", () => {
-  let scene: ProcessScene;
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(() => scene.close());
+const scene = await shared(ProcessScene.open());
 
+describe.concurrent("a client whose session is renewed by a thread", () => {
   it("keeps its lock in a block of a worker thread", async () => {
     const nested = scene.worker("nested", { name: "nested", ...TASK });
     expect(await nested.says("unblocked")).toMatchObject({ isHeld: true, aborted: false });
@@ -82,15 +79,8 @@ function ended(program: string[]): Promise<{ out: string; errors: string; code: 
 }
 
 describe.concurrent("a bundle of esbuild", () => {
-  let scene: ProcessScene;
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(async () => {
-    await scene.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Builds a program in a folder without packages, by the command of docs/sessions.md, and starts it. */
   async function run(name: string, format: "esm" | "cjs", worker: string) {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { mutex } from "../../packages/holdfast/src/index.js";
 import { startFaultProxy } from "../../packages/testing/src/proxy/proxy.js";
 import { ProcessScene } from "../support/process-scene.js";
 import { pause } from "../support/sdk.js";
+import { shared } from "../support/shared.js";
 import type { Worker } from "../support/worker.js";
 
 const LEASE_MS = 3_000;
@@ -15,14 +16,10 @@ const SLACK_MS = 2_000;
 const LENGTHS = { lease: LEASE_MS, maxClockError: CLOCK_ERROR_MS };
 const OPTIONS = { ...LENGTHS, sharedSession: { thread: true, mayBlock: MAY_BLOCK_MS } };
 
+const scene = await shared(ProcessScene.open());
+
 // Most of these processes sleep in their blocks, so the tests can run at the same time.
 describe.concurrent("a client whose session is renewed by a thread", () => {
-  let scene: ProcessScene;
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(() => scene.close());
-
   /** Starts a holder, and a rival in this process that acquires the lock as soon as it can. */
   async function contended(name: string, task: object) {
     const holder = scene.worker("threaded", { name, options: OPTIONS, sleeps: true, ...task });

@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
-import {
-  type MemoryServer,
-  startMemoryServer,
-} from "../../packages/testing/src/dynamodb/server.js";
+import { describe, inject, it } from "vitest";
 import { IS_LONG } from "./long.js";
+import { memoryServer } from "./memory-server.js";
 
 /** The beginning of the titles that `node scripts/engines/run.mjs` selects. */
 const ON_ANOTHER_ENGINE = "on the engine: ";
@@ -53,11 +50,7 @@ export function describeOnOneServer(title: string, body: (endpoint: () => string
     return;
   }
   describe(title, () => {
-    let server: MemoryServer;
-    beforeAll(async () => {
-      server = await startMemoryServer();
-    });
-    afterAll(() => server.close());
+    const server = memoryServer();
     body(() => server.endpoint);
   });
 }
@@ -72,4 +65,16 @@ export function describeAlsoOnDynamoDBLocal(
 ): void {
   if (process.env["HOLDFAST_TEST_ENDPOINT"] === undefined && !IS_LONG) return;
   describeOnDynamoDBLocal(title, body);
+}
+
+/** A suite on the server in memory, and on DynamoDB Local as {@link describeAlsoOnDynamoDBLocal} says. */
+export function describeOnBothServers(
+  subject: string,
+  suite: (endpoint: () => string) => void,
+): void {
+  describe(`${subject} on the memory server`, () => {
+    const server = memoryServer();
+    suite(() => server.endpoint);
+  });
+  describeAlsoOnDynamoDBLocal(`${subject} on DynamoDB Local`, suite);
 }

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { assign } from "../../holdfast/src/assign/index.js";
 import { Holdfast } from "../../holdfast/src/index.js";
 import { CliWorld } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 const run = (_: string, { signal }: { readonly signal: AbortSignal }): Promise<void> =>
   new Promise((resolve) => signal.addEventListener("abort", () => resolve()));

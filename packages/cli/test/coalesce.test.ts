@@ -1,13 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { inspect } from "../../holdfast/src/index.js";
 import { CliWorld, type Running, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 /** A command that notes its run in a file, and goes on until another file exists. */
 function waiting(name: string): {

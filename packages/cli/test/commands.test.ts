@@ -1,15 +1,12 @@
 import { ScanCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { election } from "../../holdfast/src/election/index.js";
 import { inspect, mutex, once, openSession } from "../../holdfast/src/index.js";
 import { described } from "../src/commands/force-release.js";
 import { CliWorld, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 const errorOf = (stderr: string): { code: string; message: string } =>
   (JSON.parse(stderr) as { error: { code: string; message: string } }).error;

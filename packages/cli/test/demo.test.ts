@@ -2,18 +2,15 @@ import { execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
 import { createReadStream, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { Crew } from "../src/demo/crew.js";
 import { checkLedger } from "../src/demo/ledger.js";
 import type { TableView } from "../src/serve/view-types.js";
 import { CliWorld, pause, until } from "./support.js";
 import { collected } from "./text.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start({ spawning: true });
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start({ spawning: true }));
 
 type Event = { readonly event: string; readonly [field: string]: unknown };
 

@@ -1,16 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { KeptDynamoDB } from "../src/dev/kept-dynamodb.js";
 import { CLI_FILE, CliWorld, type Running } from "./support.js";
 
 /** `holdfast dev`, and docs/start.md, which shows what it prints. */
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 interface Started {
   readonly endpoint: string;

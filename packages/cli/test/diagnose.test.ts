@@ -4,9 +4,10 @@ import {
   PutItemCommand,
   ScanCommand,
 } from "@aws-sdk/client-dynamodb";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { describeOnDynamoDBLocal } from "../../../test/support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../../../test/support/sdk.js";
+import { shared } from "../../../test/support/shared.js";
 import { type ListedEntry, listQueue } from "../../holdfast/src/admin/index.js";
 import { fairLock, Holdfast, mutex } from "../../holdfast/src/index.js";
 import { checkTable, createTable, diagnose, type Finding } from "../../holdfast/src/table/index.js";
@@ -15,11 +16,7 @@ import { listed, watchOf } from "../src/commands/table/diagnose.js";
 import { queueTroubles } from "../src/commands/table/diagnose-queues.js";
 import { CliWorld, pause } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 afterEach(() => {
   world.server.dynamodb.allows = undefined;
 });

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { listQueue } from "../../holdfast/src/admin/index.js";
 import { fairLock, semaphore } from "../../holdfast/src/index.js";
 import { essence } from "../src/commands/queue.js";
 import { CliWorld, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 const waiters = async (name: string, options = {}) =>
   (await listQueue(world.locks, name, options)).waiters;

@@ -1,16 +1,13 @@
 import { type AttributeValue, PutItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { CliWorld } from "./support.js";
 
 /** Output of texts from other clients, up to the size of an item. */
 
 const LONG = 380_000;
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 async function held(name: string, more: Record<string, AttributeValue>): Promise<void> {
   const Item: Record<string, AttributeValue> = {

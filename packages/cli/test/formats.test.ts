@@ -3,6 +3,7 @@ import { type AttributeValue, type DynamoDBClient, PutItemCommand } from "@aws-s
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeOnDynamoDBLocal } from "../../../test/support/dynamodb-local.js";
 import { freshTable, sdkClient } from "../../../test/support/sdk.js";
+import { shared } from "../../../test/support/shared.js";
 import { CliWorld } from "./support.js";
 
 /** The command line on a table with rows as written by the original clients: spec/vectors. */
@@ -50,11 +51,7 @@ function rowsOf(format: string, key: string): Row[] {
 // The rows have leases of some seconds; in formats with wall-clock expiry the leases expired long ago.
 const QUICK = ["--longest-lease", "1s", "--max-clock-skew", "100ms"];
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 describeOnDynamoDBLocal("the command line on another client's table", (endpoint) => {
   describe.each(FORMATS)("with --format $format", ({ format, key, owner, hasData, hasFence }) => {

@@ -1,14 +1,11 @@
 import { PutItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { election } from "../../holdfast/src/election/index.js";
 import { mutex, readLock, semaphore } from "../../holdfast/src/index.js";
 import { CliWorld } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 describe("holdfast history", () => {
   it("shows holders and forced releases with their reasons, newest first", async () => {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { forceRelease } from "../../holdfast/src/admin/index.js";
 import { fairLock, inspect, type Lease, mutex } from "../../holdfast/src/index.js";
 import { wanted } from "../../holdfast/src/requests/index.js";
 import { CliWorld, pause, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 const FAST = { lease: "3s", renew: "100ms" } as const;
 const held = (name: string): Promise<Lease> => mutex(world.locks, name).acquire(FAST);

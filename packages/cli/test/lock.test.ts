@@ -2,16 +2,13 @@ import { execFile, spawn } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { inspect, mutex } from "../../holdfast/src/index.js";
 import { GuardedCommand } from "../src/guard/guarded-command.js";
 import { CLI_FILE, CliWorld, pause, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 // Elsewhere no file has the bytes.
 const onLinux = it.runIf(process.platform === "linux");

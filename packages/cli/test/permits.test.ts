@@ -1,5 +1,6 @@
 import { DeleteItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { grantHistory } from "../../holdfast/src/admin/grant-history.js";
 import type { PermitInspection } from "../../holdfast/src/admin/index.js";
 import {
@@ -12,11 +13,7 @@ import {
 import { permitChanges } from "../src/output/permits.js";
 import { CliWorld, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 const holderOf = (options: Partial<HoldfastOptions> = {}) =>
   new Holdfast({ client: world.client, table: "locks", ...options });

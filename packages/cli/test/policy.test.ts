@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { allowedBy } from "../../../test/support/permissions.js";
+import { shared } from "../../../test/support/shared.js";
 import { awsLockClient } from "../../formats/src/index.js";
 import {
   type PolicyDocument,
@@ -8,11 +9,7 @@ import {
 } from "../../holdfast/src/table/index.js";
 import { CliWorld } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 async function printed(...words: string[]): Promise<PolicyDocument> {
   const { status, stdout } = await world.run(["table", "policy", ...words]);

@@ -1,13 +1,10 @@
 import { GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { inspect } from "../../holdfast/src/index.js";
 import { CliWorld, pause } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 async function markOf(name: string) {
   const Key = { pk: { S: `lock#${name}` }, sk: { S: "lease" } };

@@ -1,14 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { inspect, once } from "../../holdfast/src/index.js";
 import { CommandFailed } from "../src/commands/scheduled-command.js";
 import { CliWorld, type Running, until } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 const sh = (script: string): string[] => ["--", "sh", "-c", script];
 const lines = (file: string): string[] =>

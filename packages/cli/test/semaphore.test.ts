@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { semaphore } from "../../holdfast/src/index.js";
 import { CliWorld } from "./support.js";
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 describe("holdfast semaphore", () => {
   it("runs the command with the permit in the environment, and releases it", async () => {

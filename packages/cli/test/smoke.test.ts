@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../../test/support/shared.js";
 import { programOf } from "../src/program.js";
 import { CliWorld, type Result } from "./support.js";
 
@@ -49,11 +50,7 @@ function titlesOf(command: Command, path: readonly string[] = []): string[] {
   });
 }
 
-let world: CliWorld;
-beforeAll(async () => {
-  world = await CliWorld.start();
-});
-afterAll(() => world.close());
+const world = await shared(CliWorld.start());
 
 describe("the built program", () => {
   it.each(ENDING)(

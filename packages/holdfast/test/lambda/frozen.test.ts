@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ProcessScene } from "../../../../test/support/process-scene.js";
 import { pause } from "../../../../test/support/sdk.js";
+import { shared } from "../../../../test/support/shared.js";
 import { inspect, mutex } from "../../src/index.js";
 
 // On a busy machine an answer may take a second.
 const TIMEOUT_MS = 3_000;
 
-describe("a frozen Lambda function", () => {
-  let scene: ProcessScene;
-  beforeAll(async () => {
-    scene = await ProcessScene.open();
-  });
-  afterAll(() => scene.close());
+const scene = await shared(ProcessScene.open());
 
+describe("a frozen Lambda function", () => {
   const start = (name: string) => scene.worker("lambda", { name, timeoutMs: TIMEOUT_MS });
 
   it("has no lock and no overdue work between two invocations", async () => {

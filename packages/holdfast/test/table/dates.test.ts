@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { memoryServer } from "../../../../test/support/memory-server.js";
 import { sdkClient } from "../../../../test/support/sdk.js";
-import { startMemoryServer } from "../../../testing/src/index.js";
 import { Dates } from "../../src/table/dates.js";
 import { createTable, diagnose, type Finding } from "../../src/table/index.js";
 
@@ -109,11 +109,7 @@ describe("the `Date`s of a diagnosis", () => {
 });
 
 describe("diagnose() behind a proxy", () => {
-  let server: Awaited<ReturnType<typeof startMemoryServer>>;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
+  const server = memoryServer();
 
   /** A client whose answers have the `Date` that `change` makes of the server's. */
   async function behind(change: (date: string) => string | undefined) {

@@ -12,10 +12,10 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { memoryServer } from "../../../../test/support/memory-server.js";
 import { freshTable, Lockers, sdkClient } from "../../../../test/support/sdk.js";
 import { World } from "../../../../test/support/world.js";
-import { type MemoryServer, startMemoryServer } from "../../../testing/src/dynamodb/server.js";
 import { assign } from "../../src/assign/index.js";
 import { election } from "../../src/election/index.js";
 import { all, inspect, mutex, openSession } from "../../src/index.js";
@@ -333,11 +333,7 @@ describe("the metrics of requests", () => {
       points.map(({ attributes, count }) => [attributes["holdfast.operation"], count]),
     );
   };
-  let server: MemoryServer;
-  beforeAll(async () => {
-    server = await startMemoryServer();
-  });
-  afterAll(() => server.close());
+  const server = memoryServer();
 
   it("show DynamoDB's charges: a unit for each write, refused writes too, half for a poll", async () => {
     const client = sdkClient(server.endpoint);
