@@ -3,13 +3,16 @@ import { check, checkers } from "../../verification/sim/checkers.js";
 import type { RequestKind, Timed } from "../../verification/sim/history.js";
 import { SAFETY, type Terms } from "../../verification/sim/terms.js";
 
-/** A bad history for each way to break an invariant. */
-interface Case {
-  readonly invariant: string;
-  readonly because: string;
+/** A bad history, under the terms that are not those of every run. */
+interface Bad {
   readonly history: readonly Timed[];
-  readonly terms?: Partial<Terms>;
+  readonly terms: Partial<Terms>;
 }
+
+/** By invariant, a bad history for each way to break it. */
+type Cases = Readonly<Record<string, Readonly<Record<string, readonly Timed[] | Bad>>>>;
+
+const under = (terms: Partial<Terms>, history: readonly Timed[]): Bad => ({ history, terms });
 
 const name = "a";
 const granted = (atMs: number, by: string, fence: bigint): Timed => ({
@@ -128,24 +131,12 @@ const happened = (
   atMs: number,
   by: string,
   what: "killed" | "hindered" | "free again" | "at rest",
-): Timed => ({
-  kind: "process",
-  by,
-  what,
-  atMs,
-});
+): Timed => ({ kind: "process", by, what, atMs });
 const request = (
   atMs: number,
   what: "grant" | "release" | "poll" | "look",
   isApplied = true,
-): Timed => ({
-  kind: "request",
-  by: "p1",
-  name,
-  what,
-  isApplied,
-  atMs,
-});
+): Timed => ({ kind: "request", by: "p1", name, what, isApplied, atMs });
 
 const COST = { renewMs: 300, longestLeaseMs: 900, minPollMs: 20, maxPollMs: 400, latencyMs: 1 };
 
@@ -172,95 +163,69 @@ const EVERYTHING: Terms = {
 
 const without = (kind: Timed["kind"]): Timed[] => GOOD.filter((event) => event.kind !== kind);
 
-const safety: readonly Case[] = [
-  {
-    invariant: "exclusion",
-    because: "a former holder acts after a later grant",
-    history: [granted(1, "p1", 1n), granted(2, "p2", 2n), acted(3, "p1", 1n)],
+const safety: Cases = {
+  exclusion: {
+    "a former holder acts after a later grant": [
+      granted(1, "p1", 1n),
+      granted(2, "p2", 2n),
+      acted(3, "p1", 1n),
+    ],
+    "a lease is handed out after a later grant": [granted(1, "p2", 2n), granted(2, "p1", 1n)],
   },
-  {
-    invariant: "exclusion",
-    because: "a lease is handed out after a later grant",
-    history: [granted(1, "p2", 2n), granted(2, "p1", 1n)],
+  deadline: {
+    "a holder acts after the end of its lease, counted from the send": [
+      keptFrom(900, "p1", 1n, 0),
+      granted(900, "p1", 1n),
+      acted(1_000, "p1", 1n),
+    ],
+    "a holder ignores the margin for drift": [
+      keptFrom(2, "p1", 1n, 0),
+      granted(2, "p1", 1n),
+      acted(995, "p1", 1n),
+    ],
+    "an answer revives an expired lease": [
+      keptFrom(2, "p1", 1n, 0),
+      keptFrom(1_100, "p1", 1n, 900),
+      acted(1_200, "p1", 1n),
+    ],
   },
-  {
-    invariant: "deadline",
-    because: "a holder acts after the end of its lease, counted from the send",
-    history: [keptFrom(900, "p1", 1n, 0), granted(900, "p1", 1n), acted(1_000, "p1", 1n)],
-  },
-  {
-    invariant: "deadline",
-    because: "a holder ignores the margin for drift",
-    history: [keptFrom(2, "p1", 1n, 0), granted(2, "p1", 1n), acted(995, "p1", 1n)],
-  },
-  {
-    invariant: "deadline",
-    because: "an answer revives an expired lease",
-    history: [keptFrom(2, "p1", 1n, 0), keptFrom(1_100, "p1", 1n, 900), acted(1_200, "p1", 1n)],
-  },
-  {
-    invariant: "fence order",
-    because: "two holders have the same fence",
-    history: [record(1, "p1", 2n, "h1"), record(2, "p2", 2n, "h2")],
-  },
-  {
-    invariant: "fence order",
-    because: "a fence goes back after a deletion",
-    history: [
+  "fence order": {
+    "two holders have the same fence": [record(1, "p1", 2n, "h1"), record(2, "p2", 2n, "h2")],
+    "a fence goes back after a deletion": [
       record(1, "p1", 2n, "h1"),
       record(2, "ttl", 2n, undefined),
       record(3, "p2", 1n, "h2"),
     ],
   },
-  {
-    invariant: "guarded writes",
-    because: "a former holder's write is carried out",
-    history: [
+  "guarded writes": {
+    "a former holder's write is carried out": [
       record(1, "p1", 1n, "h1"),
       record(2, "p2", 2n, "h2"),
       { kind: "guarded", by: "p1", name, fence: 1n, isApplied: true, atMs: 3 },
     ],
   },
-  {
-    invariant: "lost is final",
-    because: "a holder acts after the report of its loss",
-    history: [lost(1, "p1", 1n), acted(2, "p1", 1n)],
+  "lost is final": {
+    "a holder acts after the report of its loss": [lost(1, "p1", 1n), acted(2, "p1", 1n)],
+    "a holder acts after its release": [released(1, "p1", 1n), acted(2, "p1", 1n)],
+    "a loss is reported twice": [lost(1, "p1", 1n), lost(2, "p1", 1n)],
   },
-  {
-    invariant: "lost is final",
-    because: "a holder acts after its release",
-    history: [released(1, "p1", 1n), acted(2, "p1", 1n)],
-  },
-  {
-    invariant: "lost is final",
-    because: "a loss is reported twice",
-    history: [lost(1, "p1", 1n), lost(2, "p1", 1n)],
-  },
-  {
-    invariant: "ownership",
-    because: "another process renews",
-    history: [record(1, "p1", 1n, "h1"), record(5_000, "p2", 1n, "h1")],
-  },
-  {
-    invariant: "ownership",
-    because: "a holder is replaced before its lease has passed",
-    history: [record(1, "p1", 1n, "h1"), record(990, "p2", 2n, "h2")],
-  },
-  {
-    invariant: "ownership",
-    because: "a holder is replaced a full lease after its grant, but sooner after its renewal",
-    history: [
+  ownership: {
+    "another process renews": [record(1, "p1", 1n, "h1"), record(5_000, "p2", 1n, "h1")],
+    "a holder is replaced before its lease has passed": [
+      record(1, "p1", 1n, "h1"),
+      record(990, "p2", 2n, "h2"),
+    ],
+    "a holder is replaced a full lease after its grant, but sooner after its renewal": [
       record(1, "p1", 1n, "h1"),
       record(500, "p1", 1n, "h1"),
       record(1_100, "p2", 2n, "h2"),
     ],
+    "a different process frees the record of a holder": [
+      record(1, "p1", 1n, "h1"),
+      record(500, "p2", 1n, undefined),
+    ],
   },
-  {
-    invariant: "ownership",
-    because: "a different process frees the record of a holder",
-    history: [record(1, "p1", 1n, "h1"), record(500, "p2", 1n, undefined)],
-  },
-];
+};
 
 /** A lock on a session with renewals until 600, as the process and the table see the lock. */
 const ALIVE: readonly Timed[] = [
@@ -277,145 +242,106 @@ const ALIVE: readonly Timed[] = [
   sessionKept(601, "p1", 599),
 ];
 
-const sessions: readonly Case[] = [
-  {
-    invariant: "deadline",
-    because: "a holder acts after its session's deadline",
-    history: [...ALIVE, acted(1_595, "p1", 1n)],
-  },
-  {
-    invariant: "deadline",
-    because: "a renewal of its own extends a lease on a session",
-    history: [...ALIVE.slice(0, 9), acted(995, "p1", 1n)],
-  },
-  {
-    invariant: "deadline",
-    because: "an answer revives an expired session",
-    history: [...ALIVE, sessionKept(1_700, "p1", 1_500), acted(1_800, "p1", 1n)],
-  },
-  {
-    invariant: "deadline",
-    because: "a shortened lease counts only from its answer",
-    history: [keptFrom(2, "p1", 1n, 0), changing(100, 500), acted(601, "p1", 1n)],
-  },
-  {
-    invariant: "deadline",
-    because: "the later of two deadlines counts during an unanswered move",
-    history: [
+const sessions: Cases = {
+  deadline: {
+    "a holder acts after its session's deadline": [...ALIVE, acted(1_595, "p1", 1n)],
+    "a renewal of its own extends a lease on a session": [
+      ...ALIVE.slice(0, 9),
+      acted(995, "p1", 1n),
+    ],
+    "an answer revives an expired session": [
+      ...ALIVE,
+      sessionKept(1_700, "p1", 1_500),
+      acted(1_800, "p1", 1n),
+    ],
+    "a shortened lease counts only from its answer": [
+      keptFrom(2, "p1", 1n, 0),
+      changing(100, 500),
+      acted(601, "p1", 1n),
+    ],
+    "the later of two deadlines counts during an unanswered move": [
       sessionKept(1, "p1", 0),
       keptFrom(302, "p1", 1n, 300),
       changing(600, 1_000, "s1"),
       acted(995, "p1", 1n),
     ],
   },
-  {
-    invariant: "lost is final",
-    because: "a holder acts after the loss of its session",
-    history: [...ALIVE, sessionOver(700, "p1", "lost"), acted(701, "p1", 1n)],
+  "lost is final": {
+    "a holder acts after the loss of its session": [
+      ...ALIVE,
+      sessionOver(700, "p1", "lost"),
+      acted(701, "p1", 1n),
+    ],
+    "a holder acts after the close of its session": [
+      ...ALIVE,
+      sessionOver(700, "p1", "closed"),
+      acted(701, "p1", 1n),
+    ],
   },
-  {
-    invariant: "lost is final",
-    because: "a holder acts after the close of its session",
-    history: [...ALIVE, sessionOver(700, "p1", "closed"), acted(701, "p1", 1n)],
+  ownership: {
+    "a record on a live session is taken, after a long time without a change": [
+      ...ALIVE,
+      record(1_550, "p2", 2n, "h2"),
+    ],
+    "a record on a dead session is taken before the session is ended": [
+      ...ALIVE,
+      record(9_000, "p2", 2n, "h2"),
+    ],
+    "a record is taken when its session's row is absent, without an ended row": [
+      ...ALIVE,
+      row(700, "hand", undefined),
+      record(9_000, "p2", 2n, "h2"),
+    ],
+    "a session is ended before its lease has passed": [...ALIVE, row(1_500, "p2", 3n)],
+    "an absent session is ended before its lease has passed": [
+      ...ALIVE,
+      row(700, "hand", undefined),
+      row(1_600, "p2", 0n),
+    ],
+    "another process renews a session": [...ALIVE, row(9_000, "p2", 4n, "o1")],
+    "a record on a session is renewed": [...ALIVE, onSession(700, "p1", 1n, "h1")],
   },
-  {
-    invariant: "ownership",
-    because: "a record on a live session is taken, after a long time without a change",
-    history: [...ALIVE, record(1_550, "p2", 2n, "h2")],
+  "ended for good": {
+    "an ended session is renewed": [...ALIVE, row(700, "p1", 3n), row(701, "p1", 4n, "o1")],
+    "a renewal creates the row of a session again": [
+      ...ALIVE,
+      row(700, "hand", undefined),
+      row(701, "p1", 4n, "o1"),
+    ],
+    "a different process claims a session": [...ALIVE, row(9_000, "p2", 4n, "o2")],
+    "the version of a session goes back": [...ALIVE, row(700, "p1", 2n, "o1")],
   },
-  {
-    invariant: "ownership",
-    because: "a record on a dead session is taken before the session is ended",
-    history: [...ALIVE, record(9_000, "p2", 2n, "h2")],
+  "no leak": {
+    "the session of a process at rest is alive": [...ALIVE, happened(1_500, "p1", "at rest")],
+    "a process at rest renews its session": [
+      ...ALIVE,
+      happened(9_000, "p1", "at rest"),
+      row(9_001, "p1", 4n, "o1"),
+    ],
   },
-  {
-    invariant: "ownership",
-    because: "a record is taken when its session's row is absent, without an ended row",
-    history: [...ALIVE, row(700, "hand", undefined), record(9_000, "p2", 2n, "h2")],
-  },
-  {
-    invariant: "ownership",
-    because: "a session is ended before its lease has passed",
-    history: [...ALIVE, row(1_500, "p2", 3n)],
-  },
-  {
-    invariant: "ownership",
-    because: "an absent session is ended before its lease has passed",
-    history: [...ALIVE, row(700, "hand", undefined), row(1_600, "p2", 0n)],
-  },
-  {
-    invariant: "ownership",
-    because: "another process renews a session",
-    history: [...ALIVE, row(9_000, "p2", 4n, "o1")],
-  },
-  {
-    invariant: "ownership",
-    because: "a record on a session is renewed",
-    history: [...ALIVE, onSession(700, "p1", 1n, "h1")],
-  },
-  {
-    invariant: "ended for good",
-    because: "an ended session is renewed",
-    history: [...ALIVE, row(700, "p1", 3n), row(701, "p1", 4n, "o1")],
-  },
-  {
-    invariant: "ended for good",
-    because: "a renewal creates the row of a session again",
-    history: [...ALIVE, row(700, "hand", undefined), row(701, "p1", 4n, "o1")],
-  },
-  {
-    invariant: "ended for good",
-    because: "a different process claims a session",
-    history: [...ALIVE, row(9_000, "p2", 4n, "o2")],
-  },
-  {
-    invariant: "ended for good",
-    because: "the version of a session goes back",
-    history: [...ALIVE, row(700, "p1", 2n, "o1")],
-  },
-  {
-    invariant: "no leak",
-    because: "the session of a process at rest is alive",
-    history: [...ALIVE, happened(1_500, "p1", "at rest")],
-  },
-  {
-    invariant: "no leak",
-    because: "a process at rest renews its session",
-    history: [...ALIVE, happened(9_000, "p1", "at rest"), row(9_001, "p1", 4n, "o1")],
-  },
-  {
-    invariant: "kept",
-    because: "a session is lost without a reason",
-    terms: { losesNothing: true },
-    history: [sessionOver(700, "p1", "lost")],
-  },
-  {
-    invariant: "kept",
-    because: "a lease is closed without the close of its session",
-    terms: { losesNothing: true },
-    history: [
+  kept: {
+    "a session is lost without a reason": under({ losesNothing: true }, [
+      sessionOver(700, "p1", "lost"),
+    ]),
+    "a lease is closed without the close of its session": under({ losesNothing: true }, [
       granted(1, "p1", 1n),
       sessionOver(1, "p1", "closed"),
       { kind: "lost", by: "p1", name, fence: 1n, reason: "closed", atMs: 2 },
-    ],
+    ]),
   },
-  {
-    invariant: "in time",
-    because: "a record on an ended session is not taken over",
-    terms: { longestStillMs: 500 },
-    history: [...ALIVE, row(700, "p1", 3n), waits(701, "p2"), waits(1_202, "p3")],
-  },
-  {
-    invariant: "in time",
-    because: "a dead session is not ended",
-    terms: { longestStillMs: 500 },
-    history: [...ALIVE, waits(701, "p2"), waits(2_240, "p3")],
-  },
-  {
-    invariant: "in time",
-    because: "a record keeps an ended lease on a live session",
-    terms: { longestStillMs: 500 },
-    history: [
+  "in time": {
+    "a record on an ended session is not taken over": under({ longestStillMs: 500 }, [
+      ...ALIVE,
+      row(700, "p1", 3n),
+      waits(701, "p2"),
+      waits(1_202, "p3"),
+    ]),
+    "a dead session is not ended": under({ longestStillMs: 500 }, [
+      ...ALIVE,
+      waits(701, "p2"),
+      waits(2_240, "p3"),
+    ]),
+    "a record keeps an ended lease on a live session": under({ longestStillMs: 500 }, [
       ...ALIVE,
       lost(610, "p1", 1n),
       waits(611, "p2"),
@@ -424,124 +350,75 @@ const sessions: readonly Case[] = [
         return row(900 + 300 * index, "p1", version, "o1");
       }),
       waits(2_200, "p3"),
-    ],
+    ]),
   },
-];
+};
 
-const use: readonly Case[] = [
-  {
-    invariant: "kept",
-    because: "a lease is lost without a reason",
-    terms: { losesNothing: true },
-    history: [granted(1, "p1", 1n), lost(2, "p1", 1n)],
+const use: Cases = {
+  kept: {
+    "a lease is lost without a reason": under({ losesNothing: true }, [
+      granted(1, "p1", 1n),
+      lost(2, "p1", 1n),
+    ]),
+    "a lease is never released": under({ losesNothing: true }, [
+      granted(1, "p1", 1n),
+      acted(2, "p1", 1n),
+    ]),
   },
-  {
-    invariant: "kept",
-    because: "a lease is never released",
-    terms: { losesNothing: true },
-    history: [granted(1, "p1", 1n), acted(2, "p1", 1n)],
-  },
-  {
-    invariant: "in time",
-    because: "a free lock is not granted to its waiter",
-    terms: { longestStillMs: 500 },
-    history: [waits(0, "p2"), record(1, "p1", 1n, undefined), record(502, "p2", 2n, "h2")],
-  },
-  {
-    invariant: "in time",
-    because: "a dead holder is not replaced",
-    terms: { longestStillMs: 500 },
-    history: [
+  "in time": {
+    "a free lock is not granted to its waiter": under({ longestStillMs: 500 }, [
+      waits(0, "p2"),
+      record(1, "p1", 1n, undefined),
+      record(502, "p2", 2n, "h2"),
+    ]),
+    "a dead holder is not replaced": under({ longestStillMs: 500 }, [
       waits(0, "p2"),
       record(1, "p1", 1n, "h1"),
       happened(2, "p1", "killed"),
       record(1_600, "p2", 2n, "h2"),
-    ],
-  },
-  {
-    invariant: "in time",
-    because: "a process is no longer hindered, and still not granted",
-    terms: { longestStillMs: 500 },
-    history: [
+    ]),
+    "a process is no longer hindered, and still not granted": under({ longestStillMs: 500 }, [
       waits(0, "p2"),
       happened(1, "p2", "hindered"),
       happened(5_000, "p2", "free again"),
       record(5_501, "p2", 1n, "h2"),
-    ],
+    ]),
   },
-  {
-    invariant: "no idle wait",
-    because: "the table names a holder, but no process believes in the lease",
-    terms: { longestIdleMs: 500 },
-    history: [
-      granted(0, "p1", 1n),
-      waits(1, "p2"),
-      released(2, "p1", 1n),
-      record(3, "p1", 2n, "h2"),
-      granted(700, "p2", 2n),
-    ],
+  "no idle wait": {
+    "the table names a holder, but no process believes in the lease": under(
+      { longestIdleMs: 500 },
+      [
+        granted(0, "p1", 1n),
+        waits(1, "p2"),
+        released(2, "p1", 1n),
+        record(3, "p1", 2n, "h2"),
+        granted(700, "p2", 2n),
+      ],
+    ),
   },
-];
+};
 
-const costs: readonly Case[] = [
-  {
-    invariant: "cost",
-    because: "a grant takes two writes",
-    history: [...GOOD, request(203, "grant")],
-  },
-  {
-    invariant: "cost",
-    because: "a grant is handed out without a write",
-    history: GOOD.filter((event) => event.kind !== "request" || event.what !== "grant"),
-  },
-  {
-    invariant: "cost",
-    because: "a release takes two writes",
-    history: [...GOOD, request(203, "release")],
-  },
-  {
-    invariant: "cost",
-    because: "a release is refused",
-    history: [...GOOD, request(203, "release", false)],
-  },
-  {
-    invariant: "cost",
-    because: "the rollback of a claim whose session ended does not slow down",
-    history: [
+const costs: Cases = {
+  cost: {
+    "a grant takes two writes": [...GOOD, request(203, "grant")],
+    "a grant is handed out without a write": GOOD.filter(
+      (event) => event.kind !== "request" || event.what !== "grant",
+    ),
+    "a release takes two writes": [...GOOD, request(203, "release")],
+    "a release is refused": [...GOOD, request(203, "release", false)],
+    "the rollback of a claim whose session ended does not slow down": [
       ...GOOD,
       { kind: "gave up", by: "p1", name, code: "closed", waited: false, atMs: 203 },
       ...Array.from({ length: 20 }, (_, index) => request(204 + index, "release", false)),
     ],
-  },
-  {
-    invariant: "cost",
-    because: "a claim without rivals is refused",
-    history: [...GOOD, request(203, "grant", false)],
-  },
-  {
-    invariant: "cost",
-    because: "a lock without rivals is polled",
-    history: [...GOOD, request(203, "poll")],
-  },
-  {
-    invariant: "cost",
-    because: "a read is strongly consistent without need",
-    history: [...GOOD, request(203, "look")],
-  },
-  {
-    invariant: "cost",
-    because: "a lease is renewed too often",
-    history: GOOD.toSpliced(5, 0, keptFrom(20, "p1", 1n, 19)),
-  },
-  {
-    invariant: "cost",
-    because: "a lease is not renewed",
-    history: GOOD.map((event) => (event.kind === "released" ? { ...event, atMs: 700 } : event)),
-  },
-  {
-    invariant: "cost",
-    because: "a waiter polls faster than allowed",
-    history: [
+    "a claim without rivals is refused": [...GOOD, request(203, "grant", false)],
+    "a lock without rivals is polled": [...GOOD, request(203, "poll")],
+    "a read is strongly consistent without need": [...GOOD, request(203, "look")],
+    "a lease is renewed too often": GOOD.toSpliced(5, 0, keptFrom(20, "p1", 1n, 19)),
+    "a lease is not renewed": GOOD.map((event) =>
+      event.kind === "released" ? { ...event, atMs: 700 } : event,
+    ),
+    "a waiter polls faster than allowed": [
       waits(0, "p1"),
       record(1, "p2", 1n, "h1"),
       record(100, "p2", 1n, undefined),
@@ -549,69 +426,50 @@ const costs: readonly Case[] = [
       { kind: "gave up", by: "p1", name, code: "not-acquired", waited: true, atMs: 200 },
     ],
   },
-];
+};
 
-const sessionCosts: readonly Case[] = [
-  {
-    invariant: "session cost",
-    because: "a session is renewed once for every lock",
-    history: [
+const sessionCosts: Cases = {
+  "session cost": {
+    "a session is renewed once for every lock": [
       row(0, "p1", 1n, "o1"),
       ...Array.from({ length: 20 }, (_, index) => row(300, "p1", 2n + BigInt(index), "o1")),
     ],
-  },
-  {
-    invariant: "session cost",
-    because: "a session is renewed too seldom",
-    history: [row(0, "p1", 1n, "o1"), row(1, "p1", 2n, "o1"), row(900, "p1", 2n)],
-  },
-  {
-    invariant: "session cost",
-    because: "a session is written after its end",
-    history: [row(0, "p1", 1n, "o1"), row(1, "p1", 1n), row(2, "p1", 1n)],
-  },
-  {
-    invariant: "session cost",
-    because: "a process has a refused renewal of its own session",
-    history: [row(0, "p1", 1n, "o1"), sessionRequest(1, "p1", "renewal", false)],
-  },
-  {
-    invariant: "session cost",
-    because: "a rival ends a live session",
-    history: [row(0, "p1", 1n, "o1"), sessionRequest(9_000, "p2", "release")],
-  },
-  {
-    invariant: "session cost",
-    because: "an ended row is written without a deletion",
-    history: [sessionRequest(1, "p2", "data")],
-  },
-  {
-    invariant: "session cost",
-    because: "a session is read more often than its locks",
-    history: [
+    "a session is renewed too seldom": [
+      row(0, "p1", 1n, "o1"),
+      row(1, "p1", 2n, "o1"),
+      row(900, "p1", 2n),
+    ],
+    "a session is written after its end": [
+      row(0, "p1", 1n, "o1"),
+      row(1, "p1", 1n),
+      row(2, "p1", 1n),
+    ],
+    "a process has a refused renewal of its own session": [
+      row(0, "p1", 1n, "o1"),
+      sessionRequest(1, "p1", "renewal", false),
+    ],
+    "a rival ends a live session": [row(0, "p1", 1n, "o1"), sessionRequest(9_000, "p2", "release")],
+    "an ended row is written without a deletion": [sessionRequest(1, "p2", "data")],
+    "a session is read more often than its locks": [
       row(0, "p1", 1n, "o1"),
       { ...request(1, "poll"), by: "p2" } as Timed,
       ...[2, 3, 4].map((atMs) => sessionRequest(atMs, "p2", "poll")),
     ],
+    "a rival tries to end a session more often than it acquires": [
+      row(0, "p1", 1n, "o1"),
+      sessionRequest(1, "p2", "release", false),
+    ],
   },
-  {
-    invariant: "session cost",
-    because: "a rival tries to end a session more often than it acquires",
-    history: [row(0, "p1", 1n, "o1"), sessionRequest(1, "p2", "release", false)],
-  },
-];
+};
 
-const firstSight = [
-  {
-    invariant: "at first sight",
-    because: "a process that tries once is refused by a holder long dead",
-    history: [
+const firstSight: Cases = {
+  "at first sight": {
+    "a process that tries once is refused by a holder long dead": under({ firstSightMs: 5_000 }, [
       { ...record(0, "p1", 1n, "h1"), leaseMs: 1_000, endInMs: 1_500 } as Timed,
       { kind: "gave up", by: "p2", name, code: "contended", waited: false, atMs: 6_001 } as Timed,
-    ],
-    terms: { firstSightMs: 5_000 },
+    ]),
   },
-];
+};
 
 describe("the check of a takeover at first sight", () => {
   const dead = { ...record(0, "p1", 1n, "h1"), leaseMs: 1_000, endInMs: 1_500 } as Timed;
@@ -635,13 +493,17 @@ describe("the check of a takeover at first sight", () => {
 });
 
 describe("the checkers refuse", () => {
+  const listed = (cases: Cases, terms: Partial<Terms> = {}) =>
+    Object.entries(cases).flatMap(([invariant, ways]) =>
+      Object.entries(ways).map(([because, bad]) => {
+        const its = "history" in bad ? bad : under(terms, bad);
+        return { invariant, because, ...its };
+      }),
+    );
   const cases = [
-    ...firstSight,
-    ...safety,
-    ...sessions,
-    ...use,
-    ...[...costs, ...sessionCosts].map((bad) => ({ ...bad, terms: { cost: COST } })),
-  ] as const;
+    ...[firstSight, safety, sessions, use].flatMap((some) => listed(some)),
+    ...[costs, sessionCosts].flatMap((some) => listed(some, { cost: COST })),
+  ];
   it.each(cases)("$invariant: $because", ({ invariant, history, terms }) => {
     const found = check(history, { ...SAFETY, ...terms }).map((violation) => violation.invariant);
     expect(found).toContain(invariant);
