@@ -10,7 +10,7 @@ import {
 import { type Holdfast, mutex, sharedSession } from "../../packages/holdfast/src/index.js";
 import { seededRandom } from "../../packages/testing/src/time/seeded-random.js";
 import { countOf } from "../sim/seeds.js";
-import { World } from "../support/world.js";
+import { inWorld } from "../support/world.js";
 
 const RENEW_MS = 10_000;
 const GRANTED_OVER_MS = 10_000;
@@ -27,8 +27,7 @@ const SIZES = (
 
 /** Returns the writes of each second, for this number of locks of a real client. */
 async function renewalsOfLocks(count: number, toS: number): Promise<Uint32Array> {
-  const world = new World();
-  const { locks, process } = world.inhabitant();
+  const { world, locks, process } = inWorld();
   const pause = (ms: number): Promise<void> =>
     new Promise((resolve) => process.timers.set(ms, true, () => resolve()));
   const taken = Array.from({ length: count }, async (_, at) => {
@@ -91,8 +90,7 @@ describe("the counting simulation of renewals", () => {
 });
 
 async function renewalsOnSession(count: number): Promise<number> {
-  const world = new World();
-  const { locks } = world.inhabitant({ sharedSession: sharedSession(), lease: 3 * RENEW_MS });
+  const { world, locks } = inWorld({ sharedSession: sharedSession(), lease: 3 * RENEW_MS });
   const names = Array.from({ length: count }, (_, at) => `lock ${at}`);
   await world.until(Promise.all(names.map((name) => mutex(locks as Holdfast, name).acquire())));
   await world.time.advance(3 * RENEW_MS);

@@ -17,7 +17,7 @@ import { listenTo } from "../../packages/holdfast/src/platform/diagnostics.js";
 import { objectCommitter } from "../../packages/object-commit/src/index.js";
 import { MemoryObjects, MemoryTable } from "../../packages/testing/src/index.js";
 import { subpaths } from "../../scripts/lib/entries.mjs";
-import { World } from "../support/world.js";
+import { inWorld } from "../support/world.js";
 import { textOf } from "./source.js";
 
 /** These types exist only for the compiler. */
@@ -110,8 +110,7 @@ const numbersIn = (value: object, names: readonly string[]): Record<string, stri
 describe("JSON.stringify", () => {
   let values: Record<string, unknown>;
   beforeAll(async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ history: grantHistory() });
+    const { world, locks } = inWorld({ history: grantHistory() });
     const waiter = world.inhabitant();
     values = await world.time.runUntil(returnedBy(locks, waiter.locks));
   });

@@ -113,3 +113,9 @@ export class World {
 export function readsIn(counts: MemoryTable["counts"]): number {
   return counts.eventualReads + counts.consistentReads;
 }
+
+/** A world, and a process in it. */
+export function inWorld(options: InhabitantOptions = {}, world: WorldOptions = {}) {
+  const made = new World(world);
+  return { world: made, ...made.inhabitant(options) };
+}

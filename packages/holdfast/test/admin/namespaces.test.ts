@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type InhabitantOptions, World } from "../../../../test/support/world.js";
+import { type InhabitantOptions, inWorld, World } from "../../../../test/support/world.js";
 import { dynamolock } from "../../../formats/src/index.js";
 import { grantHistory } from "../../src/admin/grant-history.js";
 import { forceRelease, history, listLocks, releaseByHolder } from "../../src/admin/index.js";
@@ -63,8 +63,7 @@ describe("the fair locks of the same name", () => {
   });
 
   it("are refused in formats without namespaces", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const election = { ...NAMESPACE, kind: "leader" } as const;
     const error = expect.objectContaining({ code: "invalid-argument" });
     expect(() => inspect(locks, "a", election)).toThrow(error);

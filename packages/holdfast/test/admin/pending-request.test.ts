@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import {
   forceRelease,
   interruptHolder,
@@ -15,8 +15,7 @@ const LENGTHS = { lease: "30s", renew: "10s" } as const;
 const WHY = { by: "bob", reason: "it hangs", wait: 0 } as const;
 
 function scene() {
-  const world = new World();
-  const { locks: holder } = world.inhabitant({ ...LENGTHS, owner: "worker" });
+  const { world, locks: holder } = inWorld({ ...LENGTHS, owner: "worker" });
   const { locks: operator } = world.inhabitant({ ...LENGTHS, owner: "alice" });
   return { world, holder, operator };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../test/support/errors.js";
-import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../test/support/world.js";
 import { grantHistory } from "../../src/admin/grant-history.js";
 import {
   forceRelease,
@@ -39,8 +39,7 @@ async function namesOf(
 
 describe("listLocks of semaphores and read-write locks", () => {
   it("lists the records of one kind with their permits, and free records only on demand", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     await world.until(semaphore(locks, "a", { permits: 2 }).acquire({ weight: 2 }));
     await world.until(readLock(locks, "b").acquire());
     await world.until(setLimit(locks, "c", 3));
@@ -107,8 +106,7 @@ describe("listQueue of a semaphore", () => {
 
 describe("listSessions with permits", () => {
   it("lists each permit with its session", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const one = await world.until(semaphore(locks, "s", { permits: 3 }).acquire({ weight: 2 }));
     const two = await world.until(readLock(locks, "rw").acquire());
     const found = await world.until(listSessions(locks));
@@ -258,8 +256,7 @@ describe("forceRelease of a permit", () => {
   });
 
   it("writes nothing for a holder without a permit, and refuses a call without a holder", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
     const other = { kind: "semaphore", holder: "someone", ...WHY } as const;
     const { result, writes } = await world.requests(() => forceRelease(locks, "s", other));
@@ -290,8 +287,7 @@ describe("releaseByHolder of a permit", () => {
 
 describe("the history of a semaphore", () => {
   it("notes each grant, at one write more", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant({ history: grantHistory(), owner: "ada" });
+    const { world, locks } = inWorld({ history: grantHistory(), owner: "ada" }, DATES);
     const limited = semaphore(locks, "s", { permits: 3 });
     const one = await world.until(limited.acquire());
     await world.until(locks.drain());
@@ -310,8 +306,7 @@ describe("the history of a semaphore", () => {
   });
 
   it("notes a downgrade as a grant that the writer handed over", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant({ history: grantHistory() });
+    const { world, locks } = inWorld({ history: grantHistory() }, DATES);
     const writer = await world.until(writeLock(locks, "rw").acquire());
     const reader = await world.until(downgrade(writer));
     await world.until(locks.drain());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../test/support/errors.js";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { setLimit } from "../../src/admin/index.js";
 import { semaphore } from "../../src/index.js";
 
@@ -8,8 +8,7 @@ const HOUR_MS = 3_600_000;
 
 describe("setLimit", () => {
   it("changes the limit, and keeps the permits above a lower limit", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const held = await world.until(semaphore(locks, "s", { permits: 4 }).acquire({ weight: 3 }));
     const { result, writes, reads } = await world.requests(() => setLimit(locks, "s", 2));
     expect(result).toEqual({ before: 4, limit: 2, used: 3 });
@@ -26,8 +25,7 @@ describe("setLimit", () => {
   });
 
   it("sets the limit of a semaphore before its first use", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const set = await world.until(setLimit(locks, "s", 2));
     expect(set).toEqual({ before: undefined, limit: 2, used: 0 });
     expect((await world.until(semaphore(locks, "s", { permits: 2 }).acquire())).isHeld).toBe(true);
@@ -35,8 +33,7 @@ describe("setLimit", () => {
 
   // rule: protocol 112
   it("keeps the later limit when a copy of an earlier change arrives late", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld();
     await world.until(setLimit(locks, "s", 20));
     network.next("write", { fault: "duplicated", delayMs: 5_000 });
     await world.until(setLimit(locks, "s", 30));
@@ -101,8 +98,7 @@ describe("setLimit", () => {
 
   // rule: protocol 112
   it("keeps the limit for a week from the change, also after almost a week without use", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const four = semaphore(locks, "s", { permits: 4 });
     await world.until((await world.until(four.acquire())).release());
     await world.time.advance((7 * 24 - 1) * HOUR_MS);
@@ -115,8 +111,7 @@ describe("setLimit", () => {
   });
 
   it("sets the limit once when the answer is lost", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld();
     await world.until(semaphore(locks, "s", { permits: 4 }).acquire());
     network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
     const set = await world.until(setLimit(locks, "s", 2));
@@ -132,8 +127,7 @@ describe("setLimit", () => {
   });
 
   it("refuses a number that is no limit, and a record of another layout", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     await expectError(setLimit(locks, "s", 0), { code: "invalid-argument" });
     world.table.putItem({ pk: { S: "semaphore#s" }, sk: { S: "lease" } }, { v: { N: "2" } });
     const refused = setLimit(locks, "s", 2);
@@ -141,8 +135,7 @@ describe("setLimit", () => {
   });
 
   it("says so if the table does not answer", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld();
     network.script(() => ({ fault: "request-lost", unknownAfterMs: 10 }));
     const refused = setLimit(locks, "s", 2);
     await world.until(expectError(refused, { code: "unreachable", lockName: "s" }));

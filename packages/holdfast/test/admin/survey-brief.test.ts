@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { survey } from "../../src/admin/index.js";
 import { mutex, semaphore, sharedSession } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
@@ -9,8 +9,7 @@ const LABEL = { S: "o".repeat(190) };
 const LONG = "x".repeat(100_000);
 
 it("a brief survey leaves out user data, and cuts every text but names and ids of sessions", async () => {
-  const world = new World();
-  const { locks } = world.inhabitant({ owner: "one" });
+  const { world, locks } = inWorld({ owner: "one" });
   const name = "n".repeat(1_500);
   await world.until(mutex(locks, name, { data: { a: LONG } }).acquire());
   await world.until(semaphore(locks, "s", { permits: 2 }).acquire());
@@ -43,8 +42,7 @@ it("a brief survey finds the session of a lock and of a permit, however long its
 });
 
 it("a brief survey keeps the memory of a schedule, with its texts cut", async () => {
-  const world = new World();
-  const { locks } = world.inhabitant({ owner: "one" });
+  const { world, locks } = inWorld({ owner: "one" });
   const work = (): never => {
     throw new Error("x".repeat(1_000));
   };
@@ -63,8 +61,7 @@ it("a brief survey keeps the memory of a schedule, with its texts cut", async ()
 });
 
 it("a brief survey reads pages of a thousand items, and ends when it has 64 MB", async () => {
-  const world = new World();
-  const { locks } = world.inhabitant();
+  const { world, locks } = inWorld();
   const record = { v: { N: "1" }, version: { N: "1" }, fence: { N: "1" } };
   const put = (count: number, more: object) => {
     for (let at = 0; at < count; at += 1) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { grantHistory } from "../../src/admin/grant-history.js";
 import { survey } from "../../src/admin/index.js";
 import { election } from "../../src/election/index.js";
@@ -56,8 +56,7 @@ describe("survey", () => {
   });
 
   it("lists the noted grants of leaderships, but not of locks, by the same scan", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant({ owner: "one", history: grantHistory() });
+    const { world, locks } = inWorld({ owner: "one", history: grantHistory() }, DATES);
     const fences: bigint[] = [];
     for (let count = 0; count < 18; count += 1) {
       const term = await world.until(election(locks, "x/cron").campaign());
@@ -77,15 +76,13 @@ describe("survey", () => {
   });
 
   it("lists no grants of a table without a sort key", async () => {
-    const world = new World({ ...DATES, keyAttributes: ["pk"] });
-    const { locks } = world.inhabitant({ keys: { sk: null } });
+    const { world, locks } = inWorld({ keys: { sk: null } }, { ...DATES, keyAttributes: ["pk"] });
     await world.until(election(locks, "cron").campaign());
     expect((await world.until(survey(locks))).terms).toEqual([]);
   });
 
   it("lists the sessions of permits", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant({ owner: "one" });
+    const { world, locks } = inWorld({ owner: "one" }, DATES);
     const permit = await world.until(semaphore(locks, "s", { permits: 3 }).acquire({ weight: 2 }));
     const { sessions } = await world.until(survey(locks));
     expect(sessions).toMatchObject([

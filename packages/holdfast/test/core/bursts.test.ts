@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { isHoldfastError, type Lease, mutex, sharedSession } from "../../src/index.js";
 
 const LATENCIES_MS = [5, 20, 50, 100] as const;
@@ -193,8 +193,10 @@ describe("the releases of a client that closes", () => {
 
 describe("a renewal that waits for its turn", () => {
   it("is not sent if its lease has ended before its turn", async () => {
-    const world = new World({ dates: (trueMs) => trueMs });
-    const { locks, network } = world.inhabitant({ connections: 1, lease: "3s" });
+    const { world, locks, network } = inWorld(
+      { connections: 1, lease: "3s" },
+      { dates: (trueMs) => trueMs },
+    );
     const lease = await world.until(mutex(locks, "a").acquire());
     network.next("read", { fault: "delayed", delayMs: 4_500 });
     const reading = mutex(locks, "b").inspect();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { VirtualTime } from "../../../testing/src/time/virtual-time.js";
 import { LocalQueue, LocalWaiter } from "../../src/core/local-queue.js";
 import { LocalQueues } from "../../src/core/local-queues.js";
@@ -331,8 +331,7 @@ describe("LocalQueues", () => {
   // The queue is created before the acquisition knows whether it will wait, and only `next` drops a queue.
   it("drops the queue of an acquisition aborted before the start", async () => {
     const made = vi.spyOn(LocalQueues.prototype, "of");
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { locks } = inWorld();
     for (let index = 0; index < 2; index += 1) {
       const acquiring = mutex(locks, "a").acquire({ signal: AbortSignal.abort("over") });
       await expect(acquiring).rejects.toBe("over");

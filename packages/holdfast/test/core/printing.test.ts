@@ -1,7 +1,7 @@
 import { inspect as inspection } from "node:util";
 import { describe, expect, it } from "vitest";
 import { fencesOf } from "../../../../test/support/parts.js";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { election } from "../../src/election/index.js";
 import { all, HoldfastError, inspect, mutex, openSession } from "../../src/index.js";
 
@@ -11,8 +11,7 @@ const parsed = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 describe("in a log", () => {
   it("a lease shows its name, holder, fence and time left", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const lease = await world.until(mutex(locks, "a").acquire({ owner: "me" }));
     expect(inspection(lease)).toMatch(/^Lease \{/);
     for (const fact of ["name: 'a'", lease.holder, `fence: ${lease.fence}n`, "isHeld: true"]) {
@@ -25,8 +24,7 @@ describe("in a log", () => {
   });
 
   it("a multi-lease and a session show their facts", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const both = await world.until(all(locks, ["a", "b"]).acquire());
     expect(inspection(both)).toMatch(/^Lease \{\s+name: 'a, b'/);
     expect(parsed(both)).toMatchObject({ fences: { a: String(fencesOf(both).get("a")) } });
@@ -38,8 +36,7 @@ describe("in a log", () => {
   });
 
   it("an inspection is JSON, with its fence in digits", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const lease = await world.until(mutex(locks, "a").acquire());
     const found = await world.until(inspect(locks, "a"));
     expect(parsed(found)).toMatchObject({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Beliefs } from "../../../../test/support/beliefs.js";
 import { expectErrorToBe } from "../../../../test/support/errors.js";
-import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../test/support/world.js";
 import { holds } from "../../../testing/src/table/interpret.js";
 import type { PauseOptions } from "../../../testing/src/time/virtual-process.js";
 import { forceRelease } from "../../src/admin/index.js";
@@ -121,8 +121,7 @@ describe("a holder paused for twice the lease", () => {
 describe("a holder's clocks", () => {
   // rule: R8
   it("end the lease when the wall clock steps past its deadline", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant(OPTIONS);
+    const { world, locks, process } = inWorld(OPTIONS);
     const lease = await world.until(mutex(locks, "a").acquire());
     process.stepWall(0.98 * LEASE_MS - 30);
     expect(lease.isHeld).toBe(true);
@@ -132,8 +131,7 @@ describe("a holder's clocks", () => {
   });
 
   it("never revive a lease by stepping back", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant(OPTIONS);
+    const { world, locks, process } = inWorld(OPTIONS);
     const lease = await world.until(mutex(locks, "a").acquire());
     process.stepWall(LEASE_MS);
     expect(lease.isHeld).toBe(false);
@@ -144,8 +142,7 @@ describe("a holder's clocks", () => {
   });
 
   it("never lengthen a lease: stepped back, or with the monotonic clock frozen", async () => {
-    const world = new World();
-    const { locks, process, network } = world.inhabitant(OPTIONS);
+    const { world, locks, process, network } = inWorld(OPTIONS);
     const fromMs = world.time.nowMs;
     const stepped = await world.until(mutex(locks, "a").acquire());
     const frozen = await world.until(mutex(locks, "b").acquire());
@@ -240,8 +237,7 @@ describe("the deadline from before the send of the answered request", () => {
   );
 
   it("of a scheduled renewal", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant(OPTIONS);
+    const { world, locks, network } = inWorld(OPTIONS);
     const lease = await world.until(mutex(locks, "a").acquire());
     network.script(() => slow);
     let most = 0;
@@ -265,8 +261,7 @@ describe("the deadline from before the send of the answered request", () => {
   };
 
   it.each(Object.entries(writes))("of %s", async (_title, write) => {
-    const world = new World();
-    const { locks, network } = world.inhabitant(OPTIONS);
+    const { world, locks, network } = inWorld(OPTIONS);
     const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     await world.time.advance(500);
     network.next("write", slow);
@@ -277,8 +272,7 @@ describe("the deadline from before the send of the answered request", () => {
 
   // rule: R2
   it("of a local handoff", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant(OPTIONS);
+    const { world, locks, network } = inWorld(OPTIONS);
     const lease = await world.until(mutex(locks, "a").acquire());
     const waiting = mutex(locks, "a").acquire();
     network.next("write", slow);
@@ -287,8 +281,7 @@ describe("the deadline from before the send of the answered request", () => {
   });
 
   it("does not move with a write of data alone", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(OPTIONS);
+    const { world, locks } = inWorld(OPTIONS);
     const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     const endMs = world.time.nowMs + lease.remainingMs();
     await world.time.advance(500);

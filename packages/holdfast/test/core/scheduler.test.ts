@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { VirtualTime } from "../../../testing/src/time/virtual-time.js";
 import { type Kept, RenewalScheduler } from "../../src/core/scheduler.js";
 import { mutex } from "../../src/index.js";
@@ -220,8 +220,7 @@ describe("RenewalScheduler", () => {
 
 describe("renewed leases", () => {
   it("spread their renewals, so that thousands of simultaneous leases are not renewed at once", async () => {
-    const world = new World();
-    const { locks, process, reported } = world.inhabitant();
+    const { world, locks, process, reported } = inWorld();
     const names = Array.from({ length: 2_000 }, (_, index) => `name ${index}`);
     const leases = await world.until(
       Promise.all(names.map((name) => mutex(locks, name).acquire({ lease: "30s" }))),
@@ -254,8 +253,7 @@ describe("renewed leases", () => {
 
   // rule: R13
   it("do not keep the process alive", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant();
+    const { world, locks, process } = inWorld();
     await world.until(mutex(locks, "a").acquire());
     expect(process.pendingTimers()).toBe(1);
     expect(process.pendingTimers({ keepsAlive: true })).toBe(0);
@@ -263,8 +261,7 @@ describe("renewed leases", () => {
 
   // rule: R7, protocol 23
   it("never have two renewals in flight, however slow the table is", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ requestTimeout: "20s" });
+    const { world, locks, network } = inWorld({ requestTimeout: "20s" });
     const lease = await world.until(mutex(locks, "a").acquire({ lease: "3s", renew: "200ms" }));
     network.script(() => ({ fault: "delayed", delayMs: 700 }));
     const from = world.table.log.length;

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { VirtualTime } from "../../../testing/src/time/virtual-time.js";
 import { slices } from "../../src/core/slices.js";
 import { mutex } from "../../src/index.js";
@@ -58,8 +58,7 @@ describe("thousands of pieces of work", () => {
 // Each acquisition has a timer for the end of its wait, and each release one for its longest time.
 describe("in one turn of the event loop", () => {
   it("a burst begins at most 256 acquisitions", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant();
+    const { world, locks, process } = inWorld();
     const burst = Array.from({ length: 2_000 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
     // One more timer begins the next slice.
     expect(process.pendingTimers()).toBe(257);
@@ -85,8 +84,7 @@ describe("in one turn of the event loop", () => {
   });
 
   it.each(["release()", "close()"])("%s sends at most 256 of 1,000 requests", async (how) => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ connections: 2_000 });
+    const { world, locks, network } = inWorld({ connections: 2_000 });
     const burst = Array.from({ length: 1_000 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
     const leases = await world.until(Promise.all(burst));
     const from = network.requests.write;
@@ -100,8 +98,7 @@ describe("in one turn of the event loop", () => {
   });
 
   it("begins at most 256 of 1,000 releases in one turn, and ends all 1,000 leases", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant({ connections: 2_000 });
+    const { world, locks, process } = inWorld({ connections: 2_000 });
     const burst = Array.from({ length: 1_000 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
     const leases = await world.until(Promise.all(burst));
     const ended = leases.map((lease) => lease.release());
@@ -116,8 +113,7 @@ describe("in one turn of the event loop", () => {
   });
 
   it("reads the clocks a few times, and not once for each lease, to close a client", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant();
+    const { world, locks, process } = inWorld();
     const burst = Array.from({ length: 500 }, (_, at) => mutex(locks, `burst ${at}`).acquire());
     await world.until(Promise.all(burst));
     const readings = vi.spyOn(process.clock, "bootMs");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { Throttling } from "../../src/core/throttling.js";
 import { mutex, sharedSession } from "../../src/index.js";
 
@@ -8,8 +8,10 @@ const LOCKS = 200;
 
 /** A process with many leases; then DynamoDB allows a few writes a second, for a minute. */
 async function throttled(options: { readonly sharedSession?: ReturnType<typeof sharedSession> }) {
-  const world = new World({ dates: (trueMs) => trueMs });
-  const { locks, network } = world.inhabitant({ lease: "30s", ...options });
+  const { world, locks, network } = inWorld(
+    { lease: "30s", ...options },
+    { dates: (trueMs) => trueMs },
+  );
   const leases = await world.until(
     Promise.all(Array.from({ length: LOCKS }, (_, at) => mutex(locks, `lock ${at}`).acquire())),
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { inspect, mutex, sharedSession } from "../../src/index.js";
 
 const LEASE_MS = 30_000;
@@ -82,8 +82,10 @@ describe("a single wrong `Date`", () => {
 
   it("costs a newcomer two reads, and gives it no lock, if no later answer has a `Date`", async () => {
     const dates = { next: (trueMs: number): number | undefined => trueMs };
-    const world = new World({ dates: (trueMs) => dates.next(trueMs) });
-    const { locks } = world.inhabitant({ lease: LEASE_MS });
+    const { world, locks } = inWorld(
+      { lease: LEASE_MS },
+      { dates: (trueMs) => dates.next(trueMs) },
+    );
     await world.until(mutex(locks, "a").acquire());
     const fresh = world.inhabitant({ lease: LEASE_MS });
     dates.next = (trueMs) => {
@@ -111,8 +113,7 @@ describe("a single wrong `Date`", () => {
 describe("a table whose time has stepped ahead", () => {
   it("gives a waiter of the process no lease that is over by the answer to its hand-off", async () => {
     let aheadMs = 0;
-    const world = new World({ dates: (trueMs) => trueMs + aheadMs });
-    const { locks } = world.inhabitant({ lease: LEASE_MS });
+    const { world, locks } = inWorld({ lease: LEASE_MS }, { dates: (trueMs) => trueMs + aheadMs });
     const lease = await world.until(mutex(locks, "a").acquire());
     const waiting = mutex(locks, "a").acquire({ wait: "1m" });
     await world.time.advance(1_000);

@@ -3,7 +3,7 @@ import type { Context } from "aws-lambda";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
 import { pause } from "../../../../test/support/sdk.js";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import {
   awsLockClient,
   dynamodbLease,
@@ -132,8 +132,7 @@ describe("a handler with a lock", () => {
   });
 
   it("waits by the timers of its client, so that a test in virtual time needs no other", async () => {
-    const world = new World();
-    const { locks: mine, network } = world.inhabitant({ requestTimeout: "1s" });
+    const { world, locks: mine, network } = inWorld({ requestTimeout: "1s" });
     const given = { getRemainingTimeInMillis: () => 60_000 - world.time.nowMs };
     const handler = withLock({ locks: mine, name: "a" }, () => {
       network.script(() => ({ fault: "request-lost" }));

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { LEASE_CHANNELS } from "../../src/events/index.js";
 import { type Lease, mutex } from "../../src/index.js";
 import { keepFor } from "../../src/keep/index.js";
@@ -10,8 +10,7 @@ const KEEP = { keep: keepFor("5s"), reentrant: true } as const;
 describe("a kept lock that is reentrant", () => {
   // As after work of 20 ms without an await: the release waits for the event loop.
   it("has one holder when a call comes while a release waits for the event loop", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant({ lease: "30s" });
+    const { world, locks, process } = inWorld({ lease: "30s" });
     const lock = mutex(locks, "a", KEEP);
     await (await world.until(lock.acquire())).release();
     const first = await lock.acquire();
@@ -31,8 +30,7 @@ describe("a kept lock that is reentrant", () => {
   });
 
   it("has one holder when a call comes right after a release that gives the lease back", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ lease: "30s" });
+    const { world, locks } = inWorld({ lease: "30s" });
     const rival = world.inhabitant({ lease: "30s" });
     const lock = mutex(locks, "a", KEEP);
     const first = await world.until(lock.acquire());
@@ -49,8 +47,7 @@ describe("a kept lock that is reentrant", () => {
   });
 
   it("is held by a call that the event of its release sets off", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ lease: "30s" });
+    const { world, locks } = inWorld({ lease: "30s" });
     const lock = mutex(locks, "a", KEEP);
     const first = await world.until(lock.acquire());
     let called: Promise<Lease> | undefined;

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it, vi } from "vitest";
 import { expectThrown } from "../../../../test/support/errors.js";
-import { type Inhabitant, World } from "../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../test/support/world.js";
 import { awsLockClient } from "../../../formats/src/index.js";
 import { MemoryTable } from "../../../testing/src/table/memory-table.js";
 import { forceRelease } from "../../src/admin/index.js";
@@ -158,8 +158,7 @@ describe("a kept lock", () => {
   });
 
   it("is renewed while it is idle and across uses, and its loss ends it", async () => {
-    const world = new World();
-    const { locks, network, reported } = world.inhabitant({ ...LENGTHS });
+    const { world, locks, network, reported } = inWorld({ ...LENGTHS });
     const lock = mutex(locks, "a", { keep: keepFor("60s") });
     const first = await world.until(use(lock));
     // Uses that end while a renewal is in flight: the deadline is that of the grant.
@@ -181,8 +180,7 @@ describe("a kept lock", () => {
   });
 
   it("is kept for its length again when the process has it anew after a loss", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ ...LENGTHS });
+    const { world, locks, network } = inWorld({ ...LENGTHS });
     const lock = mutex(locks, "a", { keep: keepFor("1s") });
     await world.until(use(lock));
     const lost = await lock.acquire();
@@ -774,8 +772,7 @@ describe("the option keep", () => {
   });
 
   it("leaves the shared session of a client alone", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ ...LENGTHS, sharedSession: sharedSession() });
+    const { world, locks } = inWorld({ ...LENGTHS, sharedSession: sharedSession() });
     const lock = mutex(locks, "a", { keep: keepFor("60s") });
     await world.until(use(lock));
     await world.time.advance(10_000);

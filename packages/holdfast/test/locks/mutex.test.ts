@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectError, expectErrorToBe } from "../../../../test/support/errors.js";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { listLocks } from "../../src/admin/index.js";
 import {
   type AcquireOptions,
@@ -233,8 +233,7 @@ describe("a reentrant mutex", () => {
   it.each([true, "context"] as const)(
     "refuses a call whose signal has aborted: %s",
     async (reentrant) => {
-      const world = new World();
-      const { locks } = world.inhabitant();
+      const { world, locks } = inWorld();
       const lock = mutex(locks, "a", { reentrant });
       const signal = AbortSignal.abort(new Error("the caller's"));
       const inside = lock.run(async () => {

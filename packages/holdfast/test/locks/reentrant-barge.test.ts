@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { fairLock } from "../../src/index.js";
 
 it("a try beside an acquisition does not make the lock forget its hold", async () => {
-  const world = new World();
-  const { locks } = world.inhabitant({ lease: "60s" });
+  const { world, locks } = inWorld({ lease: "60s" });
   const lock = fairLock(locks, "a", { reentrant: true });
   const [first, none] = await world.until(
     Promise.all([lock.acquire(), world.time.sleep(2).then(() => lock.tryAcquire({ barge: true }))]),

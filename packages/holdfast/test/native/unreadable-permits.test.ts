@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../test/support/errors.js";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { semaphore } from "../../src/index.js";
 import type { Item } from "../../src/platform/table.js";
 
@@ -11,8 +11,7 @@ type Members = Readonly<Record<string, object>>;
 
 /** The record of a semaphore with one permit, changed as if another program had written it. */
 async function changed(change: (item: Item, permit: string, members: Members) => object) {
-  const world = new World(DATES);
-  const { locks } = world.inhabitant();
+  const { world, locks } = inWorld({}, DATES);
   const limited = semaphore(locks, "s", { permits: 3 });
   const { holder } = await world.until(limited.acquire());
   const item = world.table.item(KEY) ?? {};
@@ -107,8 +106,7 @@ describe("the record of a semaphore that another program has changed", () => {
   });
 
   it("ends a wait, and says that nothing was written", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 1 });
     await world.until(limited.acquire());
     const waiting = expectError(limited.acquire({ wait: Number.POSITIVE_INFINITY }), {

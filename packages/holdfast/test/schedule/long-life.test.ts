@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { schedule } from "../../src/schedule/schedule.js";
 
 setFlagsFromString("--expose-gc");
@@ -10,8 +10,7 @@ const collect = runInNewContext("gc") as () => void;
 const MINUTE = 60_000;
 
 it("a schedule keeps no signal of an earlier run, even with a listener of its work", async () => {
-  const world = new World({ dates: (trueMs) => trueMs });
-  const { locks } = world.inhabitant();
+  const { world, locks } = inWorld({}, { dates: (trueMs) => trueMs });
   const signals: WeakRef<AbortSignal>[] = [];
   let aborts = 0;
   const every = schedule(locks, "report", { every: "1m" }, ({ signal }) => {

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it } from "vitest";
-import { World } from "../../../../test/support/world.js";
+import { inWorld } from "../../../../test/support/world.js";
 import { type GrantEvent, LEASE_CHANNELS } from "../../src/core/events.js";
 import { downgrade, readLock, semaphore, writeLock } from "../../src/index.js";
 
@@ -15,8 +15,7 @@ afterEach(() => {
 describe("the events of permits", () => {
   it("have the kind of the record, the holder and the fence of the permit", async () => {
     for (const [channel, listener] of listeners) subscribe(channel, listener);
-    const world = new World();
-    const { locks } = world.inhabitant({ owner: "ada" });
+    const { world, locks } = inWorld({ owner: "ada" });
     const limited = semaphore(locks, "s", { permits: 1 });
     const permit = await world.until(limited.acquire());
     await world.until(limited.tryAcquire());
@@ -37,8 +36,7 @@ describe("the events of permits", () => {
   it("tell of the permit of a writer that becomes a reader", async () => {
     seen.length = 0;
     for (const [channel, listener] of listeners) subscribe(channel, listener);
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const writer = await world.until(writeLock(locks, "rw").acquire());
     const reader = await world.until(downgrade(writer));
     await world.until(reader.release());

@@ -15,7 +15,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { memoryServer } from "../../../../test/support/memory-server.js";
 import { freshTable, Lockers, sdkClient } from "../../../../test/support/sdk.js";
-import { World } from "../../../../test/support/world.js";
+import { inWorld, World } from "../../../../test/support/world.js";
 import { assign } from "../../src/assign/index.js";
 import { election } from "../../src/election/index.js";
 import { all, inspect, mutex, openSession } from "../../src/index.js";
@@ -151,8 +151,7 @@ describe("the metrics", () => {
   });
 
   it("ignore leases granted before telemetry started", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(LENGTHS);
+    const { world, locks } = inWorld(LENGTHS);
     const lease = await world.until(mutex(locks, "a").acquire());
     start();
     await world.until(lease.release());
@@ -194,8 +193,7 @@ describe("the metrics", () => {
         throw new Error("of the test");
       },
     });
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     await world.until(mutex(locks, "a").run(async () => undefined));
     const [point] = await pointsOf("holdfast.lease.grants");
     expect(point?.attributes).toEqual({ "holdfast.kind": "lock", "holdfast.grant": "claim" });
@@ -277,8 +275,7 @@ describe("the metrics", () => {
 
   it("begin when a provider is registered after the telemetry was started", async () => {
     telemetry = startTelemetry({ tracer: false });
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     try {
       await world.until(mutex(locks, "before").acquire());
       metrics.setGlobalMeterProvider(meters);
@@ -369,8 +366,7 @@ describe("the spans", () => {
 
   it("cover the acquisition and the hold", async () => {
     start();
-    const world = new World();
-    const { locks } = world.inhabitant({ ...LENGTHS, owner: "one" });
+    const { world, locks } = inWorld({ ...LENGTHS, owner: "one" });
     const lease = await world.until(mutex(locks, "a").acquire());
     expect(named("holdfast.hold")).toEqual([]);
     const [acquire] = named("holdfast.acquire");
@@ -428,8 +424,7 @@ describe("the spans", () => {
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     try {
       start();
-      const world = new World();
-      const { locks } = world.inhabitant(LENGTHS);
+      const { world, locks } = inWorld(LENGTHS);
       const outer = tracers.getTracer("test").startSpan("outer");
       const lease = await context.with(trace.setSpan(context.active(), outer), () =>
         world.until(mutex(locks, "a").acquire()),
@@ -447,8 +442,7 @@ describe("the spans", () => {
 
   it("do not cover leaderships and sessions, and end when telemetry stops", async () => {
     start();
-    const world = new World();
-    const { locks } = world.inhabitant(LENGTHS);
+    const { world, locks } = inWorld(LENGTHS);
     await world.until(openSession(locks));
     await world.until(election(locks, "pool").campaign());
     await world.until(mutex(locks, "a").acquire());

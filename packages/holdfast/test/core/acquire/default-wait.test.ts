@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import { awsLockClient, dynamolock, lockClientFailOpen } from "../../../../formats/src/index.js";
 import { MemoryTable } from "../../../../testing/src/table/memory-table.js";
 import { seededRandom } from "../../../../testing/src/time/seeded-random.js";
@@ -284,8 +284,7 @@ describe("not-acquired", () => {
   it.each(["12s", 0])(
     "names this client itself with `wait` %s, without the times",
     async (wait) => {
-      const world = new World();
-      const { locks } = world.inhabitant();
+      const { world, locks } = inWorld();
       await world.until(mutex(locks, "a").acquire({ owner: "me", lease: "20s" }));
       await expect(world.until(mutex(locks, "a").acquire({ wait }))).rejects.toMatchObject({
         code: "not-acquired",

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import type { Holdfast } from "../../../src/index.js";
 import { all, fairLock, mutex, openSession, semaphore } from "../../../src/index.js";
 
@@ -19,8 +19,7 @@ it.each<[string, number, Use]>([
     (locks) => semaphore(locks, "a", { permits: 1 }).acquire({ wait: "365d" }),
   ],
 ])("%s, sent again by a process that slept for days, has the dates of now", async (_, at, use) => {
-  const world = new World();
-  const { locks, process, network } = world.inhabitant();
+  const { world, locks, process, network } = inWorld();
   let writes = 0;
   network.script(({ kind }) => {
     if (["write", "transact"].includes(kind)) writes += 1;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { all, fairLock, type Holdfast, mutex, semaphore } from "../../../src/index.js";
 
 const REQUEST_MS = 5_000;
@@ -16,8 +16,7 @@ describe("a call without a wait, of a table that does not answer", () => {
     ["several locks", (locks: Holdfast) => all(locks, ["a", "b"]).tryAcquire()],
   ])("ends after a request timeout, and half of a short lease: %s", async (_, call) => {
     for (const leaseMs of [1_000, 5_000, 30_000, 120_000]) {
-      const world = new World();
-      const { locks, network, reported } = world.inhabitant({ lease: leaseMs });
+      const { world, locks, network, reported } = inWorld({ lease: leaseMs });
       network.script(() => ({ fault: "request-lost" }));
       await expect(world.until<unknown>(call(locks))).rejects.toMatchObject({
         code: "unreachable",

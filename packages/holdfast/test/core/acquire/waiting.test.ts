@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { Beliefs } from "../../../../../test/support/beliefs.js";
-import { type Inhabitant, readsIn, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, readsIn, World } from "../../../../../test/support/world.js";
 import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { listLocks } from "../../../src/admin/index.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
@@ -254,8 +254,7 @@ describe("waiters of one process for one name", () => {
       [2, 2],
       [16, 1],
     ]) {
-      const world = new World();
-      const { locks } = world.inhabitant({ ...INSTANT, maxLocalHandoffs: limit });
+      const { world, locks } = inWorld({ ...INSTANT, maxLocalHandoffs: limit });
       const all = Array.from({ length: 5 }, () =>
         mutex(locks, "a").run(FOR_EVER, () => world.time.sleep(1)),
       );
@@ -450,8 +449,7 @@ describe("after a release", () => {
   });
 
   it("a process that observed no rival claims again at once", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(INSTANT);
+    const { world, locks } = inWorld(INSTANT);
     await world.until(mutex(locks, "a").run(() => undefined));
     const fromMs = world.time.nowMs;
     await world.until(mutex(locks, "a").run(() => undefined));

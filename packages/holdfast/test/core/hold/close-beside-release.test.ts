@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import { coalesce } from "../../../src/coalesce/index.js";
 import { fairLock, mutex } from "../../../src/index.js";
 import { keepFor } from "../../../src/keep/index.js";
@@ -10,8 +10,7 @@ it.each([
   ["plain", {}],
   ["kept", { keep: keepFor("1s") }],
 ])("close() tells of a release that has begun and is not acknowledged: %s", async (_, options) => {
-  const world = new World();
-  const { locks, network } = world.inhabitant(LONG);
+  const { world, locks, network } = inWorld(LONG);
   const lease = await world.until(mutex(locks, "a", options).acquire());
   network.script(() => ({ fault: "request-lost" }));
   const released = lease.release().catch(() => undefined);
@@ -26,8 +25,7 @@ it.each([
 });
 
 it("close() tells of the release of a coalesced run that is not acknowledged", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant(LONG);
+  const { world, locks, network } = inWorld(LONG);
   const ran = coalesce(locks, "a", () => network.script(() => ({ fault: "request-lost" })));
   await world.time.advance(1_500);
   await expect(world.until(locks.close())).rejects.toMatchObject({
@@ -54,8 +52,7 @@ it("close() tells of no release that was acknowledged, and of no place in a queu
 });
 
 it("close() does not tell again of a release that has rejected", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant(LONG);
+  const { world, locks, network } = inWorld(LONG);
   const lease = await world.until(mutex(locks, "a").acquire());
   network.script(() => ({ fault: "request-lost" }));
   await expect(world.until(lease.release())).rejects.toMatchObject({ code: "outcome-unknown" });
@@ -63,8 +60,7 @@ it("close() does not tell again of a release that has rejected", async () => {
 });
 
 it("close() does not tell again of the release of a coalesced run that `onError` was told of", async () => {
-  const world = new World();
-  const { locks, network, reported } = world.inhabitant(LONG);
+  const { world, locks, network, reported } = inWorld(LONG);
   const ran = coalesce(locks, "a", () => network.script(() => ({ fault: "request-lost" })));
   await world.until(ran);
   expect(reported).toMatchObject([{ code: "outcome-unknown", lockName: "a" }]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { mutex, once, openSession } from "../../../src/index.js";
 
 const STEP_MS = 1_000;
@@ -7,8 +7,7 @@ const coarse = { process: { bootStepMs: STEP_MS } };
 
 /** Returns the end of a 30 s lease without renewals, counted from before the send of the grant. */
 async function endOfLease(phaseMs: number): Promise<number> {
-  const world = new World();
-  const { locks, network } = world.inhabitant(coarse);
+  const { world, locks, network } = inWorld(coarse);
   await world.time.advance(phaseMs);
   const fromMs = world.time.nowMs;
   const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s" }));
@@ -30,8 +29,7 @@ describe("with a boot clock in steps of a second", () => {
 
   it("a suspended holder loses the lease before a takeover, at any phase of a second", async () => {
     for (let phaseMs = 0; phaseMs < STEP_MS; phaseMs += 70) {
-      const world = new World();
-      const { locks, process } = world.inhabitant(coarse);
+      const { world, locks, process } = inWorld(coarse);
       await world.time.advance(phaseMs);
       const fromMs = world.time.nowMs;
       const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s" }));
@@ -46,16 +44,14 @@ describe("with a boot clock in steps of a second", () => {
   });
 
   it("renewals keep a lease of the shortest length", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(coarse);
+    const { world, locks } = inWorld(coarse);
     const lease = await world.until(mutex(locks, "a").acquire({ lease: "5s" }));
     await world.time.advance(600_000);
     expect(lease.isHeld).toBe(true);
   });
 
   it("a holder pauses between its requests while the clock shows the same short rest of the lease", async () => {
-    const world = new World();
-    const { locks, network, process } = world.inhabitant({ ...coarse, maxClockDrift: 0 });
+    const { world, locks, network, process } = inWorld({ ...coarse, maxClockDrift: 0 });
     const lease = await world.until(mutex(locks, "a").acquire({ lease: 10_030 }));
     // Only the boot clock shows the suspend, so the rest stays the same for a second.
     process.pause({ frozen: "monotonic" });
@@ -75,8 +71,7 @@ describe("with a boot clock in steps of a second", () => {
   });
 
   it("the client refuses a lease shorter than five steps, and names the shortest length", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant(coarse);
+    const { world, locks, process } = inWorld(coarse);
     const refusal = {
       code: "invalid-argument",
       message: expect.stringContaining("5000 ms or more"),

@@ -1,12 +1,11 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { exportLease, HoldfastError, mutex } from "../../../src/index.js";
 
 const EXPIRED = new HoldfastError("access-denied", "The credentials have expired.");
 
 it("a lease is not lost by an export that is refused", async () => {
-  const world = new World();
-  const { locks } = world.inhabitant({ lease: "30s", process: { bootStepMs: 1_000 } });
+  const { world, locks } = inWorld({ lease: "30s", process: { bootStepMs: 1_000 } });
   const lease = await world.until(mutex(locks, "a").acquire());
   const error = await world.until(
     exportLease(lease, { lease: "500ms" }).catch((one: unknown) => one),
@@ -16,8 +15,7 @@ it("a lease is not lost by an export that is refused", async () => {
 });
 
 it("an export outlives refused credentials, and tells once", async () => {
-  const world = new World();
-  const { locks, network, reported } = world.inhabitant({ lease: "10m" });
+  const { world, locks, network, reported } = inWorld({ lease: "10m" });
   const lease = await world.until(mutex(locks, "a").acquire());
   network.script(() => ({ fault: "misconfigured", error: EXPIRED }));
   const exporting = exportLease(lease);
@@ -29,8 +27,7 @@ it("an export outlives refused credentials, and tells once", async () => {
 });
 
 it("an export rejects with a refusal that lasts for half of the reservation, and frees the lock", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant({ lease: "10s" });
+  const { world, locks, network } = inWorld({ lease: "10s" });
   const lease = await world.until(mutex(locks, "a").acquire());
   network.script(() => ({ fault: "misconfigured", error: EXPIRED }));
   await expect(world.until(exportLease(lease))).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type FixedOptions, fixedProcess } from "../../../../../test/support/fixed.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { environmentFrom } from "../../../src/client-options.js";
 import { acquire } from "../../../src/core/acquire/acquire.js";
@@ -220,8 +220,7 @@ describe("a change of length", () => {
 
   /** A lease of 30 s, after a change of length that was applied unanswered, and given up because of refused credentials. */
   async function givenUp(length: Duration) {
-    const world = new World({ dates: (trueMs) => trueMs });
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, { dates: (trueMs) => trueMs });
     const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s", renew: "manual" }));
     const error = new HoldfastError("access-denied", "Expired.");
     network.next("write", { fault: "response-lost", unknownAfterMs: 10 });
@@ -257,8 +256,7 @@ describe.each<[string, (lease: Lease) => Promise<void>]>([
   ["update()", (lease) => lease.update(1)],
 ])("%s", (_, call) => {
   async function waiting(fault: Fault) {
-    const world = new World();
-    const { locks, network, reported } = world.inhabitant({ lease: "10m" });
+    const { world, locks, network, reported } = inWorld({ lease: "10m" });
     const lease = await world.until(mutex(locks, "a").acquire());
     network.script(() => fault);
     const outcome = call(lease).then(
@@ -277,8 +275,7 @@ describe.each<[string, (lease: Lease) => Promise<void>]>([
   });
 
   it("leaves the lease to its renewals if its own write alone is refused", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ lease: "30s" });
+    const { world, locks, network } = inWorld({ lease: "30s" });
     const lease = await world.until(mutex(locks, "a").acquire());
     const error = new HoldfastError("access-denied", "Not these attributes.");
     network.script((request) => {

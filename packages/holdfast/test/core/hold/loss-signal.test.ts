@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, vi } from "vitest";
 import { expectThrown } from "../../../../../test/support/errors.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { MemoryDynamoDB, memoryClient } from "../../../../testing/src/index.js";
 import { anySignal, LossSignal } from "../../../src/core/hold/loss-signal.js";
 import { election } from "../../../src/election/index.js";
@@ -251,8 +251,7 @@ describe("a signal of anySignal", () => {
   });
 
   it("aborts after a pause and before any timer for a lease, a session or a term", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant();
+    const { world, locks, process } = inWorld();
     const lease = await world.until(mutex(locks, "a").acquire({ lease: "10s" }));
     const session = await world.until(openSession(locks, { lease: "10s" }));
     const term = await world.until(election(locks, "b", { lease: "10s" }).campaign());

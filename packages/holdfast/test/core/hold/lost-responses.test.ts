@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Beliefs } from "../../../../../test/support/beliefs.js";
-import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../../test/support/world.js";
 import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { type AcquireOptions, type Lease, mutex } from "../../../src/index.js";
 
@@ -578,8 +578,7 @@ describe("a request without an answer, under a lease shorter than the request ti
 
   // rule: R6
   it("is retried in time as a renewal", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
+    const { world, locks, network } = inWorld({ ...lengths, requestTimeout: "5s" });
     const lease = await world.until(mutex(locks, "a").acquire());
     network.next("write", { fault: "request-lost" });
     await world.time.advance(5_000);
@@ -587,8 +586,7 @@ describe("a request without an answer, under a lease shorter than the request ti
   });
 
   it("is retried in time as a claim", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
+    const { world, locks, network } = inWorld({ ...lengths, requestTimeout: "5s" });
     network.next("write", { fault: "request-lost" });
     await world.until(mutex(locks, "a").acquire());
     expect(world.time.nowMs).toBeLessThan(1_000);
@@ -596,8 +594,7 @@ describe("a request without an answer, under a lease shorter than the request ti
 
   // With the whole request timeout, the new lease would expire five times.
   it("is retried in time as a hand-off", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ ...lengths, requestTimeout: "5s" });
+    const { world, locks, network } = inWorld({ ...lengths, requestTimeout: "5s" });
     const lease = await world.until(mutex(locks, "a").acquire());
     const waiting = mutex(locks, "a").acquire();
     network.next("write", { fault: "request-lost" });

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { mutex } from "../../../src/index.js";
 
 describe("a manually renewed lease that its holder makes shorter", () => {
   it.each([false, true])(
     "is over for a waiter of the same process at its new deadline (unanswered: %s)",
     async (isUnanswered) => {
-      const world = new World();
-      const { locks, network } = world.inhabitant();
+      const { world, locks, network } = inWorld();
       const lock = mutex(locks, "x", { renew: "manual" });
       const lease = await world.until(lock.acquire({ lease: "1h" }));
       let grantedMs: number | undefined;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { exportLease, HoldfastError, mutex } from "../../../src/index.js";
 
 const denied = () =>
@@ -9,8 +9,7 @@ const denied = () =>
   }) as const;
 
 it("an abandoned claim is undone when the permission is denied for two seconds", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant({ lease: "60s" });
+  const { world, locks, network } = inWorld({ lease: "60s" });
   const rival = world.inhabitant({ lease: "60s" });
   network.script(({ kind }) => (kind === "write" ? { fault: "response-lost" } : undefined));
   const given = new AbortController();
@@ -27,8 +26,7 @@ it("an abandoned claim is undone when the permission is denied for two seconds",
 });
 
 it("an export that was denied to its end is undone when the permission is denied for two seconds more", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant({ lease: "60s" });
+  const { world, locks, network } = inWorld({ lease: "60s" });
   const rival = world.inhabitant({ lease: "60s" });
   const lease = await world.until(mutex(locks, "a").acquire());
   network.script(denied);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fixedProcess } from "../../../../../test/support/fixed.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import { awsLockClient, dynamolock } from "../../../../formats/src/index.js";
 import { FaultyTable, MemoryTable, VirtualTime } from "../../../../testing/src/index.js";
 import { election } from "../../../src/election/index.js";
@@ -262,8 +262,7 @@ describe("a closing client", () => {
   it.each([1_000, 2_000, 3_200, 4_500])(
     "undoes a claim as soon as the table answers again, after %i ms",
     async (downMs) => {
-      const world = new World();
-      const { locks, network } = world.inhabitant({ lease: "30s" });
+      const { world, locks, network } = inWorld({ lease: "30s" });
       network.next("write", APPLIED);
       const given = mutex(locks, "a").acquire({ wait: "1h" });
       given.catch(() => undefined);
@@ -282,8 +281,7 @@ describe("a closing client", () => {
   it.each([0, 2_000, 4_000])(
     "does not wait for the undo of a claim behind a term, whose body ends after %i ms",
     async (bodyMs) => {
-      const world = new World();
-      const { locks, network, process } = world.inhabitant({ lease: "30s", closeTimeout: "10s" });
+      const { world, locks, network, process } = inWorld({ lease: "30s", closeTimeout: "10s" });
       network.script(({ kind }) =>
         kind === "write" && world.time.nowMs < 19_000
           ? { ...LOST, unknownAfterMs: 100 }

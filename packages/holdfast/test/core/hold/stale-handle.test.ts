@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../../test/support/world.js";
 import { releaseByHolder } from "../../../src/admin/index.js";
 import {
   type AcquireOptions,
@@ -212,8 +212,7 @@ describe("a release by holder id", () => {
   });
 
   it("rejects an invalid id", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     for (const holder of ["", undefined, 5]) {
       await expect(releaseByHolder(locks, "a", holder as string)).rejects.toMatchObject({
         code: "invalid-argument",
@@ -223,8 +222,7 @@ describe("a release by holder id", () => {
   });
 
   it("distinguishes an unreachable table from a throttled table", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ requestTimeout: "100ms" });
+    const { world, locks, network } = inWorld({ requestTimeout: "100ms" });
     network.script(() => ({ fault: "request-lost" }));
     await expect(world.until(releaseByHolder(locks, "a", "x"))).rejects.toMatchObject({
       code: "unreachable",
@@ -238,8 +236,7 @@ describe("a release by holder id", () => {
 
 describe("a released handle of a hold that another handle shares", () => {
   it.each(Object.keys({ ...USES, ...LOCAL_USES }))("does not affect the hold: %s", async (use) => {
-    const world = new World();
-    const { locks } = world.inhabitant(OPTIONS);
+    const { world, locks } = inWorld(OPTIONS);
     const lock = mutex(locks, "a", { reentrant: true, data: "shared" });
     const released = await world.until(lock.acquire());
     const other = await world.until(lock.acquire());

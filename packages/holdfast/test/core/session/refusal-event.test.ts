@@ -1,12 +1,11 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
 import { mutex, openSession } from "../../../src/index.js";
 import { listenTo } from "../../../src/platform/diagnostics.js";
 
 it("a session that cannot be opened is no failed acquisition of a lock", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant({ requestTimeout: "200ms" });
+  const { world, locks, network } = inWorld({ requestTimeout: "200ms" });
   network.script(() => ({ fault: "request-lost" }));
   const told: unknown[] = [];
   const stop = listenTo(LEASE_CHANNELS.refusal, (event) => void told.push(event));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import { forceRelease } from "../../../src/admin/index.js";
 import {
   all,
@@ -42,8 +42,7 @@ const ENDINGS = [
 
 describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
   it.each(ENDINGS)("rejects a waiting acquisition when the session is $how", async ({ end }) => {
-    const world = new World();
-    const { locks, process } = world.inhabitant(LENGTHS);
+    const { world, locks, process } = inWorld(LENGTHS);
     const other = world.inhabitant(LENGTHS);
     const session = await world.until(openSession(locks));
     const held = await world.until(mutex(other.locks, "x").acquire());
@@ -64,8 +63,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
   });
 
   it("lets no lease begin after a pause in which the session expired", async () => {
-    const world = new World();
-    const { locks, process, network } = world.inhabitant(LENGTHS);
+    const { world, locks, process, network } = inWorld(LENGTHS);
     const session = await world.until(openSession(locks));
     // The session is no longer renewed, and the grant is in flight at the deadline of the session.
     network.script((request) => {
@@ -90,8 +88,7 @@ describe.each(KINDS)("the end of a session for a $kind", ({ of }) => {
 
 describe("the end of a session", () => {
   it("removes a waiter from the local queue, so that no lease is handed off to the waiter", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(LENGTHS);
+    const { world, locks } = inWorld(LENGTHS);
     const session = await world.until(openSession(locks));
     const held = await world.until(mutex(locks, "x").acquire());
     const pending = mutex(locks, "x", { session }).acquire();
@@ -104,8 +101,7 @@ describe("the end of a session", () => {
   });
 
   it("frees a lease that is handed off at the instant in which the session expires", async () => {
-    const world = new World();
-    const { locks, process, network } = world.inhabitant(LENGTHS);
+    const { world, locks, process, network } = inWorld(LENGTHS);
     const session = await world.until(openSession(locks));
     const held = await world.until(mutex(locks, "x").acquire({ lease: "10m" }));
     const pending = mutex(locks, "x", { session }).acquire();
@@ -143,8 +139,7 @@ describe("a session with many waiters and leases", () => {
   }
 
   it("causes no warning of Node.js when twelve leases are released by force", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(LENGTHS);
+    const { world, locks } = inWorld(LENGTHS);
     const other = world.inhabitant(LENGTHS);
     const session = await world.until(openSession(locks));
     const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
@@ -158,8 +153,7 @@ describe("a session with many waiters and leases", () => {
   });
 
   it("causes no warning of Node.js when twelve acquisitions or twelve renewals wait", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant(LENGTHS);
+    const { world, locks, network } = inWorld(LENGTHS);
     const other = world.inhabitant(LENGTHS);
     const session = await world.until(openSession(locks));
     await world.until(mutex(other.locks, "x").acquire());

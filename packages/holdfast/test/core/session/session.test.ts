@@ -3,6 +3,7 @@ import { expectErrorToBe } from "../../../../../test/support/errors.js";
 import {
   type Inhabitant,
   type InhabitantOptions,
+  inWorld,
   World,
 } from "../../../../../test/support/world.js";
 import {
@@ -106,8 +107,7 @@ describe("locks on a session", () => {
 
   // rule: protocol 47
   it("cost the same as without a session if released before the first renewal", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant(LENGTHS);
+    const { world, locks } = inWorld(LENGTHS);
     const session = await world.until(openSession(locks));
     const { writes } = world.table.counts;
     await world.until(mutex(locks, "a", { session }).run(() => undefined));

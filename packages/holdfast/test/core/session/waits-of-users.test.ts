@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { semaphore } from "../../../src/index.js";
 
 const LOST = () => ({ fault: "request-lost" }) as const;
 
 describe("a session that no request opens is tried for as long as its users wait", () => {
   it("and a caller is told of the outage, however short the wait of the client", async () => {
-    const world = new World();
-    const { locks, network, reported } = world.inhabitant({ wait: "2s" });
+    const { world, locks, network, reported } = inWorld({ wait: "2s" });
     network.script(LOST);
     const acquiring = semaphore(locks, "s", { permits: 1 }).acquire({ wait: "5m" });
     acquiring.catch(() => undefined);
@@ -22,8 +21,7 @@ describe("a session that no request opens is tried for as long as its users wait
   it.each(["60s", Number.POSITIVE_INFINITY])(
     "and not for the wait of the client, %s, after a try has ended",
     async (wait) => {
-      const world = new World();
-      const { locks, network, process, reported } = world.inhabitant({ wait });
+      const { world, locks, network, process, reported } = inWorld({ wait });
       network.script(LOST);
       const trying = semaphore(locks, "s", { permits: 1 }).tryAcquire();
       await expect(world.until(trying)).rejects.toMatchObject({ code: "unreachable" });
@@ -39,8 +37,7 @@ describe("a session that no request opens is tried for as long as its users wait
   );
 
   it("and serves a caller that comes while an opening without users ends", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld();
     network.script(() => (world.time.nowMs < 20_000 ? LOST() : undefined));
     const stripe = semaphore(locks, "s", { permits: 100 });
     const trying = stripe.tryAcquire().catch(() => null);

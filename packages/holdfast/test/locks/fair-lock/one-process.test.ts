@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FOR_EVER, NAME } from "../../../../../test/support/queue.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import type { FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { all, fairLock } from "../../../src/index.js";
 
@@ -9,8 +9,7 @@ const isRelease = (request: FaultRequest): boolean =>
 
 /** A holder whose release takes two seconds, and a local waiter that arrives meanwhile. */
 async function slowRelease(other: "fair lock" | "several locks") {
-  const world = new World();
-  const { locks, network } = world.inhabitant();
+  const { world, locks, network } = inWorld();
   const held = await world.until(fairLock(locks, NAME).acquire());
   const holder = world.record(NAME)?.["holder"];
   let lost: unknown;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { entriesIn, FOR_EVER, NAME, Turns } from "../../../../../test/support/queue.js";
-import { type Inhabitant, readsIn, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, readsIn, World } from "../../../../../test/support/world.js";
 import { listLocks, listQueue } from "../../../src/admin/index.js";
 import { fairLock, type Lease, mutex } from "../../../src/index.js";
 
@@ -217,8 +217,7 @@ describe("a queue", () => {
   });
 
   it("is separate for each namespace, for any names, and separate from the mutex", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const { locks: waiting } = world.inhabitant();
     const namespaces = [undefined, "x", "x/y", "x%2Fy", "xy", "ß", "/"];
     for (const namespace of namespaces) {

@@ -8,7 +8,7 @@ import {
   Turns,
   ticketOf,
 } from "../../../../../test/support/queue.js";
-import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../../test/support/world.js";
 import { listQueue } from "../../../src/admin/index.js";
 import { fairLock, HoldfastError, sharedSession } from "../../../src/index.js";
 import type { Query } from "../../../src/platform/table.js";
@@ -295,8 +295,7 @@ describe("the error of a fair lock", () => {
     [{ onPlaceExpired: "stay" }, ["`onPlaceExpired`", '"requeue"', '"fail"', '"stay"']],
     [{ onPosition: 1 }, ["`onPosition`", /\bfunction\b/]],
   ])("names the wrong option in %j", async (options, mentions) => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { locks, network } = inWorld();
     const refused = { code: "invalid-argument", mentions } as const;
     expectThrown(() => fairLock(locks, NAME, options as never), refused);
     await expectError(fairLock(locks, NAME).acquire(options as never), refused);

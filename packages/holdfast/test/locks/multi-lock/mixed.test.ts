@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../../test/support/errors.js";
-import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../../test/support/world.js";
 import {
   all,
   type Holdfast,
@@ -31,8 +31,7 @@ function entriesIn(world: World): number {
 describe("several locks of mixed kinds", () => {
   // rule: protocol 82
   it("are granted by one transaction, with a part for each, and freed by the release", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ renew: "15s" });
+    const { world, locks } = inWorld({ renew: "15s" });
     const lease = await world.until(mixed(locks).acquire());
     expect(lease.parts?.map(({ name }) => name)).toEqual(["a", "b", "c"]);
     expect(lease.isHeld).toBe(true);
@@ -71,8 +70,7 @@ describe("several locks of mixed kinds", () => {
   });
 
   it("cost 2 units an item, one read each, and the session of the first permit", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ renew: "15s" });
+    const { world, locks } = inWorld({ renew: "15s" });
     const first = await world.requests(() => mixed(locks).acquire());
     await world.until(first.result.release());
     const again = await world.requests(() => mixed(locks).acquire());
@@ -139,8 +137,7 @@ describe("several locks of mixed kinds", () => {
   });
 
   it("end together when one part is lost, and the others are freed", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld();
     const lease = await world.until(mixed(locks).acquire());
     network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(40_000);
@@ -160,8 +157,7 @@ describe("several locks of mixed kinds", () => {
 
   // rule: protocol 84
   it("recognise their own transaction when its answer is lost", async () => {
-    const world = new World({ remembersTokens: false });
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, { remembersTokens: false });
     const earlier = await world.until(mixed(locks).acquire());
     await world.until(earlier.release());
     network.next("transact", { fault: "response-lost", unknownAfterMs: 10 });
@@ -179,8 +175,7 @@ describe("several locks of mixed kinds", () => {
   it.each(["response-lost", "request-lost"] as const)(
     "leave nothing when the caller gives up during a transaction without an answer: %s",
     async (fault) => {
-      const world = new World();
-      const { locks, network } = world.inhabitant();
+      const { world, locks, network } = inWorld();
       await world.until((await world.until(mixed(locks).acquire())).release());
       network.next("transact", { fault, unknownAfterMs: 3_000 });
       const abort = new AbortController();
@@ -271,8 +266,7 @@ describe("several locks of mixed kinds", () => {
   });
 
   it("wait for the session of a permit as long as their caller does", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ wait: "10s" });
+    const { world, locks, network } = inWorld({ wait: "10s" });
     network.script(() => ({ fault: "request-lost" }));
     const acquiring = mixed(locks).acquire({ wait: "10m" });
     await world.time.advance(120_000);
@@ -322,8 +316,7 @@ describe("several locks of mixed kinds", () => {
 
   // rule: protocol 107
   it("remove the marks that are older than an hour", async () => {
-    const world = new World({ remembersTokens: false });
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, { remembersTokens: false });
     const marks = () =>
       Object.keys(world.table.item({ pk: { S: "semaphore#b" }, sk: { S: "lease" } }) ?? {}).filter(
         (attribute) => attribute.startsWith("withdrawn#"),
@@ -344,8 +337,7 @@ describe("several locks of mixed kinds", () => {
   });
 
   it("are renewed with the length of the permit's session", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ lease: "30s" });
+    const { world, locks } = inWorld({ lease: "30s" });
     const permit = semaphore(locks, "b", { permits: 2 });
     const lease = await world.until(all(locks, ["a", permit]).acquire());
     await world.time.advance(20_000);
@@ -355,8 +347,7 @@ describe("several locks of mixed kinds", () => {
   });
 
   it("write nothing to a lock that a permit beside it refuses", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const lease = await world.until(mixed(locks).acquire());
     const invalid = { code: "invalid-argument", lockName: "b" } as const;
     const { leaseMs } = lease;

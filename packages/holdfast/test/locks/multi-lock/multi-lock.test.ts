@@ -9,7 +9,7 @@ import {
 } from "../../../../../test/support/multi.js";
 import { fencesOf, holdersOf } from "../../../../../test/support/parts.js";
 import { entriesIn } from "../../../../../test/support/queue.js";
-import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../../test/support/world.js";
 import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { unlocked } from "../../../../testing/src/local/local.js";
 import { seededRandom } from "../../../../testing/src/time/seeded-random.js";
@@ -41,8 +41,7 @@ async function expectNothingLeft(world: World, names: readonly string[]): Promis
 
 describe("several locks", () => {
   it("are granted by a single transaction, with the fences in the records, and freed by a write each", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const lock = all(locks, ABC);
     const first = await world.requests(() => lock.acquire());
     expect(first).toMatchObject({ writes: 0, reads: 3, writeUnits: 6, readUnits: 3 });
@@ -71,8 +70,7 @@ describe("several locks", () => {
 
   // rule: R8
   it("are lost from the beginning if one of them was lost before its handle was made", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const a = (await world.until(mutex(locks, "a").acquire())) as HeldLease;
     const b = (await world.until(mutex(locks, "b").acquire())) as HeldLease;
     a.hold.end("stolen");
@@ -144,8 +142,7 @@ describe("several locks", () => {
   });
 
   it("use the session of their client, with one renewal for all", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ sharedSession: sharedSession(), lease: "60s" });
+    const { world, locks } = inWorld({ sharedSession: sharedSession(), lease: "60s" });
     const lease = await world.until(all(locks, ABC).acquire());
     await world.time.advance(60_000);
     world.table.resetCounts();
@@ -173,8 +170,7 @@ describe("several locks", () => {
   });
 
   it("are refused for no names, too many names, a repeated name, or a table without transactions", () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { locks } = inWorld();
     const refused = (names: unknown, client: Holdfast = locks): unknown => {
       try {
         all(client, names as string[]);
@@ -587,8 +583,7 @@ describe("a transaction with a lost request or answer", () => {
 
 describe("a transaction of grants", () => {
   it("that is answered after the leases have expired grants nothing, and leaves nothing", async () => {
-    const world = new World();
-    const { locks, process, network } = world.inhabitant();
+    const { world, locks, process, network } = inWorld();
     const waiting = all(locks, ABC).acquire({ wait: "5m" });
     while (network.requests.transact === 0) await world.time.advance(1);
     process.pause();
@@ -685,8 +680,7 @@ describe("a transaction of grants", () => {
   });
 
   it("is sent anew if a known record has been deleted", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld();
     await world.until((await world.until(all(locks, ABC).acquire())).release());
     world.table.deleteItem({ pk: { S: "lock#b" }, sk: { S: "lease" } });
     expect((await world.until(all(locks, ABC).tryAcquire()))?.isHeld).toBe(true);

@@ -1,19 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { readsIn, World } from "../../../../../test/support/world.js";
+import { inWorld, readsIn, World } from "../../../../../test/support/world.js";
 import { mutex } from "../../../src/index.js";
 
 describe("the exact cost of each step", () => {
   // rule: R1, protocol 1
   it("acquires a free lock with a write of one unit", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const seen = await world.requests(() => mutex(locks, "a").acquire());
     expect(seen).toMatchObject({ writes: 1, reads: 0, writeUnits: 1 });
   });
 
   it("renews with one write, and releases with one", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const lease = await world.until(mutex(locks, "a").acquire({ renew: "manual" }));
     expect(await world.requests(() => lease.renew())).toMatchObject({ writes: 1, reads: 0 });
     expect(await world.requests(() => lease.update({ a: 1 }))).toMatchObject({
@@ -24,8 +22,7 @@ describe("the exact cost of each step", () => {
   });
 
   it("hands a lock to a waiter of the same process with one write", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const first = await world.until(mutex(locks, "a").acquire());
     const second = mutex(locks, "a").acquire();
     const seen = await world.requests(async () => {
@@ -51,8 +48,7 @@ describe("the exact cost of each step", () => {
   });
 
   it("renews a held lease three times a lease, and reads nothing", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const lease = await world.until(mutex(locks, "a").acquire({ lease: "30s" }));
     const before = world.table.counts;
     await world.time.advance(300_000);

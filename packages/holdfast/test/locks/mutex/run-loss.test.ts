@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../../test/support/errors.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { type HoldfastError, type Lease, mutex } from "../../../src/index.js";
 
 const LEASE_MS = 10_000;
 
 /** Runs a body whose holder loses the network at once. */
 function runWithoutNetwork(body: (lease: Lease) => Promise<unknown>) {
-  const world = new World();
-  const { locks, network, process } = world.inhabitant({ lease: LEASE_MS });
+  const { world, locks, network, process } = inWorld({ lease: LEASE_MS });
   const running = mutex(locks, "a").run((lease) => {
     network.script(() => ({ fault: "request-lost" }));
     return body(lease);
@@ -52,8 +51,7 @@ describe("run() whose body fails because its signal aborted", () => {
   });
 
   it("rejects with an AbortError that has nothing to do with the lock", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const own = Object.assign(new Error("mine"), { name: "AbortError" });
     const running = mutex(locks, "a").run(() => Promise.reject(own));
     await expect(world.until(running)).rejects.toBe(own);
@@ -67,8 +65,7 @@ describe("a loss says", () => {
   };
 
   it("since when DynamoDB acknowledged nothing", async () => {
-    const world = new World();
-    const { locks, network } = world.inhabitant({ lease: LEASE_MS });
+    const { world, locks, network } = inWorld({ lease: LEASE_MS });
     const lease = await world.until(mutex(locks, "a").acquire());
     network.script(() => ({ fault: "request-lost" }));
     await world.time.advance(LEASE_MS);
@@ -81,8 +78,7 @@ describe("a loss says", () => {
   });
 
   it("for how long the process did not run", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant({ lease: LEASE_MS });
+    const { world, locks, process } = inWorld({ lease: LEASE_MS });
     const lease = await world.until(mutex(locks, "a").acquire());
     process.pause({ frozen: "none" });
     await world.time.advance(40_000);
@@ -96,8 +92,7 @@ describe("a loss says", () => {
   });
 
   it("that the machine was suspended", async () => {
-    const world = new World();
-    const { locks, process } = world.inhabitant({ lease: LEASE_MS });
+    const { world, locks, process } = inWorld({ lease: LEASE_MS });
     const lease = await world.until(mutex(locks, "a").acquire());
     process.pause({ frozen: "monotonic" });
     await world.time.advance(40_000);
@@ -109,8 +104,7 @@ describe("a loss says", () => {
   });
 
   it("nothing of timers for a lease that only the user renews", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant({ lease: LEASE_MS, renew: "manual" });
+    const { world, locks } = inWorld({ lease: LEASE_MS, renew: "manual" });
     const lease = await world.until(mutex(locks, "a").acquire());
     await world.time.advance(40_000);
     expect((await lossOf(lease)).timing).toMatchObject({ stalledMs: 0 });

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it } from "vitest";
 import { expectError, expectThrown } from "../../../../../test/support/errors.js";
-import { type Inhabitant, World } from "../../../../../test/support/world.js";
+import { type Inhabitant, inWorld, World } from "../../../../../test/support/world.js";
 import type { Fault, FaultRequest } from "../../../../testing/src/faults/fault-plan.js";
 import { LEASE_CHANNELS } from "../../../src/core/events.js";
 import { HoldfastError, mutex, openSession, semaphore, sharedSession } from "../../../src/index.js";
@@ -398,8 +398,7 @@ describe("a waiter for a permit", () => {
   });
 
   it("ends at once when the caller aborts while the session opens", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     network.script(() => ({ fault: "delayed", delayMs: 4_000 }));
     const controller = new AbortController();
     const acquiring = semaphore(locks, "s", { permits: 1 }).acquire({ signal: controller.signal });
@@ -625,8 +624,7 @@ describe("a call without a wait on a table that does not answer", () => {
 it.each([false, true])(
   "a lease of a client tells of its outage, beside a try (%s) that has ended",
   async (tries) => {
-    const world = new World();
-    const { locks, network, reported } = world.inhabitant({ sharedSession: sharedSession() });
+    const { world, locks, network, reported } = inWorld({ sharedSession: sharedSession() });
     const lease = await world.until(mutex(locks, "x").acquire());
     await world.time.advance(9_000);
     network.script(({ kind }) => (kind === "write" ? { fault: "throttled" } : undefined));

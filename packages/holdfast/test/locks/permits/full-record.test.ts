@@ -1,13 +1,12 @@
 import { expect, it } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { sizeBytes } from "../../../../testing/src/table/capacity.js";
 import { mutex, openSession, semaphore } from "../../../src/index.js";
 
 const KEY = { pk: { S: "semaphore#s" }, sk: { S: "lease" } };
 
 it("a session survives a withdrawal for which the record has no room", async () => {
-  const world = new World();
-  const { locks, network } = world.inhabitant({ lease: "3s" });
+  const { world, locks, network } = inWorld({ lease: "3s" });
   const session = await world.until(openSession(locks));
   const other = await world.until(mutex(locks, "other", { session }).acquire());
   const permit = await world.until(semaphore(locks, "s", { permits: 5, session }).acquire());

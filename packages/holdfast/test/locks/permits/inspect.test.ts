@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../../test/support/errors.js";
 import { readWriteLock } from "../../../../../test/support/read-write-lock.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import { unlocked } from "../../../../testing/src/local/local.js";
 import { setLimit } from "../../../src/admin/index.js";
 import { inspect, readLock, semaphore } from "../../../src/index.js";
@@ -79,8 +79,7 @@ describe("an inspection of a semaphore", () => {
   });
 
   it("reads the record as often for many permits as for one", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 200 });
     let readings = 0;
     const counted = (item: Item): Item =>
@@ -140,8 +139,7 @@ describe("an inspection of a semaphore", () => {
   });
 
   it("tells an unused name from a free semaphore", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 2 });
     const unused = await world.until(limited.inspect());
     expect(unused).toMatchObject({ state: "absent", limit: undefined, used: 0, permits: [] });
@@ -152,8 +150,7 @@ describe("an inspection of a semaphore", () => {
   });
 
   it("refuses a record of another layout, and other options", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     world.table.putItem({ pk: { S: "semaphore#s" }, sk: { S: "lease" } }, { v: { N: "2" } });
     const refused = inspect(locks, "s", { kind: "semaphore" });
     await world.until(expectError(refused, { code: "unsupported-layout", lockName: "s" }));
@@ -171,8 +168,7 @@ describe("an inspection of a semaphore", () => {
 
 describe("an inspection of a read-write lock", () => {
   it("shows readers with weight 1, and a writer with the whole limit", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const lock = readWriteLock(locks, "rw");
     const readers = await world.until(Promise.all([lock.read().acquire(), lock.read().acquire()]));
     const read = await world.until(lock.inspect());

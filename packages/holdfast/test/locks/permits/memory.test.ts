@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld } from "../../../../../test/support/world.js";
 import { partsOf } from "../../../src/client.js";
 import { LocalQueues } from "../../../src/core/local-queues.js";
 import { Observations } from "../../../src/core/record/observation.js";
@@ -10,8 +10,7 @@ afterEach(() => {
 });
 
 async function use(permits: number, names: (at: number) => string): Promise<void> {
-  const world = new World();
-  const { locks } = world.inhabitant();
+  const { world, locks } = inWorld();
   for (let at = 0; at < permits; at += 1) {
     const permit = await world.until(semaphore(locks, names(at), { permits: 2 }).acquire());
     await world.until(permit.release());
@@ -27,8 +26,7 @@ describe("a client that has released its permits", () => {
   });
 
   it("keeps no local queue for a caller that gave up in its `onWait`", async () => {
-    const world = new World();
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld();
     const { localQueues } = partsOf(locks, "test").context;
     const lock = semaphore(locks, "a", { permits: 1 });
     const permit = await world.until(lock.acquire());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { expectError } from "../../../../../test/support/errors.js";
 import { readWriteLock } from "../../../../../test/support/read-write-lock.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import type { Fault } from "../../../../testing/src/faults/fault-plan.js";
 import { forceRelease, listSessions } from "../../../src/admin/index.js";
 import {
@@ -102,8 +102,7 @@ describe("a read-write lock", () => {
   });
 
   it("downgrades once when the answer is lost, and stops writing before the request", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     const writer = await world.until(writeLock(locks, "c").acquire());
     network.script(() => ({ fault: "response-lost", unknownAfterMs: 50 }));
     const downgrading = downgrade(writer);
@@ -116,8 +115,7 @@ describe("a read-write lock", () => {
   });
 
   it("downgrades after an outage of its record that is longer than a lease, and then closes its session", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant({ lease: "3s" });
+    const { world, locks, network } = inWorld({ lease: "3s" }, DATES);
     const writer = await world.until(writeLock(locks, "c").acquire());
     network.script(({ kind, ...request }) =>
       kind === "write" && JSON.stringify(request).includes("read-write#")
@@ -136,8 +134,7 @@ describe("a read-write lock", () => {
   });
 
   it("downgrades at the end of its longest time, after an outage of its record, in a few writes", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     const writer = await world.until(writeLock(locks, "c", { maxHold: "10s" }).acquire());
     await world.time.advance(9_000);
     let sends = 0;
@@ -200,8 +197,7 @@ describe("a read-write lock", () => {
   );
 
   it("rejects `run` when the read lock after a downgrade is lost", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const session = await world.until(openSession(locks));
     const running = writeLock(locks, "c", { session }).run(async (writer) => {
       await downgrade(writer);
@@ -228,8 +224,7 @@ describe("a read-write lock", () => {
 
   // rule: protocol 106
   it("refuses a late copy of a writer's grant after its downgrade", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     await world.until(semaphore(locks, "other", { permits: 1 }).acquire());
     network.next("write", { fault: "applied-late", delayMs: 5_000, unknownAfterMs: 50 });
     const writer = await world.until(writeLock(locks, "c").acquire());
@@ -240,8 +235,7 @@ describe("a read-write lock", () => {
   });
 
   it("refuses to downgrade several locks together, whose lease would outlive one of them", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const both = await world.until(all(locks, [writeLock(locks, "c"), "a"]).acquire());
     const refused = expectError(downgrade(both as unknown as Lease), {
       ...{ code: "invalid-argument", lockName: "c, a" },
@@ -251,8 +245,7 @@ describe("a read-write lock", () => {
   });
 
   it("refuses to downgrade one of several locks, since nothing would release the reader", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const both = all(locks, ["a", writeLock(locks, "c")]);
     const running = both.run(async ({ parts }) => {
       await expectError(downgrade(parts[1] as Lease), { code: "invalid-argument", lockName: "c" });
@@ -262,8 +255,7 @@ describe("a read-write lock", () => {
   });
 
   it("refuses to downgrade the only one of several locks, since nothing would release the reader", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const running = all(locks, [writeLock(locks, "c")]).run(async (lease) => {
       for (const one of [lease as unknown as Lease, ...lease.parts]) {
         await expectError(downgrade(one), { code: "invalid-argument", lockName: "c" });
@@ -274,8 +266,7 @@ describe("a read-write lock", () => {
   });
 
   it("refuses to downgrade a lease that is not a writer's", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const reader = await world.until(readLock(locks, "c").acquire());
     const held = await world.until(mutex(locks, "c").acquire());
     for (const lease of [reader, held]) {
@@ -285,8 +276,7 @@ describe("a read-write lock", () => {
   });
 
   it("loses its place and its permit neither to a lock nor to a semaphore of the same name", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     await world.until(writeLock(locks, "c").acquire());
     expect(await world.until(mutex(locks, "c").tryAcquire())).not.toBeNull();
     expect(await world.until(semaphore(locks, "c", { permits: 1 }).tryAcquire())).not.toBeNull();

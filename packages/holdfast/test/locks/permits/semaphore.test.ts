@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { expectError, expectThrown } from "../../../../../test/support/errors.js";
-import { World } from "../../../../../test/support/world.js";
+import { inWorld, World } from "../../../../../test/support/world.js";
 import {
   condition,
   type Holdfast,
@@ -112,8 +112,7 @@ describe("a semaphore", () => {
   });
 
   it("serves many waiters of a process by a single place in the queue", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 2 });
     let now = 0;
     let most = 0;
@@ -131,8 +130,7 @@ describe("a semaphore", () => {
   });
 
   it("refuses a caller that insists on another limit, and names both", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     await world.until(semaphore(locks, "s", { permits: 3 }).acquire());
     const refused = semaphore(locks, "s", { permits: 5, onLimitMismatch: "refuse" }).acquire();
     const facts = { code: "limit-mismatch", lockName: "s", mentions: ["3", "5"] } as const;
@@ -184,8 +182,7 @@ describe("a semaphore", () => {
   });
 
   it("says after the wait how many permits are in use", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     await world.until(semaphore(locks, "s", { permits: 2 }).acquire({ weight: 2 }));
     const refused = semaphore(locks, "s", { permits: 2 }).acquire({ wait: "1s" });
     const facts = {
@@ -197,8 +194,7 @@ describe("a semaphore", () => {
   });
 
   it("names who is in the way without a wait, by the side", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const messageOf = (lock: { acquire(options: object): Promise<unknown> }) =>
       world.until(lock.acquire({ wait: 0 }).catch(({ message }) => message));
     await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
@@ -219,8 +215,7 @@ describe("a semaphore", () => {
   });
 
   it.each(["1s", 0])("says after a wait of %s when a waiter would look again", async (wait) => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
     const retryOf = (poll?: { max: string }) =>
       world.until(
@@ -286,8 +281,7 @@ describe("a semaphore", () => {
   });
 
   it("closes its session a lease after the last permit", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const permit = await world.until(semaphore(locks, "s", { permits: 1 }).acquire());
     await world.until(permit.release());
     await world.time.advance(45_000);
@@ -297,8 +291,7 @@ describe("a semaphore", () => {
   });
 
   it("keeps permits alive by the caller's session", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant();
+    const { world, locks } = inWorld({}, DATES);
     const session = await world.until(openSession(locks, { lease: "10s" }));
     const permit = await world.until(semaphore(locks, "s", { permits: 1, session }).acquire());
     expect([permit.leaseMs, session.size]).toEqual([10_000, 1]);
@@ -331,8 +324,7 @@ describe.each([
   });
 
   it("needs a session of its caller if the client's leases are renewed by hand", async () => {
-    const world = new World(DATES);
-    const { locks } = world.inhabitant({ renew: "manual" });
+    const { world, locks } = inWorld({ renew: "manual" }, DATES);
     expectThrown(() => make(locks, undefined), {
       code: "invalid-argument",
       mentions: ["manual", "`session`"],
@@ -345,8 +337,7 @@ describe.each([
 describe("a semaphore on a faulty network", () => {
   // rule: protocol 100, protocol 106
   it("adds a permit once when the answer to its grant is lost", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 2 });
     await world.until((await world.until(limited.acquire())).release());
     network.script((request) =>
@@ -391,8 +382,7 @@ describe("a semaphore on a faulty network", () => {
 
   // rule: protocol 108
   it("frees a permit that a copy of an answered request granted again", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 1 });
     await world.until((await world.until(limited.acquire())).release());
     network.script((request) =>
@@ -440,8 +430,7 @@ describe("a semaphore on a faulty network", () => {
 
   // rule: protocol 107
   it("removes the marks of withdrawn attempts after an hour, with the next grant", async () => {
-    const world = new World(DATES);
-    const { locks, network } = world.inhabitant();
+    const { world, locks, network } = inWorld({}, DATES);
     const limited = semaphore(locks, "s", { permits: 1 });
     network.script((request) =>
       request.kind === "write" && "limit" in request.write.change.set
