@@ -11,8 +11,18 @@ import type { World } from "./world.js";
 export interface FixedOptions extends Partial<Omit<HoldfastOptions, "client" | "table">> {
   /** The result of every random draw; with 0.5, the default, each pause has its nominal length. */
   readonly fraction?: number;
-  /** Wraps the network of the process. */
-  readonly through?: (network: FaultyTable) => TablePort;
+  /** Replaces operations of the table. It then has no transactions, unless they are among these. */
+  readonly through?: (network: FaultyTable) => Partial<TablePort>;
+}
+
+function operationsOf(network: FaultyTable): TablePort {
+  return {
+    clockCorrectionMs: 0,
+    read: network.read.bind(network),
+    scan: network.scan.bind(network),
+    query: network.query.bind(network),
+    write: network.write.bind(network),
+  };
 }
 
 /** The number of processes in each world: no two processes may draw the same id. */
@@ -32,7 +42,11 @@ export function fixedProcess(world: World, options: FixedOptions = {}) {
   let ids = 0;
   let timers = 0;
   const locks = new Holdfast({
-    client: through?.(network) ?? network,
+    // Not a copy, which would read a getter once.
+    client:
+      through === undefined
+        ? network
+        : Object.setPrototypeOf(through(network), operationsOf(network)),
     table: "locks",
     onError: (error) => reported.push(error),
     ...rest,

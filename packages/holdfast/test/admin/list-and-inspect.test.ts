@@ -130,10 +130,6 @@ describe("a listing", () => {
     const pages: ScanAnswer[] = [];
     const { world, locks } = setUp({
       through: (network) => ({
-        clockCorrectionMs: 0,
-        read: (...given) => network.read(...given),
-        write: (...given) => network.write(...given),
-        query: (...given) => network.query(...given),
         scan: async (...given) => pages[0] ?? (await network.scan(...given)),
       }),
     });

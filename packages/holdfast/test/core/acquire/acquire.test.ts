@@ -261,15 +261,7 @@ describe("the fence of a grant", () => {
 
 describe("a grant", () => {
   it("has dates of the wall clock, corrected by the answers of the table", async () => {
-    const { world, mutex } = setUp({
-      through: (network) => ({
-        clockCorrectionMs: 3_600_000,
-        read: (...given) => network.read(...given),
-        scan: (...given) => network.scan(...given),
-        query: (...given) => network.query(...given),
-        write: (...given) => network.write(...given),
-      }),
-    });
+    const { world, mutex } = setUp({ through: () => ({ clockCorrectionMs: 3_600_000 }) });
     await world.until(mutex.acquire());
     const { acquiredAt } = await world.until(mutex.inspect());
     expect(acquiredAt).toBe(new Date(world.time.wallMs + 3_600_000).toISOString());

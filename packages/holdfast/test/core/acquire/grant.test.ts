@@ -92,10 +92,6 @@ describe("an applied grant without a lease", () => {
     const cancel = new AbortController();
     const { world, locks } = setUp({
       through: (network) => ({
-        clockCorrectionMs: 0,
-        read: (...given) => network.read(...given),
-        scan: (...given) => network.scan(...given),
-        query: (...given) => network.query(...given),
         write: async (...given) => {
           const answer = await network.write(...given);
           cancel.abort("no longer wanted");
@@ -175,7 +171,6 @@ describe("an attempt on a record that has gone", () => {
     const { world, locks } = setUp({
       lease: "1s",
       through: () => ({
-        clockCorrectionMs: 0,
         read: async () => {
           isSilent = false;
           return { kind: "found", item: undefined };

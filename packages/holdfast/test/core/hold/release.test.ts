@@ -61,10 +61,6 @@ describe("a release of a free record", () => {
   it("reports no loss when a hidden first send freed the record", async () => {
     const { world, lease, network } = await setUp({
       through: (faulty) => ({
-        clockCorrectionMs: 0,
-        read: (...given) => faulty.read(...given),
-        scan: (...given) => faulty.scan(...given),
-        query: (...given) => faulty.query(...given),
         // A client with hidden retries.
         write: async (...given): Promise<WriteAnswer> => {
           const answer = await faulty.write(...given);

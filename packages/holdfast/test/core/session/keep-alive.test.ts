@@ -352,10 +352,6 @@ describe("the move of a record to a session", () => {
     let isBroken = false;
     const scene = await open({
       through: (network) => ({
-        clockCorrectionMs: 0,
-        read: (...given) => network.read(...given),
-        scan: (...given) => network.scan(...given),
-        query: (...given) => network.query(...given),
         write: (write, call) => {
           if (isBroken && isOfLock(write.key)) return Promise.reject(new Error("broken"));
           return network.write(write, call);

@@ -607,11 +607,6 @@ describe("a transaction of grants", () => {
     const abort = new AbortController();
     const { locks, network } = fixedProcess(world, {
       through: (table) => ({
-        clockCorrectionMs: 0,
-        read: (...given) => table.read(...given),
-        write: (...given) => table.write(...given),
-        query: (...given) => table.query(...given),
-        scan: (...given) => table.scan(...given),
         transact: async (...given) => {
           const answer = await table.transact?.(...given);
           abort.abort(new Error("enough"));
