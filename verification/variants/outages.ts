@@ -386,7 +386,7 @@ export const OUTAGES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "packages/holdfast/test/core/acquire/one-silent-record.test.ts",
+      test: "packages/holdfast/test/core/acquire/silent-table.test.ts",
       title: "a waiting mutex tells rarely of its record, while another lease is renewed: %s",
     },
   },
@@ -402,7 +402,7 @@ export const OUTAGES: readonly Variant[] = [
       },
     ],
     caughtBy: {
-      test: "packages/holdfast/test/election/lost-grants.test.ts",
+      test: "packages/holdfast/test/election/refused-grants.test.ts",
       title:
         "candidates tell once of grants without answers, although each sees those of the others: lease %s, poll %s",
     },

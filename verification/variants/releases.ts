@@ -478,7 +478,7 @@ function isNotAcknowledged(error: unknown): boolean {
       },
     ],
     caughtBy: {
-      test: "packages/holdfast/test/core/hold/rollback-denied.test.ts",
+      test: "packages/holdfast/test/core/hold/export-in-outage.test.ts",
       title: "an abandoned claim is undone when the permission is denied for two seconds",
     },
   },
