@@ -67,6 +67,8 @@ export class Actor {
   isDead = false;
   /** Whether its work closes the client. */
   closes = false;
+  /** Whether its work has begun to end a session, and so the leases on it. */
+  endsLeases = false;
   /** Settles when the process dies. */
   readonly death: Promise<void>;
   readonly #moments = new Map<string, number>();

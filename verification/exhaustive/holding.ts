@@ -1,20 +1,29 @@
-import { isHoldfastError, type Lease } from "../../packages/holdfast/src/index.js";
+import { handleOf } from "../../packages/holdfast/src/core/hold/lease.js";
+import { isHoldfastError, type Lease, lossSignal } from "../../packages/holdfast/src/index.js";
+import { grantFenceOf } from "../sim/world/operations/keeping.js";
 import type { Actor } from "./actor.js";
 import { POLL } from "./choices.js";
 
+/** A lock, or a permit, of a lease. */
+interface Part {
+  readonly name: string;
+  readonly fence: bigint;
+  readonly holder: string;
+  /** The fence of the grant in the table, if it has several uses. */
+  readonly grantFence: bigint | undefined;
+  /** Present for a permit. */
+  readonly permit: { readonly weight: number; readonly limit: number } | undefined;
+}
+
 /** A lease, a grant of several locks, or a term, in the hands of a process. */
 export interface Held {
-  readonly parts: readonly {
-    readonly name: string;
-    readonly fence: bigint;
-    readonly holder: string;
-    /** The fence of the grant in the table, if it has several uses. */
-    readonly grantFence?: bigint | undefined;
-  }[];
+  readonly lease: Lease;
+  readonly parts: readonly Part[];
   readonly isHeld: boolean;
-  readonly signal: AbortSignal;
-  release?(): Promise<void>;
 }
+
+/** The weight of a writer, and so the limit of a read-write lock. */
+export const WRITER = 1_000;
 
 export const WAIT_MS = 60_000;
 export const PATIENT = { wait: WAIT_MS, poll: POLL } as const;
@@ -63,15 +72,20 @@ export async function use(
 ): Promise<void> {
   begin(self, held, waited);
   await act(self, held, holdMs);
-  await end(self, held);
+  self.moment("ends");
+  const { isHeld } = held;
+  const released = held.lease.release();
+  if (isHeld) noteReleased(self, held);
+  await released.catch((error: unknown) => self.codeOf(error, UNACKNOWLEDGED));
 }
 
+/** Notes a grant, and from now on its loss. */
 export function begin(self: Actor, held: Held, waited: boolean): void {
-  for (const { name, fence, grantFence } of held.parts) {
+  for (const part of held.parts) {
+    const { name, fence, grantFence } = part;
+    if (notePermit(self, part, "granted")) continue;
     self.stage.handedOut(self, {
-      name,
-      fence,
-      grantFence,
+      ...{ name, fence, grantFence },
       get isHeld() {
         return held.isHeld;
       },
@@ -79,54 +93,85 @@ export function begin(self: Actor, held: Held, waited: boolean): void {
     self.note({ kind: "granted", name, fence, waited });
   }
   if (!held.isHeld) self.stage.fail("lost is final", `${self.name} was granted a lost lease`);
-  const lost = (): void => {
-    const reason = isHoldfastError(held.signal.reason) ? held.signal.reason.reason : undefined;
-    if (reason === "exported") return;
-    for (const { name, fence } of held.parts) {
-      self.note({ kind: "lost", name, fence, reason: reason ?? "lost-with-another" });
-    }
-  };
-  if (held.signal.aborted) lost();
-  else held.signal.addEventListener("abort", lost, { once: true });
+  const loss = lossSignal(held.lease);
+  const lost = (): void => noteLost(self, held, loss.reason);
+  if (loss.aborted) lost();
+  else loss.addEventListener("abort", lost, { once: true });
 }
 
+function noteLost(self: Actor, held: Held, error: unknown): void {
+  const reason = (isHoldfastError(error) && error.reason) || "lost-with-another";
+  if (reason === "exported") return;
+  // The process itself closed its session, or the client.
+  const isOwn = reason === "closed" && self.endsLeases;
+  if (isOwn) noteReleased(self, held);
+  // A release may be the first to see that an operator has forced it.
+  if (isOwn || released.has(held.lease)) return;
+  // A permit is in the record until it expires, or an operator has released a lock beside it.
+  const what = STAYING.includes(reason) ? "released" : "lost";
+  for (const part of held.parts) {
+    const { name, fence } = part;
+    if (!notePermit(self, part, what)) self.note({ kind: "lost", name, fence, reason });
+  }
+}
+
+const STAYING = ["held-too-long", "released-by-force", "interrupted"];
+const released = new WeakSet<Lease>();
+
+/** Acts with a lease for so long, as long as it is held. */
 export async function act(self: Actor, held: Held, holdMs: number): Promise<void> {
   self.moment("held");
   for (let leftMs = holdMs; leftMs > 0 && noteActed(self, held); leftMs -= ACT_EVERY_MS) {
     await self.sleep(Math.min(leftMs, ACT_EVERY_MS));
   }
   noteActed(self, held);
-  self.moment("ends");
 }
 
-function noteActed(self: Actor, { parts, isHeld }: Held): boolean {
-  if (isHeld) for (const { name, fence } of parts) self.note({ kind: "acted", name, fence });
+/** Notes that a process acts with a lease, if it is held; returns whether it is. */
+export function noteActed(self: Actor, { parts, isHeld }: Held): boolean {
+  for (const part of isHeld ? parts : []) {
+    const { name, fence } = part;
+    if (!notePermit(self, part, "acted")) self.note({ kind: "acted", name, fence });
+  }
   return isHeld;
 }
 
-async function end(self: Actor, held: Held): Promise<void> {
-  const isHeld = held.isHeld;
-  const released = held.release?.();
-  if (isHeld) noteReleased(self, held);
-  await released?.catch((error: unknown) => self.codeOf(error, UNACKNOWLEDGED));
-}
-
-export function noteReleased(self: Actor, { parts }: Held): void {
-  for (const { name, fence, holder, grantFence } of parts) {
+export function noteReleased(self: Actor, { lease, parts }: Held): void {
+  released.add(lease);
+  for (const part of parts) {
+    const { name, fence, holder, grantFence } = part;
     // A kept grant keeps its holder.
     const of = grantFence === undefined ? { holder } : {};
-    self.note({ kind: "released", name, fence, ...of });
+    if (!notePermit(self, part, "released")) self.note({ kind: "released", name, fence, ...of });
   }
 }
 
-export function ofOne(lease: Lease): Held {
-  const { name, fence, holder, signal } = lease;
+function notePermit(
+  self: Actor,
+  { name, holder, permit }: Part,
+  what: "granted" | "acted" | "released" | "lost",
+): boolean {
+  if (permit !== undefined) self.note({ kind: "permit", name, holder, what, ...permit });
+  return permit !== undefined;
+}
+
+/** A lease as its process sees it. `limit`: how many permits its semaphore has. */
+export function heldOf(lease: Lease, { isKept = false, limit = 1 } = {}): Held {
+  const parts = lease.parts.map((part): Part => {
+    const { name, fence, holder, weight } = part;
+    const [hold] = handleOf("heldOf()", part).holds;
+    const kind = hold?.ref.kind ?? "lock";
+    const record = kind === "lock" ? name : `${kind}#${name}`;
+    return {
+      ...{ name: record, fence, holder, grantFence: isKept ? grantFenceOf(part) : undefined },
+      permit:
+        weight === undefined ? undefined : { weight, limit: kind === "semaphore" ? limit : WRITER },
+    };
+  });
   return {
-    parts: [{ name, fence, holder }],
+    ...{ lease, parts },
     get isHeld() {
       return lease.isHeld;
     },
-    signal,
-    release: () => lease.release(),
   };
 }

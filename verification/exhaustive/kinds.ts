@@ -7,7 +7,6 @@ import {
   fairLock,
   type Lease,
   type LeaseTransfer,
-  lossSignal,
   mutex,
   once,
   readLock,
@@ -15,18 +14,16 @@ import {
   writeLock,
 } from "../../packages/holdfast/src/index.js";
 import { keepFor } from "../../packages/holdfast/src/keep/index.js";
-import { grantFenceOf } from "../sim/world/operations/keeping.js";
+import { noteUse } from "../sim/world/operations/keeping.js";
 import type { Actor } from "./actor.js";
 import { LEASE_MS, POLL } from "./choices.js";
 import {
-  ACT_EVERY_MS,
   acquired,
   act,
   begin,
-  type Held,
+  heldOf,
   holdMsOf,
   noteReleased,
-  ofOne,
   PATIENT,
   UNACKNOWLEDGED,
   UNREADABLE_CODES,
@@ -71,12 +68,11 @@ async function takeMutex(self: Actor): Promise<Lease> {
 }
 
 async function useMutex(self: Actor): Promise<void> {
-  await use(self, ofOne(await takeMutex(self)), true);
+  await use(self, heldOf(await takeMutex(self)), true);
 }
 
 /** Shorter than the uses of the first process, so that it is granted the lock twice. */
-const KEEP_MS = 1_200;
-const KEEP = keepFor(`${KEEP_MS}ms`);
+const KEEP = keepFor("1200ms");
 const USES = 3;
 
 /** Uses one lock several times in a row: the second use, or the third, needs no request. */
@@ -86,13 +82,8 @@ async function useKept(self: Actor): Promise<void> {
     self.note({ kind: "waits", name: NAME });
     const acquire = () => lock.acquire(PATIENT);
     const lease = await acquired(self, `waited for "${NAME}"`, acquire);
-    const grantFence = grantFenceOf(lease);
-    const { name, fence, holder } = lease;
-    self.note({ kind: "use", name, fence, of: grantFence, keepMs: KEEP_MS });
-    const held: Held = Object.assign(ofOne(lease), {
-      parts: [{ name, fence, holder, grantFence }],
-    });
-    await use(self, held, true, holdMsOf(self) / 4);
+    noteUse(self, lease, KEEP);
+    await use(self, heldOf(lease, { isKept: true }), true, holdMsOf(self) / 4);
     await self.sleep(100);
   }
 }
@@ -100,55 +91,25 @@ async function useKept(self: Actor): Promise<void> {
 async function useFairLock(self: Actor): Promise<void> {
   self.note({ kind: "waits", name: NAME });
   const acquire = () => fairLock(self.locks, NAME, { lease: LEASE_MS }).acquire(PATIENT);
-  await use(self, ofOne(await acquired(self, `waited for "${NAME}"`, acquire)), true);
+  await use(self, heldOf(await acquired(self, `waited for "${NAME}"`, acquire)), true);
 }
 
 async function useBoth(self: Actor): Promise<void> {
   const locks = all(self.locks, [NAME, "y"], { lease: LEASE_MS });
-  const lease = await acquired(self, "waited for two locks", () => locks.acquire(PATIENT));
-  const parts = lease.parts.map(({ name, holder, fence }) => ({ name, holder, fence }));
-  self.note({
-    kind: "granted together",
-    parts: parts.map(({ name, fence }) => `${fence} ${name}`),
-  });
-  const held: Held = {
-    parts,
-    get isHeld() {
-      return lease.isHeld;
-    },
-    signal: lease.signal,
-    release: () => lease.release(),
-  };
-  await use(self, held, false);
+  const granted = await acquired(self, "waited for two locks", () => locks.acquire(PATIENT));
+  const lease = granted as unknown as Lease;
+  const parts = lease.parts.map(({ fence, name }) => `${fence} ${name}`);
+  self.note({ kind: "granted together", parts });
+  await use(self, heldOf(lease), false);
 }
 
-async function usePermit(
-  self: Actor,
-  name: string,
-  limit: number,
-  acquire: () => Promise<Lease>,
-): Promise<void> {
-  const permit = await acquired(self, "waited for a permit", acquire);
-  const { holder, weight = 1 } = permit;
-  const note = (what: "granted" | "acted" | "released" | "lost"): void =>
-    self.note({ kind: "permit", name, holder, what, weight, limit });
-  note("granted");
-  permit.signal.addEventListener("abort", () => note("lost"), { once: true });
-  self.moment("held");
-  for (let leftMs = holdMsOf(self); leftMs > 0 && permit.isHeld; leftMs -= ACT_EVERY_MS) {
-    note("acted");
-    await self.sleep(Math.min(leftMs, ACT_EVERY_MS));
-  }
-  self.moment("ends");
-  const isHeld = permit.isHeld;
-  const released = permit.release();
-  if (isHeld) note("released");
-  await released.catch((error: unknown) => self.codeOf(error, UNACKNOWLEDGED));
+async function usePermit(self: Actor, acquire: () => Promise<Lease>): Promise<void> {
+  await use(self, heldOf(await acquired(self, "waited for a permit", acquire)), true);
 }
 
 function useSemaphore(self: Actor): Promise<void> {
   const limited = semaphore(self.locks, NAME, { permits: 1 });
-  return usePermit(self, `semaphore#${NAME}`, 1, () => limited.acquire(PATIENT));
+  return usePermit(self, () => limited.acquire(PATIENT));
 }
 
 function useReadWriteLock(self: Actor): Promise<void> {
@@ -156,7 +117,7 @@ function useReadWriteLock(self: Actor): Promise<void> {
   const acquire = isWriter
     ? () => writeLock(self.locks, NAME).acquire(PATIENT)
     : () => readLock(self.locks, NAME).acquire(PATIENT);
-  return usePermit(self, `read-write#${NAME}`, 1_000, acquire);
+  return usePermit(self, acquire);
 }
 
 async function lead(self: Actor): Promise<void> {
@@ -164,17 +125,10 @@ async function lead(self: Actor): Promise<void> {
   const standing = () =>
     candidate.lead({ again: false }, async (term) => {
       self.silence.waits(false);
-      const { fence, holder } = term;
-      const loss = lossSignal(term);
-      const held: Held = {
-        parts: [{ name: `leader#${NAME}`, fence, holder }],
-        get isHeld() {
-          return !loss.aborted && term.remainingMs() > 0;
-        },
-        signal: loss,
-      };
+      const held = heldOf(term);
       begin(self, held, false);
       await act(self, held, holdMsOf(self));
+      self.moment("ends");
       if (held.isHeld) noteReleased(self, held);
     });
   const unacknowledged = (error: unknown): void => void self.codeOf(error, UNACKNOWLEDGED);
@@ -189,16 +143,10 @@ async function runOnce(self: Actor): Promise<void> {
     once(self.locks, NAME, options, async (lease) => {
       self.silence.waits(false);
       self.note({ ...of, what: "began" });
-      const { fence, holder, signal } = lease;
-      const held: Held = {
-        parts: [{ name: of.name, fence, holder }],
-        get isHeld() {
-          return lease.isHeld;
-        },
-        signal,
-      };
+      const held = heldOf(lease);
       begin(self, held, false);
       await act(self, held, holdMsOf(self));
+      self.moment("ends");
       if (held.isHeld) self.note({ ...of, what: "ended" });
       if (held.isHeld) noteReleased(self, held);
     });
@@ -211,9 +159,10 @@ async function transfer(self: Actor, exchange: Exchange): Promise<void> {
   if (self.name === "b") return adopt(self, exchange);
   if (self.name !== "a") return useMutex(self);
   const lease = await takeMutex(self);
-  const held = ofOne(lease);
+  const held = heldOf(lease);
   begin(self, held, true);
   await act(self, held, 600);
+  self.moment("ends");
   const { name, fence, isHeld } = lease;
   if (!isHeld) return exchange.give(undefined);
   self.note({ kind: "exports", name, fence });
@@ -239,7 +188,7 @@ async function adopt(self: Actor, exchange: Exchange): Promise<void> {
   try {
     const lease = await adoptLease(self.locks, handle, { wait: WAIT_MS });
     self.note({ kind: "imported", name, fence: lease.fence, from });
-    return await use(self, ofOne(lease), false);
+    return await use(self, heldOf(lease), false);
   } catch (error) {
     const rough = self.stage.isRough ? ["not-acquired", ...UNACKNOWLEDGED] : [];
     self.codeOf(error, rough);
@@ -248,7 +197,7 @@ async function adopt(self: Actor, exchange: Exchange): Promise<void> {
 }
 
 async function force(self: Actor): Promise<void> {
-  if (self.name === "a") return use(self, ofOne(await takeMutex(self)), true, LEASE_MS);
+  if (self.name === "a") return use(self, heldOf(await takeMutex(self)), true, LEASE_MS);
   if (self.name === "b") {
     await self.sleep(400);
     self.note({ kind: "forces", name: NAME, isNow: false });

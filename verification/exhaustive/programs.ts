@@ -11,7 +11,6 @@ import {
   type Json,
   type Lease,
   type Lock,
-  lossSignal,
   mutex,
   openSession,
   readLock,
@@ -34,14 +33,23 @@ import { grantFenceOf, noteUse } from "../sim/world/operations/keeping.js";
 import type { Actor } from "./actor.js";
 import { LEASE_MS, POLL } from "./choices.js";
 import { Data, DataOfLease, textOfData } from "./data.js";
-import { ACT_EVERY_MS, UNACKNOWLEDGED, UNREADABLE_CODES, WAIT_MS } from "./holding.js";
+import {
+  act,
+  begin,
+  type Held,
+  heldOf,
+  noteReleased,
+  UNACKNOWLEDGED,
+  UNREADABLE_CODES,
+  WAIT_MS,
+  WRITER,
+} from "./holding.js";
 import type { Kind } from "./kinds.js";
 
 /** The locks of a program in their order: who holds one waits only for later ones. */
 const NAMES = ["x", "y", "s", "d"] as const;
 type Name = (typeof NAMES)[number];
 type OfPermits = "s" | "d";
-const WRITER = 1_000;
 
 /** What the processes of a program agree on. */
 interface Plan {
@@ -120,6 +128,7 @@ interface Draw {
 /** A lease in the hands of a process. */
 interface Grip extends Draw {
   readonly lease: Lease;
+  readonly held: Held;
   /** Undefined if the lease has no data. */
   readonly data: DataOfLease | undefined;
 }
@@ -130,9 +139,7 @@ class Program {
   readonly #plan: Plan;
   readonly #random: SeededRandom;
   #opening: Promise<Session> | undefined;
-  #closes = false;
   #rounds = 0;
-  readonly #released = new WeakSet<Lease>();
 
   constructor(self: Actor, plan: Plan) {
     this.#self = self;
@@ -154,7 +161,7 @@ class Program {
     if (random.chance(0.2) && !this.#plan.names.some(isOfPermits)) {
       const last = this.#round([]);
       await this.#self.sleep(random.integer(0, 1_500));
-      this.#closes = true;
+      this.#self.endsLeases = true;
       this.#self.closes = true;
       await Promise.all([last, this.#expecting(() => this.#self.locks.close())]);
     }
@@ -164,7 +171,7 @@ class Program {
   async #closeSession(): Promise<void> {
     const opening = this.#opening;
     this.#opening = undefined;
-    this.#closes = true;
+    this.#self.endsLeases = true;
     await this.#expecting(async () => (await opening)?.close());
   }
 
@@ -197,7 +204,7 @@ class Program {
       const lease = await this.#acquire(draw, WAIT_MS, undefined);
       held.resolve();
       const grip = this.#begin(draw, lease, true);
-      await this.#act(grip, 500);
+      await act(this.#self, grip.held, 500);
       await this.#end(grip);
       if (!isFirst) done.resolve();
       else {
@@ -375,94 +382,21 @@ class Program {
     }
     if (draw.keep !== undefined) noteUse(self, lease, draw.keep);
     const { maxHoldMs, asks } = draw;
-    const isOnly = draw.names.length === 1;
-    for (const part of lease.parts) {
-      const { name, weight } = part;
-      if (weight !== undefined) {
-        this.#notePermit(part, "granted");
-        continue;
-      }
-      const { fence } = part;
-      if (maxHoldMs !== undefined) self.note({ kind: "limited", name, fence, maxHoldMs });
-      const grantFence = grantFenceOf(part);
-      self.stage.handedOut(self, {
-        ...{ name, fence, grantFence },
-        get isHeld() {
-          return lease.isHeld;
-        },
-      });
-      self.note({ kind: "granted", name, fence, waited: waited && isOnly });
-      if (waited && asks.ifHeld === interrupt)
-        self.note({ kind: "interrupts", name, fence: grantFence });
-    }
-    if (!lease.isHeld) self.stage.fail("lost is final", `${self.name} was granted a lost lease`);
-    this.#watchLoss(lease, draw);
-    lease.signal.addEventListener("abort", () => {
-      const { name, weight } = lease;
+    const held = heldOf(lease, { isKept: draw.keep !== undefined, limit: this.#plan.limit });
+    for (const { name, fence } of maxHoldMs === undefined ? [] : locks)
+      self.note({ kind: "limited", name, fence, maxHoldMs: maxHoldMs ?? 0 });
+    begin(self, held, waited && draw.names.length === 1);
+    const { name, weight } = lease;
+    if (draw.names.length === 1 && weight === undefined) {
+      const of = { name, fence: grantFenceOf(lease) };
+      if (waited && asks.ifHeld === interrupt) self.note({ kind: "interrupts", ...of });
       // Of several, only one is interrupted.
-      if (!isOnly || weight !== undefined) return;
-      if (!isHoldfastError(lease.signal.reason, "interrupted")) return;
-      self.note({ kind: "obeyed", name, fence: grantFenceOf(lease), what: "interrupted" });
-    });
-    return { ...draw, lease, data: this.#dataOf(draw, lease) };
-  }
-
-  #watchLoss(lease: Lease, draw: Draw): void {
-    const { names, maxHoldMs } = draw;
-    const isOnly = names.length === 1;
-    const loss = lossSignal(lease);
-    const lost = (): void => {
-      const reason = isHoldfastError(loss.reason) ? loss.reason.reason : undefined;
-      if (reason === "exported") return;
-      // The process itself closed its session, or the client.
-      if (reason === "closed" && this.#closes) {
-        this.#noteReleased(draw, lease);
-        return;
-      }
-      // A release may be the first to see that an operator has forced it.
-      if (this.#released.has(lease)) return;
-      const isAsked = reason === "released-by-force" || reason === "interrupted";
-      for (const part of lease.parts) {
-        const { name, fence, weight } = part;
-        const of = (isOnly && reason) || "lost-with-another";
-        if (weight === undefined) this.#self.note({ kind: "lost", name, fence, reason: of });
-        // The permit is in the record until it expires, or an operator has released a lock beside it.
-        else this.#notePermit(part, maxHoldMs === undefined && !isAsked ? "lost" : "released");
-      }
-    };
-    if (loss.aborted) lost();
-    else loss.addEventListener("abort", lost, { once: true });
-  }
-
-  #notePermit(permit: Lease, what: "granted" | "acted" | "released" | "lost"): void {
-    const { holder, weight = 1 } = permit;
-    const isRead = permit.name === "d";
-    const of = isRead
-      ? { name: "read-write#d", limit: WRITER }
-      : { name: "semaphore#s", limit: this.#plan.limit };
-    this.#self.note({ kind: "permit", ...of, holder, what, weight });
-  }
-
-  #noteActed({ lease }: Grip): boolean {
-    const { isHeld } = lease;
-    if (!isHeld) return false;
-    for (const part of lease.parts) {
-      const { name, fence, weight } = part;
-      if (weight === undefined) this.#self.note({ kind: "acted", name, fence });
-      else this.#notePermit(part, "acted");
+      lease.signal.addEventListener("abort", () => {
+        if (isHoldfastError(lease.signal.reason, "interrupted"))
+          self.note({ kind: "obeyed", ...of, what: "interrupted" });
+      });
     }
-    return true;
-  }
-
-  #noteReleased({ keep }: Draw, lease: Lease): void {
-    this.#released.add(lease);
-    for (const part of lease.parts) {
-      const { name, fence, holder, weight } = part;
-      // A kept grant keeps its holder.
-      const of = keep === undefined ? { holder } : {};
-      if (weight === undefined) this.#self.note({ kind: "released", name, fence, ...of });
-      else this.#notePermit(part, "released");
-    }
+    return { ...draw, lease, held, data: this.#dataOf(draw, lease) };
   }
 
   /** The data of a new lease, which must be its own, or those that an earlier holder may have left. */
@@ -485,14 +419,6 @@ class Program {
     this.#self.stage.fail("data", `${this.#self.name} found ${what} of "${name}": ${texts}`);
   }
 
-  async #act(grip: Grip, forMs: number): Promise<void> {
-    this.#self.moment("held");
-    for (let leftMs = forMs; leftMs > 0 && this.#noteActed(grip); leftMs -= ACT_EVERY_MS) {
-      await this.#self.sleep(Math.min(leftMs, ACT_EVERY_MS));
-    }
-    this.#noteActed(grip);
-  }
-
   async #use(first: Grip): Promise<void> {
     let grip = first;
     for (let left = this.#random.integer(0, 4); left > 0 && grip.lease.isHeld; left -= 1) {
@@ -500,7 +426,7 @@ class Program {
       if (next === undefined) return;
       grip = next;
     }
-    await this.#act(grip, this.#random.integer(0, 400));
+    await act(this.#self, grip.held, this.#random.integer(0, 400));
     this.#self.moment("ends");
     await this.#end(grip);
   }
@@ -512,7 +438,7 @@ class Program {
     const afterMs = random.integer(0, 2_500);
     switch (random.integer(0, 9)) {
       case 0:
-        await this.#act(grip, afterMs);
+        await act(this.#self, grip.held, afterMs);
         return grip;
       case 1:
         await this.#round(grip.names);
@@ -554,7 +480,7 @@ class Program {
     const isStopped = (): boolean => isHoldfastError(lease.signal.reason, "interrupted");
     await this.#expecting(() =>
       shield(lease, async () => {
-        await this.#act(grip, forMs);
+        await act(this.#self, grip.held, forMs);
         if (lease.isHeld && isStopped()) stage.fail("shielded", `${name} was told in a section`);
       }),
     );
@@ -617,7 +543,7 @@ class Program {
     const { name, fence } = lease;
     this.#self.note({ kind: "exports", name, fence });
     const exporting = exportLease(lease);
-    this.#noteReleased(grip, lease);
+    noteReleased(this.#self, grip.held);
     try {
       const handle = await exporting;
       const from = BigInt(handle.fence);
@@ -639,7 +565,7 @@ class Program {
     const { lease, names } = grip;
     if (names.length > 1 || lease.weight !== WRITER || !lease.isHeld) return grip;
     const downgrading = downgrade(lease);
-    this.#noteReleased(grip, lease);
+    noteReleased(this.#self, grip.held);
     try {
       const reader = (await downgrading) as Lease;
       if (reader.weight !== 1) this.#self.stage.fail("limit", `a reader weighs ${reader.weight}`);
@@ -667,7 +593,7 @@ class Program {
         : way === 1
           ? lease.release()
           : Promise.all([lease.release(), lease.release()]);
-    if (isHeld) this.#noteReleased(grip, lease);
+    if (isHeld) noteReleased(this.#self, grip.held);
     await this.#expecting(() => released);
     if (lease.isHeld) this.#self.stage.fail("lost is final", `${this.#self.name} holds on`);
   }
@@ -684,7 +610,7 @@ class Program {
   #codeOf(error: unknown, more: readonly string[] = []): string {
     const { hasFaults } = this.#self.stage;
     const ofFaults = hasFaults ? [...UNACKNOWLEDGED, ...UNREADABLE_CODES, "closed"] : [];
-    const ofClose = this.#closes ? ["closed"] : [];
+    const ofClose = this.#self.endsLeases ? ["closed"] : [];
     return this.#self.codeOf(error, ["lost", "interrupted", ...more, ...ofFaults, ...ofClose]);
   }
 }
