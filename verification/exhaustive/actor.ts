@@ -72,6 +72,8 @@ export class Actor {
   /** Settles when the process dies. */
   readonly death: Promise<void>;
   readonly #moments = new Map<string, number>();
+  /** The holders whose lease the process released while it held it. */
+  readonly #released = new Set<string>();
   #die = (): void => undefined;
 
   constructor(stage: Stage, name: string, { onSession }: { readonly onSession: boolean }) {
@@ -119,6 +121,7 @@ export class Actor {
   }
 
   note(event: NoteOf): void {
+    if (event.kind === "released" && event.holder !== undefined) this.#released.add(event.holder);
     this.stage.note({ ...event, by: this.name } as Event);
   }
 
@@ -191,8 +194,11 @@ export class Actor {
       },
       note: (event: NoteOf) => this.note(event),
       sent: () => undefined,
-      releasedAgain: (name: string) =>
-        fail("request budget", `${this.name} released "${name}" again after the answer`),
+      releasedAgain: (name: string, holder = "") => {
+        // The release of a lost lease helps waiters.
+        if (this.#released.has(holder))
+          fail("request budget", `${this.name} released "${name}" again after the answer`);
+      },
     };
   }
 }

@@ -36,6 +36,16 @@ export class DataOfLease {
     this.#written.set(0, textOfData(data));
   }
 
+  /** How many writes have begun. */
+  get writes(): number {
+    return this.#writes;
+  }
+
+  /** Whether a write is not acknowledged, and so may still be. */
+  get isWriting(): boolean {
+    return this.#written.size > 1;
+  }
+
   /** What the record may have. A delayed or repeated write never undoes a later one. */
   get values(): readonly Text[] {
     return [...this.#written.values()];

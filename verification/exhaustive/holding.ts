@@ -111,7 +111,9 @@ function noteLost(self: Actor, held: Held, error: unknown): void {
   const what = STAYING.includes(reason) ? "released" : "lost";
   for (const part of held.parts) {
     const { name, fence } = part;
-    if (!notePermit(self, part, what)) self.note({ kind: "lost", name, fence, reason });
+    // Of several, one may have been asked to end.
+    const of = held.parts.length === 1 ? reason : "lost-with-another";
+    if (!notePermit(self, part, what)) self.note({ kind: "lost", name, fence, reason: of });
   }
 }
 

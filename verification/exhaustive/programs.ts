@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { forceRelease } from "../../packages/holdfast/src/admin/index.js";
 import {
+  type AcquireOptions,
   adoptLease,
   all,
   type Duration,
@@ -45,6 +47,7 @@ import {
   WRITER,
 } from "./holding.js";
 import type { Kind } from "./kinds.js";
+import { Tasks, TaskWork } from "./tasks.js";
 
 /** The locks of a program in their order: who holds one waits only for later ones. */
 const NAMES = ["x", "y", "s", "d"] as const;
@@ -56,10 +59,15 @@ interface Plan {
   readonly seed: number;
   readonly names: readonly Name[];
   readonly fair: ReadonlySet<Name>;
+  /** That of the lock "y", if it is fair. */
+  readonly namespace: string | undefined;
+  /** Whether tries pass those who wait. */
+  readonly barges: boolean;
   readonly limit: number;
   readonly keep: Keep;
   readonly onSession: boolean;
   readonly data: Data;
+  readonly tasks: Tasks;
   /** Where the two newcomers meet, at each lock. */
   readonly meetings: ReadonlyMap<Name, ReturnType<typeof meeting>>;
 }
@@ -74,9 +82,12 @@ export function programOf(seed: number): Kind & { readonly name: `program-${numb
   const plan: Plan = {
     ...{ seed, names, data: new Data() },
     fair: new Set(names.filter((name) => isOfPermits(name) || random.chance(0.4))),
+    namespace: random.chance(0.3) ? "of its own" : undefined,
+    barges: random.chance(0.2),
     limit: random.integer(1, 3),
     keep: keepFor(inMs(random.integer(200, 2_000))),
     onSession: random.chance(0.3),
+    tasks: new Tasks(random.chance(0.5)),
     meetings: new Map(names.map((name) => [name, meeting()])),
   };
   return {
@@ -114,6 +125,8 @@ interface Draw {
   readonly maxHoldMs: number | undefined;
   readonly keep: Keep | undefined;
   readonly isReentrant: boolean;
+  /** The process renews the lease by hand. */
+  readonly isManual: boolean;
   readonly isOnSession: boolean;
   /** Only for a single lock without permits. */
   readonly asks: { readonly ifHeld?: IfHeld };
@@ -138,6 +151,7 @@ class Program {
   readonly #self: Actor;
   readonly #plan: Plan;
   readonly #random: SeededRandom;
+  readonly #tasks: TaskWork;
   #opening: Promise<Session> | undefined;
   #rounds = 0;
 
@@ -145,13 +159,22 @@ class Program {
     this.#self = self;
     this.#plan = plan;
     this.#random = seededRandom(plan.seed * 31 + self.name.charCodeAt(0));
+    this.#tasks = new TaskWork(
+      ...[self, plan.tasks, this.#random.fork()],
+      (error, more) => this.#codeOf(error, more),
+      () => this.#round([], false),
+    );
   }
 
   async run(): Promise<void> {
-    if (["n", "m"].includes(this.#self.name)) return this.#useEach();
+    if (["n", "m"].includes(this.#self.name)) {
+      await this.#useEach();
+      return this.#self.name === "n" ? this.#tasks.last() : undefined;
+    }
     const random = this.#random;
     for (let left = random.integer(1, 3); left > 0; left -= 1) {
       if (random.chance(0.1)) await this.#force();
+      else if (random.chance(0.3)) await this.#tasks.any();
       // Two calls of one client at the same time.
       else if (random.chance(0.2)) await Promise.all([this.#round([]), this.#round([])]);
       else await this.#round([]);
@@ -159,10 +182,11 @@ class Program {
     }
     // The end of a session does not wait for a permit that is being granted, which then stays until a waiter finds it dead.
     if (random.chance(0.2) && !this.#plan.names.some(isOfPermits)) {
-      const last = this.#round([]);
+      const last = random.chance(0.3) ? this.#tasks.any() : this.#round([]);
       await this.#self.sleep(random.integer(0, 1_500));
       this.#self.endsLeases = true;
       this.#self.closes = true;
+      this.#tasks.gone();
       await Promise.all([last, this.#expecting(() => this.#self.locks.close())]);
     }
     await this.#closeSession();
@@ -181,7 +205,9 @@ class Program {
     const now = this.#random.chance(0.3);
     this.#self.note({ kind: "forces", name, isNow: now });
     try {
-      const asked = await forceRelease(this.#self.locks, name, { reason: "a drill", now });
+      const { fair, namespace } = this.#plan;
+      const of = name === "y" && fair.has(name) ? { namespace } : {};
+      const asked = await forceRelease(this.#self.locks, name, { reason: "a drill", now, ...of });
       const { holder, wasDead } = asked;
       if (holder !== undefined && !wasDead) this.#self.note({ kind: "forced", name, holder });
     } catch (error) {
@@ -233,13 +259,13 @@ class Program {
   }
 
   /** Acquires something that comes later than what the process holds, uses it, and ends it. */
-  async #round(held: readonly Name[]): Promise<void> {
+  async #round(held: readonly Name[], mayWait = held.length === 0): Promise<void> {
     this.#rounds += 1;
-    await this.#anyRound(held);
+    await this.#anyRound(held, mayWait);
     this.#rounds -= 1;
   }
 
-  async #anyRound(held: readonly Name[]): Promise<void> {
+  async #anyRound(held: readonly Name[], mayWait: boolean): Promise<void> {
     const { names } = this.#plan;
     const later = names.filter((name) =>
       held.every((one) => NAMES.indexOf(one) < NAMES.indexOf(name)),
@@ -248,17 +274,18 @@ class Program {
     const draw = await this.#draw(later as [Name, ...Name[]]);
     const waits = !this.#random.chance(0.2);
     // Who holds "x" and waits for "y" may be behind one who waits for both: until the wait is over.
-    const isPatient = held.length === 0 && this.#random.chance(0.7);
+    const isPatient = mayWait && this.#random.chance(0.7);
     const wait = isPatient ? WAIT_MS : this.#random.integer(100, 4_000);
     const cancelAfterMs = this.#random.chance(0.15) ? this.#random.integer(0, 3_000) : undefined;
     for (const name of draw.names) this.#plan.data.mayWrite(name, draw.given.data);
+    if (draw.isReentrant && this.#random.chance(0.5)) return this.#within(draw, wait);
     const { clock } = this.#self.process;
     const fromMs = clock.monotonicMs();
     let lease: Lease | null;
     try {
       lease = waits
         ? await this.#acquire(draw, wait, cancelAfterMs)
-        : await draw.lock.tryAcquire(draw.given);
+        : await draw.lock.tryAcquire({ ...draw.given, ...this.#barging(draw) });
     } catch (error) {
       const code = error === CANCELLED ? "cancelled" : this.#codeOf(error, ["not-acquired"]);
       this.#expectPatience(code, draw, waits && wait === WAIT_MS);
@@ -269,6 +296,42 @@ class Program {
       return;
     }
     if (lease !== null) await this.#use(this.#begin(draw, lease, waits));
+  }
+
+  /** Holds by `run()`: calls inside share the hold, through any object, and calls outside do not. */
+  async #within(draw: Draw, wait: number): Promise<void> {
+    const [name] = draw.names;
+    const { maxHoldMs } = draw;
+    const limits = maxHoldMs === undefined ? {} : { maxHold: inMs(maxHoldMs) };
+    const one = (options: object) => this.#one(name, { ...options, reentrant: "context" }, 0);
+    const outside = AsyncLocalStorage.snapshot();
+    const ofCall = { ...draw, keep: undefined, isManual: false, asks: {} };
+    const calling = one(limits).run(
+      { ...draw.given, wait: inMs(wait), poll: POLL },
+      async (lease) => {
+        const grip = this.#begin(ofCall, lease, true);
+        await this.#act(grip, this.#random.integer(0, 2_500));
+        const inner = await one({})
+          .tryAcquire()
+          .catch((error: unknown) => void this.#codeOf(error));
+        const other = outside(() => one({}).tryAcquire());
+        const another = await other.catch((error: unknown) => void this.#codeOf(error));
+        if (lease.isHeld && (inner?.fence !== lease.fence || another))
+          this.#self.stage.fail(
+            "reentrance",
+            `${this.#self.name} holds "${name}" inside and outside`,
+          );
+        await this.#expecting(async () => inner?.release());
+        await this.#expecting(async () => another?.release());
+        await this.#act(grip, 300);
+        if (lease.isHeld) noteReleased(this.#self, grip.held);
+      },
+    );
+    this.#noteWait(draw, { kind: "waits" });
+    await calling.catch((error: unknown) => {
+      const code = this.#codeOf(error, ["not-acquired"]);
+      if (code === "not-acquired") this.#noteWait(draw, { kind: "gave up", code, waited: true });
+    });
   }
 
   /** A single fault, which loses no lease, ends no call that has time left. */
@@ -291,7 +354,8 @@ class Program {
     const { timers } = this.#self.process;
     const cancel = () => abort.abort(CANCELLED);
     const timer = cancelAfterMs === undefined ? undefined : timers.set(cancelAfterMs, true, cancel);
-    const options = { ...given, ...asks, wait: inMs(wait), signal, poll: POLL };
+    const counted = this.#counted(draw);
+    const options = { ...given, ...asks, ...counted, wait: inMs(wait), signal, poll: POLL };
     try {
       return await this.#self.silence.watch(`waited for "${lock.name}"`, { wait, signal }, () =>
         lock.acquire(options),
@@ -299,6 +363,28 @@ class Program {
     } finally {
       timer?.cancel();
     }
+  }
+
+  #barging({ names }: Draw): { readonly barge?: true } {
+    const isOne = names.length === 1 && !isOfPermits(names[0]);
+    if (!isOne || !this.#plan.barges || this.#random.chance(0.5)) return {};
+    this.#self.note({ kind: "barges", name: names[0] });
+    return { barge: true };
+  }
+
+  /** Expects that the waiters before a call of a fair lock become fewer, and are not more than there are calls. */
+  #counted({ names: [name, ...others], lock }: Draw): Pick<AcquireOptions, "onPosition"> {
+    if (others.length > 0 || isOfPermits(name) || !this.#plan.fair.has(name)) return {};
+    // Behind a call of its own process, which has the lock, no other is before it until it takes a place.
+    const isAlone = this.#rounds === 1;
+    let last = MOST_CALLS;
+    const onPosition = (position: number): void => {
+      const { hasFaults, fail } = this.#self.stage;
+      if (position < 0 || position > (isAlone && !hasFaults ? last : MOST_CALLS))
+        fail("positions", `${this.#self.name} was ${position} for "${lock.name}", after ${last}`);
+      last = position;
+    };
+    return { onPosition };
   }
 
   async #draw(later: readonly [Name, ...Name[]]): Promise<Draw> {
@@ -310,7 +396,9 @@ class Program {
     const [first, second] = later;
     if (second !== undefined && random.chance(0.25)) {
       const names: [Name, ...Name[]] = [first, second];
-      const members = names.map((name) => (isOfPermits(name) ? this.#one(name, {}, 1) : name));
+      const members = names.map((name) =>
+        isOfPermits(name) || name === "y" ? this.#one(name, {}, 1) : name,
+      );
       const lock = all(this.#self.locks, members, common) as unknown as Lock;
       return { ...PLAIN, lock, names, maxHoldMs };
     }
@@ -321,12 +409,15 @@ class Program {
     }
     const keep = session === undefined && random.chance(0.2) ? this.#plan.keep : undefined;
     const isReentrant = random.chance(0.15);
+    const isManual = session === undefined && keep === undefined && random.chance(0.15);
     const length = session === undefined && random.chance(0.3) ? { lease: inMs(4_500) } : {};
-    const options = { ...common, ...length, ...(keep && { keep }), reentrant: isReentrant };
+    const kept = { ...(keep && { keep }), ...(isManual && { renew: "manual" }) };
+    const options = { ...common, ...length, ...kept, reentrant: isReentrant };
     const ifHeld = random.chance(0.2) ? interrupt : random.chance(0.2) ? announce : undefined;
     const isAsking = ifHeld !== undefined && !this.#plan.fair.has(name);
     return {
-      ...{ lock: this.#one(name, options, 0), names: [name], maxHoldMs, keep, isReentrant },
+      ...{ lock: this.#one(name, options, 0), names: [name], maxHoldMs },
+      ...{ keep, isReentrant, isManual },
       isOnSession: session !== undefined || (this.#plan.onSession && keep === undefined),
       asks: isAsking ? { ifHeld } : {},
       given: {
@@ -343,7 +434,9 @@ class Program {
     if (name === "s") return semaphore(locks, name, { ...options, permits: limit }) as Lock;
     if (name === "d")
       return (weight === WRITER ? writeLock : readLock)(locks, name, options) as Lock;
-    return (fair.has(name) ? fairLock : mutex)(locks, name, options);
+    if (!fair.has(name)) return mutex(locks, name, options);
+    const { namespace } = this.#plan;
+    return fairLock(locks, name, { ...options, ...(name === "y" && { namespace }) });
   }
 
   /** The session of the process, for all its calls. */
@@ -419,6 +512,22 @@ class Program {
     this.#self.stage.fail("data", `${this.#self.name} found ${what} of "${name}": ${texts}`);
   }
 
+  /** Acts for so long. A lease without renewals of its own lasts longer only if its process renews it. */
+  async #act(grip: Grip, forMs: number): Promise<void> {
+    const { lease, held, isManual } = grip;
+    if (!isManual) return act(this.#self, held, forMs);
+    const { clock } = this.#self.process;
+    const endMs = (): number => clock.monotonicMs() + lease.remainingMs();
+    for (let leftMs = forMs; leftMs > 0 && lease.isHeld; leftMs -= BY_HAND_MS) {
+      await this.#expecting(() => lease.renew());
+      const [untilMs, writes, isWriting] = [endMs(), grip.data?.writes, grip.data?.isWriting];
+      await act(this.#self, held, Math.min(leftMs, BY_HAND_MS));
+      const isStill = isWriting === false && grip.data?.writes === writes;
+      if (isStill && lease.isHeld && endMs() > untilMs + 1)
+        this.#self.stage.fail("by hand", `${this.#self.name}: "${lease.name}" renewed itself`);
+    }
+  }
+
   async #use(first: Grip): Promise<void> {
     let grip = first;
     for (let left = this.#random.integer(0, 4); left > 0 && grip.lease.isHeld; left -= 1) {
@@ -426,7 +535,7 @@ class Program {
       if (next === undefined) return;
       grip = next;
     }
-    await act(this.#self, grip.held, this.#random.integer(0, 400));
+    await this.#act(grip, this.#random.integer(0, 400));
     this.#self.moment("ends");
     await this.#end(grip);
   }
@@ -438,10 +547,11 @@ class Program {
     const afterMs = random.integer(0, 2_500);
     switch (random.integer(0, 9)) {
       case 0:
-        await act(this.#self, grip.held, afterMs);
+        await this.#act(grip, afterMs);
         return grip;
       case 1:
-        await this.#round(grip.names);
+        // Nobody would renew the lease meanwhile.
+        if (!grip.isManual) await this.#round(grip.names);
         return grip;
       case 2:
       case 3:
@@ -553,7 +663,13 @@ class Program {
       this.#self.note({ kind: "imported", name, fence: adopted.fence, from });
       if (data?.mayBe(adopted.data) === false)
         this.#wrong(lease, "the data after a transfer", adopted.data, lease.data);
-      const next = { ...grip, maxHoldMs: undefined, asks: {}, given: { data: adopted.data } };
+      const next = {
+        ...grip,
+        maxHoldMs: undefined,
+        isManual: false,
+        asks: {},
+        given: { data: adopted.data },
+      };
       return this.#begin(next, adopted, false);
     } catch (error) {
       this.#codeOf(error, ["not-acquired"]);
@@ -615,8 +731,13 @@ class Program {
   }
 }
 
+/** Longer than the renewal period of a lease that renews itself. */
+const BY_HAND_MS = 2_200;
+/** Four processes, with two calls each at the same time. */
+const MOST_CALLS = 8;
 const CANCELLED = new Error("cancelled");
 const PLAIN = {
   ...{ maxHoldMs: undefined, keep: undefined, isReentrant: false, asks: {}, given: {} },
+  isManual: false,
   isOnSession: false,
 } as const;

@@ -162,9 +162,9 @@ class Run implements Stage {
     this.protocol.noted(timed);
   }
 
-  fail(invariant: string, what: string): void {
+  readonly fail: Stage["fail"] = (invariant, what) => {
     this.#violations.push({ invariant, atMs: this.time.nowMs, what });
-  }
+  };
 
   portOf(writer: string): TamperableTable {
     const table = this.#table;

@@ -176,7 +176,9 @@ export class Records {
       this.#note({ kind: "queue", by, name, fence, holder, tail, served, ...passes });
     }
     if (was !== undefined && holder === was.holder && fence === was.fence) {
-      const isForAnybody = [["tail"], REQUEST].some((names) => isOnly(names, before, after));
+      const isForAnybody = [["tail"], ["calls"], REQUEST].some((names) =>
+        isOnly(names, before, after),
+      );
       const wrong = isForAnybody ? undefined : wrongData(after, by, name);
       if (wrong !== undefined) this.#fail("ownership", wrong);
       const undone = this.#undone(name, is, before, after);
@@ -359,8 +361,8 @@ function wrongData(after: Item | undefined, writer: string, name: string): strin
 }
 
 /**
- * Whether a write changed only one attribute: every process may raise the counter of tickets in another's record, or
- * leave a request to its holder, and nothing else.
+ * Whether a write changed only one attribute: every process may raise the counter of tickets or of calls in another's
+ * record, or leave a request to its holder, and nothing else.
  */
 function isOnly(
   names: readonly string[],

@@ -39,6 +39,7 @@ interface Step {
 const OF_GRANT = [
   ...["v", "holder", "version", "fence", "leaseMs", "owner", "acquiredAt", "mark"],
   ...["data", "dataSeq", "expiresAt", "leaseEnd", "session", "served", "asked", "asker", "ring"],
+  ...["calls", "ran"],
 ];
 const OF_KEEPING = [
   "version",
@@ -60,6 +61,7 @@ const OF_FREEING = [
   "served",
   "request",
   "ring",
+  "ran",
 ];
 const OF_BIRTH = ["v", "version", "fence", "expiresAt", "tail", "owner"];
 const OF_PERMITS = [
@@ -149,6 +151,16 @@ const OF_ONE_HOLDER: readonly Step[] = [
       (numberIn(after, "asked") ?? 0n) < (numberIn(before, "asked") ?? 0n)
         ? ["R9", "lowered the number of those that interrupt"]
         : undefined,
+  },
+  {
+    name: "a call for a run",
+    is: (applied) => isOnly(applied, "calls", "expiresAt") && changedIn(applied).includes("calls"),
+    changes: ["calls", "expiresAt"],
+    rule: "R9",
+    wrong: (applied) =>
+      isRaised(applied, "calls") || numberIn(applied.before, "calls") === undefined
+        ? undefined
+        : ["R9", "noted a call without the next number"],
   },
   {
     name: "a later TTL",

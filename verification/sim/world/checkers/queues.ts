@@ -64,6 +64,7 @@ export const queues: Checker = (history, { dates }) => {
       if (!isGrant || served !== was.served || was.tail === was.served) continue;
       if (event.interrupts === true) continue;
       if (passing.has(`exported ${fence} ${name}`)) continue;
+      if (passing.has(`barges ${by} ${name}`)) continue;
       if (passing.has(`imports ${by} ${was.fence} ${name}`)) continue;
       const what = `${by} was granted "${name}" between ${was.served} and ${was.tail}`;
       report("no barging", atMs, what);
@@ -144,6 +145,8 @@ function passingIn(history: readonly Timed[]): ReadonlySet<string> {
   for (const event of history) {
     // A process may die before the answer, which has the fence of the transfer: the next one.
     if (event.kind === "exports") passing.add(`exported ${event.fence + 1n} ${event.name}`);
+    // A late copy of such a try is granted, too.
+    if (event.kind === "barges") passing.add(`barges ${event.by} ${event.name}`);
     if (event.kind === "imports") passing.add(`imports ${event.by} ${event.fence} ${event.name}`);
   }
   return passing;
