@@ -110,7 +110,9 @@ export class Actor {
       ...(onSession ? { sharedSession: sharedSession() } : {}),
       onError: (error) => {
         this.silence.told(error);
-        if (!error.message.includes("`Date`")) stage.reported.push(error);
+        // A run in the background, of `coalesce`, has no caller to tell of its loss.
+        const isOfRun = stage.hasFaults && error.code === "lost" && error.lockName === "c";
+        if (!isOfRun && !error.message.includes("`Date`")) stage.reported.push(error);
       },
       environment: {
         clock: this.process.clock,

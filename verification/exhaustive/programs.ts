@@ -519,10 +519,11 @@ class Program {
     const { clock } = this.#self.process;
     const endMs = (): number => clock.monotonicMs() + lease.remainingMs();
     for (let leftMs = forMs; leftMs > 0 && lease.isHeld; leftMs -= BY_HAND_MS) {
-      await this.#expecting(() => lease.renew());
+      // A renewal that is given up may arrive later.
+      const isRenewed = await this.#expecting(() => lease.renew());
       const [untilMs, writes, isWriting] = [endMs(), grip.data?.writes, grip.data?.isWriting];
       await act(this.#self, held, Math.min(leftMs, BY_HAND_MS));
-      const isStill = isWriting === false && grip.data?.writes === writes;
+      const isStill = isRenewed && isWriting === false && grip.data?.writes === writes;
       if (isStill && lease.isHeld && endMs() > untilMs + 1)
         this.#self.stage.fail("by hand", `${this.#self.name}: "${lease.name}" renewed itself`);
     }
@@ -602,7 +603,7 @@ class Program {
   async #write({ lease, data, names: [name] }: Grip): Promise<void> {
     if (data === undefined) return;
     const random = this.#random;
-    const writeOne = (): Promise<void> => {
+    const writeOne = (): Promise<boolean> => {
       const value = random.chance(0.2) ? undefined : this.#someData();
       this.#plan.data.mayWrite(name, value);
       const isUpdate = value === undefined || random.chance(0.5);
@@ -714,11 +715,14 @@ class Program {
     if (lease.isHeld) this.#self.stage.fail("lost is final", `${this.#self.name} holds on`);
   }
 
-  async #expecting(call: () => Promise<unknown>): Promise<void> {
+  /** Returns whether the call succeeded. */
+  async #expecting(call: () => Promise<unknown>): Promise<boolean> {
     try {
       await call();
+      return true;
     } catch (error) {
       this.#codeOf(error);
+      return false;
     }
   }
 
