@@ -305,10 +305,12 @@ class Program {
     const limits = maxHoldMs === undefined ? {} : { maxHold: inMs(maxHoldMs) };
     const one = (options: object) => this.#one(name, { ...options, reentrant: "context" }, 0);
     const outside = AsyncLocalStorage.snapshot();
+    let isGranted = false;
     const ofCall = { ...draw, keep: undefined, isManual: false, asks: {} };
     const calling = one(limits).run(
       { ...draw.given, wait: inMs(wait), poll: POLL },
       async (lease) => {
+        isGranted = true;
         const grip = this.#begin(ofCall, lease, true);
         await this.#act(grip, this.#random.integer(0, 2_500));
         const inner = await one({})
@@ -330,7 +332,7 @@ class Program {
     this.#noteWait(draw, { kind: "waits" });
     await calling.catch((error: unknown) => {
       const code = this.#codeOf(error, ["not-acquired"]);
-      if (code === "not-acquired") this.#noteWait(draw, { kind: "gave up", code, waited: true });
+      if (!isGranted) this.#noteWait(draw, { kind: "gave up", code, waited: true });
     });
   }
 
