@@ -27,7 +27,7 @@ export const WRITER = 1_000;
 
 export const WAIT_MS = 60_000;
 export const PATIENT = { wait: WAIT_MS, poll: POLL } as const;
-export const ACT_EVERY_MS = 250;
+const ACT_EVERY_MS = 250;
 const AGAIN_AFTER_MS = 500;
 export const UNREADABLE_CODES = ["unsupported-layout", "foreign-record"];
 export const UNACKNOWLEDGED = [
