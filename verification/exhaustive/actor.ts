@@ -110,8 +110,9 @@ export class Actor {
       ...(onSession ? { sharedSession: sharedSession() } : {}),
       onError: (error) => {
         this.silence.told(error);
-        // A run in the background, of `coalesce`, has no caller to tell of its loss.
-        const isOfRun = stage.hasFaults && error.code === "lost" && error.lockName === "c";
+        // A run in the background, of `coalesce`, has no caller to tell of its loss, or of a grant without an answer.
+        const mayFail = stage.hasFaults && ["lost", "unreachable"].includes(error.code);
+        const isOfRun = mayFail && error.lockName === "c";
         if (!isOfRun && !error.message.includes("`Date`")) stage.reported.push(error);
       },
       environment: {
