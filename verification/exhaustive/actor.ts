@@ -111,9 +111,11 @@ export class Actor {
       onError: (error) => {
         this.silence.told(error);
         // A run in the background, of `coalesce`, has no caller to tell of its loss, or of a grant without an answer.
-        const mayFail = stage.hasFaults && ["lost", "unreachable"].includes(error.code);
-        const isOfRun = mayFail && error.lockName === "c";
-        if (!isOfRun && !error.message.includes("`Date`")) stage.reported.push(error);
+        const isOfRun = error.lockName === "c" && ["lost", "unreachable"].includes(error.code);
+        // A wait for a number tells of two rounds without an answer.
+        const isOfSlot = error.lockName?.startsWith("g/") === true && error.code === "unreachable";
+        const mayBe = stage.hasFaults && (isOfRun || isOfSlot);
+        if (!mayBe && !error.message.includes("`Date`")) stage.reported.push(error);
       },
       environment: {
         clock: this.process.clock,
