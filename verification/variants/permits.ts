@@ -299,6 +299,22 @@ export const PERMITS: readonly Variant[] = [
     },
   },
   {
+    name: "permit-check-stops-at-silence",
+    what: "A session looks for unused permits in no record after one that does not answer.",
+    rules: [],
+    edits: [
+      {
+        in: { SessionKeepAlive },
+        from: "if (!(await permitCheck(ref))) continue;",
+        to: "if (!(await permitCheck(ref))) break;",
+      },
+    ],
+    caughtBy: {
+      test: TEST,
+      title: "gets back such a permit of %s although the record of %s does not answer",
+    },
+  },
+  {
     name: "downgrade-ends-late",
     what: "A writer stops writing only when the answer to its downgrade has arrived.",
     rules: ["R2"],

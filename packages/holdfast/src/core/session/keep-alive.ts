@@ -302,8 +302,9 @@ export class SessionKeepAlive implements KeepAlive<Hold>, KeepAliveSource<Hold>,
     this.#isChecking = true;
     context.inBackground(async () => {
       for (const ref of asked) {
-        // Without an answer, the next renewal shows the notification again.
-        if (!this.isHeld || !(await permitCheck(ref))) break;
+        if (!this.isHeld) break;
+        // The next renewal shows the notification again. One record that does not answer must not block the others.
+        if (!(await permitCheck(ref))) continue;
         const write = requireCapability(context.format, REQUESTS).settle(
           this.hold.ref,
           noteAbout(ref),

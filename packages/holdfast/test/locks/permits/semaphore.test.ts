@@ -428,6 +428,44 @@ describe("a semaphore on a faulty network", () => {
     expect(Object.keys(session ?? {}).filter((name) => name.startsWith("request#"))).toEqual([]);
   });
 
+  // Which of the two its client looks at first depends on the waiters.
+  it.each([
+    ["r", "s"],
+    ["s", "r"],
+  ])(
+    "gets back such a permit of %s although the record of %s does not answer",
+    async (name, silent) => {
+      const world = new World(DATES);
+      const [a, b] = [world.inhabitant(), world.inhabitant()];
+      const permitOf = (who: typeof a, of: string) => semaphore(who.locks, of, { permits: 1 });
+      await world.until(permitOf(a, "other").acquire());
+      a.network.script((request) =>
+        request.kind === "write" && "limit" in request.write.change.set
+          ? { fault: "duplicated", delayMs: 5_000 }
+          : undefined,
+      );
+      for (const of of ["r", "s"]) {
+        const permit = await world.until(permitOf(a, of).acquire());
+        await world.until(permit.release());
+      }
+      await world.time.advance(6_000);
+      a.network.script((request) =>
+        request.kind === "read" && JSON.stringify(request.read.key).includes(`semaphore#${silent}`)
+          ? { fault: "request-lost" }
+          : undefined,
+      );
+      const got: string[] = [];
+      const waits = ["r", "s"].map(async (of) => {
+        await permitOf(b, of).acquire(FOR_EVER);
+        got.push(of);
+      });
+      await world.time.advance(80_000);
+      expect(got).toEqual([name]);
+      a.network.clear();
+      await world.until(Promise.all(waits));
+    },
+  );
+
   // rule: protocol 107
   it("removes the marks of withdrawn attempts after an hour, with the next grant", async () => {
     const { world, locks, network } = inWorld({}, DATES);
