@@ -17,7 +17,7 @@ const PLAIN_NAMES = ["Error", "AggregateError"];
  * Pure. Returns the empty string for an error without information.
  */
 export function causeText(cause: unknown): string {
-  const { name, code, message, errors, $metadata } = (cause ?? {}) as Thrown;
+  const { name, code, message = cause, errors, $metadata } = (cause ?? {}) as Thrown;
   // The library's own abort: the caller or a timeout ended the call.
   if (name === "AbortError") return "";
   const status = $metadata?.httpStatusCode;

@@ -472,6 +472,12 @@ describe("assign", () => {
     expect(one?.it.reported[0]?.cause).toMatchObject({ message: "broken" });
   });
 
+  it("says what a run threw that is no error", async () => {
+    const [one] = await startAll(1, { names: ["a"], run: () => Promise.reject("broken") });
+    await world.time.advance(1_000);
+    expect(one?.it.reported[0]?.message).toMatch(/ threw \(broken\), and runs again in /);
+  });
+
   it("gives a name that its run fails to another member that asks for it", async () => {
     const run = async (): Promise<void> => {
       throw new Error("broken");

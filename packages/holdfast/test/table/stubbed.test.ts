@@ -388,6 +388,13 @@ describe("a client, such as a wrapper, that is no client of the AWS SDK", () => 
   });
 });
 
+it("creates no table, and says what a client threw that is no error", async () => {
+  const client: DynamoDBLike = { config: {}, send: () => Promise.reject("no route") };
+  await expect(createTable({ client, table: "locks", wait: 0 })).rejects.toMatchObject({
+    message: expect.stringContaining(" failed (no route). Check the endpoint"),
+  });
+});
+
 it("diagnoses a table through a client that has only `send`", async () => {
   const { send } = stub({});
   const found = await diagnose({ client: { send } as never, table: "locks" });
