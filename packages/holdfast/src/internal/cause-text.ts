@@ -17,6 +17,15 @@ const PLAIN_NAMES = ["Error", "AggregateError"];
  * Pure. Returns the empty string for an error without information.
  */
 export function causeText(cause: unknown): string {
+  try {
+    return textOf(cause);
+  } catch {
+    // A program can throw an object whose getters throw. That must not end what reports it.
+    return "";
+  }
+}
+
+function textOf(cause: unknown): string {
   const { name, code, message = cause, errors, $metadata } = (cause ?? {}) as Thrown;
   // The library's own abort: the caller or a timeout ended the call.
   if (name === "AbortError") return "";

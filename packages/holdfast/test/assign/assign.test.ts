@@ -478,6 +478,23 @@ describe("assign", () => {
     expect(one?.it.reported[0]?.message).toMatch(/ threw \(broken\), and runs again in /);
   });
 
+  it("goes on if a run throws an object that cannot be read", async () => {
+    const unreadable = {
+      get message(): string {
+        throw new Error("no message");
+      },
+    };
+    let runs = 0;
+    const run = (): Promise<never> => {
+      runs += 1;
+      return Promise.reject(unreadable);
+    };
+    const [one] = await startAll(1, { names: ["a"], run });
+    await world.time.advance(10_000);
+    expect(runs).toBeGreaterThan(1);
+    expect(one?.it.reported[0]?.cause).toBe(unreadable);
+  });
+
   it("gives a name that its run fails to another member that asks for it", async () => {
     const run = async (): Promise<void> => {
       throw new Error("broken");
