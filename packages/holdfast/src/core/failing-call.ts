@@ -64,9 +64,10 @@ export class FailingCall {
     const isLong = this.#tries >= tries && nowMs - this.#sinceMs >= lastsMs;
     if (!isLong) return false;
     const refused = { kind: "throttled", cause } as const;
-    // The outage of one operation: another call may have told of it before this one began.
+    // The outage of one operation: another call may have told of it before this one began. What was told since may be that
+    // of another operation, and would leave this one untold.
     const isOther = code !== "throttled" || outages.unservedSinceMs(refused) === undefined;
     if (isOther) return outages.isNewsSince(this.#sinceMs, nowMs);
-    return outages.toldMs < this.#sinceMs && outages.isNews(refused, nowMs);
+    return outages.isNews(refused, nowMs);
   }
 }

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { World } from "../../../../test/support/world.js";
 import { slot } from "../../src/assign/index.js";
+import { partsOf } from "../../src/client.js";
+import { FailingCall } from "../../src/core/failing-call.js";
 import { HoldfastError, mutex } from "../../src/index.js";
 
 const OUTAGES = [
@@ -78,6 +80,24 @@ it("a call tells of refused writes, also after another one has told of refused r
   await world.until((await world.until(asked)).release());
   await world.until(held.release());
   await world.until((await world.until(waits)).release());
+});
+
+it("a call tells of refused writes, although another one tells of refused reads meanwhile", () => {
+  const it = new World().inhabitant();
+  const { context } = partsOf(it.locks, "a test");
+  const refused = (operation: string) => {
+    const answer = { kind: "throttled", cause: new Error("too many") } as const;
+    context.outages.see({ operation }, answer, () => context.nowMs());
+    return answer;
+  };
+  const call = new FailingCall(context, { tries: 2 });
+  const attempt = (): boolean => {
+    const { cause } = refused("UpdateItem");
+    return call.onFailure(new HoldfastError("throttled", "Too many.", { cause }));
+  };
+  expect(attempt()).toBe(false);
+  expect(context.outages.isNews(refused("GetItem"), context.nowMs())).toBe(true);
+  expect([attempt(), attempt()]).toEqual([true, false]);
 });
 
 it("a wait for a slot tells if the table's answers take longer than its lease", async () => {
