@@ -182,7 +182,9 @@ describe.each(KINDS)("a $kind", (kind) => {
 
   // rule: R2, protocol 45
   it("is lost after a pause at the first check, once, and before any timer", async () => {
-    const checks: readonly ((lease: AnyLease) => unknown)[] = [
+    const checks: readonly ((lease: AnyLease, kept: readonly AbortSignal[]) => unknown)[] = [
+      (_, [signal]) => signal?.aborted,
+      (_, [, loss]) => loss?.aborted,
       ({ isHeld }) => !isHeld,
       ({ signal }) => signal.aborted,
       (lease) => lossSignal(lease).aborted,
@@ -195,11 +197,12 @@ describe.each(KINDS)("a $kind", (kind) => {
     for (const check of checks) {
       const { world, lock, process } = setUp(kind);
       const lease = await world.until(lock.acquire());
-      const [told, toldOfLoss] = [aborts(lease.signal), aborts(lossSignal(lease))];
+      const kept = [lease.signal, lossSignal(lease)] as const;
+      const [told, toldOfLoss] = [aborts(kept[0]), aborts(kept[1])];
       process.pause();
       await world.time.advance(2 * LEASE_MS);
       process.resume({ first: "io" });
-      expect(check(lease)).toBe(true);
+      expect(check(lease, kept)).toBe(true);
       expect([told(), toldOfLoss()]).toEqual([1, 1]);
       expect(lease.signal.reason).toEqual(lostBy(lateReason));
       expect(lossSignal(lease).reason).toBe(lease.signal.reason);

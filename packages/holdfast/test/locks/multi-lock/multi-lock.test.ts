@@ -258,6 +258,36 @@ describe("the loss of one of several locks", () => {
     await expectNothingLeft(world, ABC);
   });
 
+  // rule: R2, R8
+  it("is noticed at the earliest deadline by each check, after a pause", async () => {
+    const checks: readonly ((lease: MultiLease, kept: readonly AbortSignal[]) => unknown)[] = [
+      (lease) => !lease.isHeld,
+      (lease) => lease.remainingMs() === 0,
+      (lease) => lease.signal.aborted,
+      (lease) => lease.lossSignal.aborted,
+      (_, [signal]) => signal?.aborted,
+      (_, [, loss]) => loss?.aborted,
+    ];
+    const options = { lease: "10s", renew: "manual" } as const;
+    for (const check of checks) {
+      for (const last of [0, 1, 2]) {
+        const { world, locks, process } = inWorld();
+        const lease = (await world.until(all(locks, ABC).acquire(options))) as MultiLease;
+        const kept = [lease.signal, lease.lossSignal];
+        await world.time.advance(5_000);
+        const renewed = lease.parts.filter((_, at) => at !== last).map((part) => part.renew());
+        await world.until(Promise.all(renewed));
+        expect(lease.remainingMs()).toBeLessThan(5_000);
+        process.pause();
+        await world.time.advance(7_000);
+        process.resume({ first: "io" });
+        expect(check(lease, kept)).toBe(true);
+        expect(kept.map(({ aborted }) => aborted)).toEqual([true, true]);
+        expect(lease.signal.reason).toMatchObject({ reason: "expired", lockName: ABC[last] });
+      }
+    }
+  });
+
   it("ends all locks with the release of a part, as the loss of the others", async () => {
     const { world, rival, lease, aborts } = await scene();
     const [a, b] = lease.parts as [Lease, Lease];
