@@ -285,6 +285,26 @@ const BAD: readonly Case[] = [
     history: of(queue, { ...queue, by: "p2", fence: 2n, holder: "h2" }),
   },
   {
+    invariant: "no barging",
+    because: "a try that may pass a queue excuses no grant before it",
+    history: of(
+      queue,
+      { ...queue, by: "p2", fence: 2n, holder: "h2" },
+      { kind: "barges", by: "p2", name: "a" },
+    ),
+  },
+  {
+    invariant: "no barging",
+    because: "a try that has passed a queue excuses no grant after it",
+    history: of(
+      queue,
+      { kind: "barges", by: "p2", name: "a" },
+      { ...queue, by: "p2", fence: 2n, holder: "h2" },
+      { kind: "barged", by: "p2", name: "a" },
+      { ...queue, by: "p2", fence: 3n, holder: "h3" },
+    ),
+  },
+  {
     invariant: "served order",
     because: "an earlier ticket is granted after a later one",
     history: of(queue, { ...queue, fence: 2n, holder: "h2", served: 1n }),

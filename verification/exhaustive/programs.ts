@@ -283,9 +283,7 @@ class Program {
     const fromMs = clock.monotonicMs();
     let lease: Lease | null;
     try {
-      lease = waits
-        ? await this.#acquire(draw, wait, cancelAfterMs)
-        : await draw.lock.tryAcquire({ ...draw.given, ...this.#barging(draw) });
+      lease = waits ? await this.#acquire(draw, wait, cancelAfterMs) : await this.#try(draw);
     } catch (error) {
       const code = error === CANCELLED ? "cancelled" : this.#codeOf(error, ["not-acquired"]);
       this.#expectPatience(code, draw, waits && wait === WAIT_MS);
@@ -367,11 +365,16 @@ class Program {
     }
   }
 
-  #barging({ names }: Draw): { readonly barge?: true } {
-    const isOne = names.length === 1 && !isOfPermits(names[0]);
-    if (!isOne || !this.#plan.barges || this.#random.chance(0.5)) return {};
-    this.#self.note({ kind: "barges", name: names[0] });
-    return { barge: true };
+  async #try({ names, lock, given }: Draw): Promise<Lease | null> {
+    const [name] = names;
+    const isOne = names.length === 1 && !isOfPermits(name);
+    if (!isOne || !this.#plan.barges || this.#random.chance(0.5)) return lock.tryAcquire(given);
+    this.#self.note({ kind: "barges", name });
+    const options: AcquireOptions = { ...given, barge: true };
+    const lease = await lock.tryAcquire(options);
+    // A late copy of a try that was refused is granted, too.
+    if (lease !== null || !this.#self.stage.hasFaults) this.#self.note({ kind: "barged", name });
+    return lease;
   }
 
   /** Expects that the waiters before a call of a fair lock become fewer, and are not more than there are calls. */

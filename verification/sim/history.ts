@@ -235,8 +235,8 @@ export type Event =
       readonly name: string;
       readonly fence: bigint;
     }
-  /** A process tries to pass those who wait for a lock. */
-  | { readonly kind: "barges"; readonly by: string; readonly name: string }
+  /** A process tries to pass those who wait for a lock, or can no longer be granted by that try. */
+  | { readonly kind: "barges" | "barged"; readonly by: string; readonly name: string }
   /** A process began to import the transfer with this fence, or gave up without an answer. */
   | {
       readonly kind: "imports" | "import given up";

@@ -39,6 +39,8 @@ export const queues: Checker = (history, { dates }) => {
   /** The last renewal of each session; undefined after its end. */
   const sessions = new Map<string, number | undefined>();
   const passing = passingIn(history);
+  /** How many tries of a process may pass a queue. */
+  const tries = new Map<string, number>();
   const report = (invariant: string, atMs: number, what: string): void => {
     found.push({ invariant, atMs, what });
   };
@@ -64,10 +66,13 @@ export const queues: Checker = (history, { dates }) => {
       if (!isGrant || served !== was.served || was.tail === was.served) continue;
       if (event.interrupts === true) continue;
       if (passing.has(`exported ${fence} ${name}`)) continue;
-      if (passing.has(`barges ${by} ${name}`)) continue;
+      if ((tries.get(`${by} ${name}`) ?? 0) > 0) continue;
       if (passing.has(`imports ${by} ${was.fence} ${name}`)) continue;
       const what = `${by} was granted "${name}" between ${was.served} and ${was.tail}`;
       report("no barging", atMs, what);
+    } else if (event.kind === "barges" || event.kind === "barged") {
+      const key = `${by} ${event.name}`;
+      tries.set(key, (tries.get(key) ?? 0) + (event.kind === "barges" ? 1 : -1));
     } else if (event.kind === "place") {
       const key = `${event.name} ${event.ticket}`;
       const was = places.get(key);
@@ -145,8 +150,6 @@ function passingIn(history: readonly Timed[]): ReadonlySet<string> {
   for (const event of history) {
     // A process may die before the answer, which has the fence of the transfer: the next one.
     if (event.kind === "exports") passing.add(`exported ${event.fence + 1n} ${event.name}`);
-    // A late copy of such a try is granted, too.
-    if (event.kind === "barges") passing.add(`barges ${event.by} ${event.name}`);
     if (event.kind === "imports") passing.add(`imports ${event.by} ${event.fence} ${event.name}`);
   }
   return passing;
