@@ -166,6 +166,20 @@ const BROKEN: readonly Case[] = [
   ],
   [
     "R9",
+    "a grant lowers the number of calls for a run",
+    ({ applied }) => applied(claim, { ...free, calls: n(5) }, { ...held, calls: n(4) }),
+  ],
+  [
+    "R9",
+    "a release counts a run of a call that nobody has made",
+    ({ applied }) => {
+      const { holder: _, ...rest } = held;
+      const calls = { calls: n(5) };
+      applied(renewal, { ...held, ...calls }, { ...rest, ...calls, ran: n(6) });
+    },
+  ],
+  [
+    "R9",
     "a record is deleted",
     ({ applied }) => applied({ ...claim, as: "delete" }, free, undefined),
   ],

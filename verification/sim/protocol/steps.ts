@@ -267,7 +267,11 @@ function wrongGrant(applied: Applied): Wrong | undefined {
     return ["R4", "took a version that it did not name"];
   if (textIn(after, "session") !== undefined)
     return ["R14", "granted a record that names a session"];
-  return endsLate(applied) ?? (former === undefined ? wrongOnUnknown(applied) : undefined);
+  return (
+    wrongCount(applied) ??
+    endsLate(applied) ??
+    (former === undefined ? wrongOnUnknown(applied) : undefined)
+  );
 }
 
 /** The fences that a grant reserves. */
@@ -276,14 +280,18 @@ function blockIn({ change }: Write): bigint {
   return fence !== undefined && "incrementFrom" in fence ? BigInt(fence.by ?? 1) : 1n;
 }
 
-function wrongFreeing({
-  write,
-  before,
-  after,
-  by,
-  ownerOf,
-  isAllowed,
-}: Applied): Wrong | undefined {
+// A number that falls hides a call without a run; so does a run that counts for a call after it.
+function wrongCount({ before, after }: Applied): Wrong | undefined {
+  for (const name of ["calls", "ran"])
+    if ((numberIn(after, name) ?? 0n) < (numberIn(before, name) ?? 0n))
+      return ["R9", `lowered \`${name}\``];
+  return (numberIn(after, "ran") ?? 0n) > (numberIn(after, "calls") ?? 0n)
+    ? ["R9", "counted a run of a call that nobody has made"]
+    : undefined;
+}
+
+function wrongFreeing(applied: Applied): Wrong | undefined {
+  const { write, before, after, by, ownerOf, isAllowed } = applied;
   const left = ["session", "leaseEnd"].filter((name) => after?.[name] !== undefined);
   if (left.length > 0) return ["R14", `freed a record and left ${left.join(" and ")}`];
   if (numberIn(before, "fence") !== numberIn(after, "fence"))
@@ -293,7 +301,7 @@ function wrongFreeing({
   const isOther = ownerOf(holderOf(before)) !== by;
   if (isOther && !isAllowed && !namesVersion(write, before))
     return ["R4", "freed a version that it did not name"];
-  return undefined;
+  return wrongCount(applied);
 }
 
 function wrongKeeping(applied: Applied): Wrong | undefined {
