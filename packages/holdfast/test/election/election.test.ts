@@ -199,6 +199,33 @@ describe("a campaign", () => {
     await world.until(a.locks.close());
   });
 
+  it("rejects with its signal's reason, and leaves nothing in the table", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    const term = await world.until(a.election.campaign());
+    const controller = new AbortController();
+    const campaign = b.election.campaign({ signal: controller.signal });
+    campaign.catch(() => undefined);
+    await world.time.advance(12_000);
+    const before = electionRecord(world);
+    controller.abort(new Error("enough"));
+    await expect(world.until(campaign)).rejects.toThrow("enough");
+    expect(electionRecord(world)).toEqual(before);
+    expect(b.process.pendingTimers()).toBe(0);
+    expect(term.isHeld).toBe(true);
+  });
+
+  it("rejects with `closed` when the client closes, also before the start", async () => {
+    const [a, b] = [candidate(world), candidate(world)];
+    await world.until(a.election.campaign());
+    const campaign = b.election.campaign();
+    campaign.catch(() => undefined);
+    await world.time.advance(7_000);
+    await world.until(b.locks.close());
+    await expect(campaign).rejects.toMatchObject({ code: "closed" });
+    await expect(b.election.campaign()).rejects.toMatchObject({ code: "closed" });
+    expect(b.process.pendingTimers()).toBe(0);
+  });
+
   it("is refused while the same candidate campaigns or leads", async () => {
     const a = candidate(world);
     const term = await world.until(a.election.campaign());
