@@ -597,7 +597,7 @@ class Program {
     const isStopped = (): boolean => isHoldfastError(lease.signal.reason, "interrupted");
     await this.#expecting(() =>
       shield(lease, async () => {
-        await act(this.#self, grip.held, forMs);
+        await this.#act(grip, forMs);
         if (lease.isHeld && isStopped()) stage.fail("shielded", `${name} was told in a section`);
       }),
     );
